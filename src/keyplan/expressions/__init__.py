@@ -1,0 +1,1 @@
+"""Expressions: read, checked, compiled to closures and applied; `compiled` holds the doors."""

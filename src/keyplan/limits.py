@@ -1,0 +1,77 @@
+"""Every limit of the service, with its unit in the name and its source beside it.
+
+Sources, as of November 2026: developer guide "Quotas in Amazon DynamoDB" (quotas), "Constraints"
+(constraints), the API reference (api), the pages named otherwise. KB and MB are powers of two.
+"""
+
+from __future__ import annotations
+
+KIB = 1024
+MIB = 1024 * 1024
+GIB = 1024 * 1024 * 1024
+
+# Items and values (constraints).
+ITEM_BYTES = 400 * KIB
+PARTITION_KEY_BYTES = 2048
+SORT_KEY_BYTES = 1024
+NESTING_LEVELS = 32
+NUMBER_DIGITS = 38
+NUMBER_MAX_EXPONENT = 125  # 9.99...E+125
+NUMBER_MIN_EXPONENT = -130  # 1E-130
+ATTRIBUTE_NAME_BYTES = 64 * KIB - 1
+KEY_ATTRIBUTE_NAME_BYTES = 255
+
+# Expressions (constraints).
+EXPRESSION_BYTES = 4 * KIB
+EXPRESSION_OPERATORS = 300
+EXPRESSION_IN_OPERANDS = 100
+EXPRESSION_PLACEHOLDER_BYTES = 255
+EXPRESSION_VALUES_BYTES = 2 * MIB
+
+# Tables and indexes (quotas).
+TABLE_NAME_MIN, TABLE_NAME_MAX = 3, 255
+GLOBAL_INDEXES = 20
+LOCAL_INDEXES = 5
+PROJECTED_ATTRIBUTES = 100
+KEY_ATTRIBUTES_PER_ROLE = 4  # multi-attribute keys of global indexes
+ITEM_COLLECTION_BYTES = 10 * GIB
+TABLES_PER_REGION = 2500
+ACCOUNT_READ_UNITS = 80_000
+ACCOUNT_WRITE_UNITS = 80_000
+TABLE_READ_UNITS = 40_000
+TABLE_WRITE_UNITS = 40_000
+ON_DEMAND_READ_UNITS = 12_000  # per second, of a new on-demand table or index (on-demand capacity mode page)
+ON_DEMAND_WRITE_UNITS = 4_000
+TAGS_PER_RESOURCE = 50
+LIST_TABLES_PAGE = 100
+
+# Requests (constraints, api).
+REQUEST_BYTES = 16 * MIB
+PAGE_BYTES = 1 * MIB  # what one Query or Scan evaluates
+BATCH_GET_KEYS = 100
+BATCH_GET_BYTES = 16 * MIB
+BATCH_WRITE_ITEMS = 25
+BATCH_WRITE_BYTES = 16 * MIB
+TRANSACTION_ACTIONS = 100
+TRANSACTION_BYTES = 4 * MIB
+TRANSACTION_TOKEN_S = 600  # idempotency of a client request token (transaction-apis)
+SCAN_SEGMENTS = 1_000_000
+
+# Capacity (read and write capacity pages).
+READ_UNIT_BYTES = 4 * KIB
+WRITE_UNIT_BYTES = 1 * KIB
+PARTITION_READ_UNITS = 3000  # per second (bp-partition-key-design)
+PARTITION_WRITE_UNITS = 1000
+PARTITION_BYTES = 10 * GIB
+BURST_S = 300
+STORAGE_OVERHEAD_BYTES = 100  # per item and index entry, billed, not part of the item's size
+
+# Streams (Streams page).
+STREAM_RETENTION_S = 24 * 3600
+SHARD_ITERATOR_S = 15 * 60
+GET_RECORDS_LIMIT = 1000
+GET_RECORDS_BYTES = 1 * MIB
+SHARD_LISTING = 100
+
+# Time to live (TTL page).
+TTL_PAST_S = 5 * 365 * 24 * 3600

@@ -1,0 +1,99 @@
+"""What the service says before an operation begins: protocol, signatures, the HTTP door itself.
+
+Sources: the API reference ("Common Errors", "Low-level API"), the Signature Version 4 guide
+("Troubleshoot Signature Version 4"), and answers of the service recorded by public test suites.
+"""
+
+from __future__ import annotations
+
+HEALTHY = "healthy: dynamodb.{region}.amazonaws.com "  # the space at the end is the service's
+NO_SUCH_PAGE = "<UnknownOperationException/>\n"
+
+INTERNAL = "The request processing has failed because of an unknown error, exception or failure."
+UNAVAILABLE = "The service is unavailable. Please try again shortly."
+
+MISSING_TOKEN = "Request is missing Authentication Token"  # noqa: S105 - a sentence
+BOTH_SIGNATURES = "Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP header."
+HOST_NOT_SIGNED = "'Host' must be a 'SignedHeader' in the AWS Authorization."
+INVALID_TOKEN = "The security token included in the request is invalid."  # noqa: S105 - a sentence
+WRONG_SIGNATURE = (
+    "The request signature we calculated does not match the signature you provided. Check your "
+    "AWS Secret Access Key and signing method. Consult the service documentation for details."
+)
+
+
+def not_supported(operation: str) -> str:
+    """The service has the operation and keyplan does not: ours, the service has no such text."""
+    return f"keyplan does not support the operation {operation}"
+
+
+def storage_failed(reason: str) -> str:
+    """The database file could not be used: ours, the service has no such text."""
+    return f"The database could not be used: {reason}"
+
+
+def header_lacks(parameters: list[str], dated: bool, authorization: str) -> str:
+    """An Authorization header without all of its parts."""
+    parts = [f"Authorization header requires '{name}' parameter. " for name in parameters]
+    if not dated:
+        parts.append("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. ")
+    return "".join(parts) + f"Authorization={authorization}"
+
+
+def no_equal_sign(part: str, authorization: str) -> str:
+    """A part of the Authorization header is not of the form name=value."""
+    return f"'{part}' not a valid key=value pair (missing equal-sign) in Authorization header: '{authorization}'."
+
+
+def query_lacks(parameters: list[str]) -> str:
+    """A signature in the query string without all of its parts."""
+    parts = [f"AWS query-string parameters must include '{name}'. " for name in parameters]
+    return "".join(parts) + "Re-examine the query-string parameters."
+
+
+def date_malformed(text: str) -> str:
+    """The date of the signature cannot be read."""
+    return f"Date must be in ISO-8601 'basic format'. Got '{text}'. See http://en.wikipedia.org/wiki/ISO_8601"
+
+
+def signature_expired(signed: str, earliest: str, now: str, minutes: int) -> str:
+    """The request was signed too long ago; the moments are in ISO 8601 basic format."""
+    return f"Signature expired: {signed} is now earlier than {earliest} ({now} - {minutes} min.)"
+
+
+def signature_early(signed: str, latest: str, now: str, minutes: int) -> str:
+    """The request was signed in the future; the moments are in ISO 8601 basic format."""
+    return f"Signature not yet current: {signed} is still later than {latest} ({now} + {minutes} min.)"
+
+
+def query_expired(signed: str, seconds: int, now: str) -> str:
+    """A presigned request outlived its X-Amz-Expires."""
+    return f"Signature expired: {signed} + {seconds} seconds is now earlier than {now}"
+
+
+def algorithm_unknown(algorithm: str) -> str:
+    """Signed by another algorithm."""
+    return f"Unsupported AWS 'algorithm': '{algorithm}' (only AWS4-HMAC-SHA256 for now). "
+
+
+def credential_malformed(credential: str) -> str:
+    """The credential is not keyid/date/region/service/term."""
+    return (
+        "Credential must have exactly 5 slash-delimited elements, e.g. "
+        f"keyid/date/region/service/term, got '{credential}'"
+    )
+
+
+def scope_wrong(date: str, service: str, term: str, signed: str) -> str | None:
+    """What is wrong with the scope of a credential, or None; `signed` is the request's own date."""
+    parts = []
+    if service != "dynamodb":
+        parts.append("Credential should be scoped to correct service: 'dynamodb'. ")
+    if term != "aws4_request":
+        parts.append(f"Credential should be scoped with a valid terminator: 'aws4_request', not '{term}'. ")
+    if date != signed[:8]:
+        parts.append(
+            "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from "
+            f"HTTP: '{date}' != '{signed[:8]}', from '{signed}'."
+        )
+    return "".join(parts) or None

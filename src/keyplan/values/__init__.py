@@ -1,0 +1,1 @@
+"""Attribute values: numbers, sizes, capacity units, key bytes, encodings. Pure."""
