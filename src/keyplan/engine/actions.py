@@ -1,0 +1,172 @@
+"""The actions on one item, as far as they are the same alone and in a transaction.
+
+Each is made of its part of a request, checked as far as that needs no table; it then finds its key in
+the table (`locate`) and says what becomes of the stored item (`outcome`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+from keyplan import limits
+from keyplan.engine import writes
+from keyplan.engine.catalog import Table
+from keyplan.engine.conditions import Guard, normalised, request_values, write_guard
+from keyplan.engine.reads import check_scalar_paths
+from keyplan.errors import ValidationError
+from keyplan.expressions.compiled import Update as CompiledUpdate
+from keyplan.expressions.compiled import check_placeholders, compile_condition, compile_update
+from keyplan.expressions.legacy import compile_attribute_updates
+from keyplan.messages import items as messages
+from keyplan.values import encoding, sizes
+from keyplan.values.attribute import check_depth, normalise_item
+from keyplan.values.encoding import Form
+from keyplan.values.types import Item
+
+
+class Put(NamedTuple):
+    """Create an item or replace the whole of it."""
+
+    guard: Guard | None
+    new: writes.Version
+
+    @property
+    def key(self) -> Item:
+        """The item itself: it holds its key."""
+        return self.new.item
+
+    def locate(self, table: Table) -> bytes:
+        """The stored key. Raises ValidationError if the item cannot lie in the table and its indexes."""
+        key = table.key.of_item(self.new.item)
+        if table.indexes:
+            writes.check_index_keys(table, self.new.item)
+        return key
+
+    def outcome(self, _table: Table, _old: writes.Version | None) -> writes.Version | None:
+        """The item of the request."""
+        return self.new
+
+
+class Update(NamedTuple):
+    """Change attributes of an item, or create it."""
+
+    key: Item
+    update: CompiledUpdate | None
+    guard: Guard | None
+    values: Item | None
+
+    def locate(self, table: Table) -> bytes:
+        """The stored key. Raises ValidationError if it is none of the table's, or would be changed."""
+        key = table.key.of_key(self.key)
+        if self.update is not None:
+            for name in table.key.names:
+                if name in self.update.attributes:
+                    raise ValidationError(messages.key_update(name))
+            if table.indexes:
+                writes.check_assigned_types(table, self.update.assigned(self.values))
+            check_scalar_paths(table, self.update.paths_read)
+        return key
+
+    def outcome(self, table: Table, old: writes.Version | None) -> writes.Version | None:
+        """The item after the update. Raises ValidationError if it cannot be.
+
+        None: nothing is created where there was no item and all that was asked is to remove something.
+        """
+        item = old.item if old is not None else dict(self.key)
+        if self.update is not None:
+            item = self.update.apply(item, self.values, exists=old is not None)
+            for path in self.update.paths:
+                if len(path) > 1:  # what is put into a document may lie too deep there
+                    check_depth(item.get(str(path[0]), {}))
+            if old is None and len(item) == len(self.key):
+                return None
+        if table.indexes:
+            writes.check_index_keys(table, item, updated=True)
+        size = sizes.item_bytes(item) if old is None else sizes.changed_item_bytes(old.item, old.size, item)
+        if size > limits.ITEM_BYTES:
+            raise ValidationError(messages.UPDATED_ITEM_TOO_LARGE)
+        return writes.Version(item, size, encoding.encode(item))
+
+
+class Delete(NamedTuple):
+    """Remove an item."""
+
+    key: Item
+    guard: Guard | None
+
+    def locate(self, table: Table) -> bytes:
+        """The stored key. Raises ValidationError if it is none of the table's."""
+        return table.key.of_key(self.key)
+
+    def outcome(self, _table: Table, _old: writes.Version | None) -> writes.Version | None:
+        """Nothing."""
+        return None
+
+
+class Check(NamedTuple):
+    """Require a condition of an item that is left as it is."""
+
+    key: Item
+    guard: Guard | None
+
+    def locate(self, table: Table) -> bytes:
+        """The stored key. Raises ValidationError if it is none of the table's."""
+        return table.key.of_key(self.key)
+
+    def outcome(self, _table: Table, old: writes.Version | None) -> writes.Version | None:
+        """The item as it is."""
+        return old
+
+
+Action: TypeAlias = Put | Update | Delete | Check
+
+
+def put(request: dict[str, Any], form: Form) -> Put:
+    """A put. Raises ValidationError for values, condition and size."""
+    item, size = normalise_item(request["Item"], wire=form.wire)
+    guard = write_guard(request, form)
+    if size > limits.ITEM_BYTES:
+        raise ValidationError(messages.ITEM_TOO_LARGE)
+    return Put(guard, writes.Version(item, size, encoding.encode(item)))
+
+
+def delete(request: dict[str, Any], form: Form) -> Delete:
+    """A delete. Raises ValidationError for condition and key values, in this order."""
+    guard = write_guard(request, form)
+    key, _ = normalise_item(request["Key"], wire=form.wire)
+    return Delete(key, guard)
+
+
+def condition_check(request: dict[str, Any], form: Form) -> Check:
+    """A condition check. Raises ValidationError for condition and key values, in this order."""
+    guard = write_guard(request, form)
+    key, _ = normalise_item(request["Key"], wire=form.wire)
+    return Check(key, guard)
+
+
+def update(request: dict[str, Any], form: Form) -> Update:
+    """An update. Raises ValidationError for key values and expressions."""
+    key, _ = normalise_item(request["Key"], wire=form.wire)
+    text = request.get("UpdateExpression")
+    condition_text = request.get("ConditionExpression")
+    if text is None and condition_text is None:
+        updates = request.get("AttributeUpdates")
+        compiled = compile_attribute_updates(normalised(updates, form)) if updates else None
+        return Update(key, compiled, write_guard(request, form), None)
+    names, values = request.get("ExpressionAttributeNames"), request_values(request, form)
+    names_used: frozenset[str] = frozenset()
+    values_used: frozenset[str] = frozenset()
+    compiled = condition = None
+    if text is not None:
+        compiled = compile_update(text, names)
+        compiled.check(values)
+        names_used, values_used = compiled.names_used, compiled.values_used
+    if condition_text is not None:
+        condition = compile_condition(condition_text, names, "ConditionExpression")
+        condition.check(values)
+        names_used |= condition.names_used
+        values_used |= condition.values_used
+    if names or values:
+        check_placeholders(names, values, names_used, values_used)
+    guard = None if condition is None else Guard(condition, values or {})
+    return Update(key, compiled, guard, values)

@@ -1,0 +1,193 @@
+"""Filling what a live table gets new: a global index, or the tree of expiries.
+
+From the moment the change commits, every write maintains the new tree; what lay in the table before is
+brought in by the backfill, a chunk of items in a write transaction each. Since a chunk reads and writes
+in one transaction, an entry is always that of the item as it is. How far a backfill has come stands in a
+document beside its table's, so it goes on after a crash, and processes that work on the same
+one share it. Items whose attributes cannot be the index's key are passed over, as the service does.
+
+Source: developer guide, "Managing Global Secondary Indexes in DynamoDB".
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+import orjson
+
+from keyplan.engine import expiry, tables
+from keyplan.engine.catalog import DOCUMENT_PREFIX as TABLE_PREFIX
+from keyplan.engine.catalog import Index, Table, parse
+from keyplan.errors import EngineClosedError, StorageError, ValidationError
+from keyplan.store.rows import Row, Transaction, Tree
+from keyplan.values import encoding
+from keyplan.values.types import Item
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+DOCUMENT_PREFIX = "backfill:"
+EXPIRY = ":expiry"
+"""What the tree of expiries is called among a table's backfills; no index can have the name."""
+
+CHUNK_ROWS = 250
+CHUNKS_AT_ONCE = 8
+"""How much the operation itself fills, so that small tables are ready at once."""
+
+_log = logging.getLogger(__name__)
+
+
+def expected_entry(index: Index, item: Item, key: bytes) -> bytes | None:
+    """Stored key of the entry an item must have in the index; None if none."""
+    try:
+        index.key.check(item)
+    except ValidationError:
+        return None  # such items were there before the index was
+    return index.key.entry(item, key)
+
+
+def forget(transaction: Transaction, tree: Tree) -> None:
+    """Drop what is known of a tree's backfill."""
+    transaction.delete_document(_progress_name(tree))
+
+
+def _progress_name(tree: Tree) -> str:
+    return f"{DOCUMENT_PREFIX}{tree.number}"
+
+
+def pending(engine: Engine) -> list[tuple[str, str]]:
+    """Unfinished backfills: table and index, or EXPIRY."""
+    return [
+        (table.name, name)
+        for table in engine.catalog.known()
+        if table.gone_at is None
+        for name in table.document.get("backfills", ())
+    ]
+
+
+def fill_some(engine: Engine, table_name: str, name: str, chunks: int) -> bool:
+    """Fill a number of chunks; True once the backfill has ended, be it because table or index is gone."""
+    for _ in range(chunks):
+        if engine.store.write(lambda transaction: _fill_chunk(transaction, table_name, name)):
+            engine.alter(lambda transaction: _finish(engine, transaction, table_name, name))
+            return True
+    return False
+
+
+def _unfinished(transaction: Transaction, table_name: str, name: str) -> Table | None:
+    body = transaction.document(TABLE_PREFIX + table_name)
+    document = orjson.loads(body) if body is not None else {}
+    return parse(document) if name in document.get("backfills", ()) else None
+
+
+def _target(table: Table, name: str) -> Tree:
+    if name == EXPIRY:
+        assert table.expiry is not None
+        return table.expiry.tree
+    return table.indexes[name].tree
+
+
+def _fill_chunk(transaction: Transaction, table_name: str, name: str) -> bool:
+    """Fill in the next rows; True if there were none, or the backfill is over anyway."""
+    table = _unfinished(transaction, table_name, name)
+    if table is None:
+        return True
+    progress = _progress_name(_target(table, name))
+    start = transaction.document(progress) or b""
+    rows = list(transaction.span(table.tree, start, None, limit=CHUNK_ROWS))
+    for row in rows:
+        _fill_entry(transaction, table, name, row)
+    if len(rows) < CHUNK_ROWS:
+        return True
+    transaction.put_document(progress, rows[-1][0] + b"\x00")
+    return False
+
+
+def _fill_entry(transaction: Transaction, table: Table, name: str, row: Row) -> None:
+    key, size, body = row
+    item = encoding.decode(body)
+    if name == EXPIRY:
+        assert table.expiry is not None
+        expiry.change(transaction, table.expiry, key, None, item)
+        return
+    index = table.indexes[name]
+    entry = expected_entry(index, item, key)
+    if entry is not None:
+        transaction.put(index.tree, entry, *index.row(item, size, body))
+
+
+def _finish(engine: Engine, transaction: Transaction, table_name: str, name: str) -> None:
+    """The tree is complete: an index can be read, after the engine's delay."""
+    table = _unfinished(transaction, table_name, name)
+    if table is None:
+        return
+    forget(transaction, _target(table, name))
+    document = dict(table.document)
+    remaining = [each for each in document.pop("backfills") if each != name]
+    if remaining:
+        document["backfills"] = remaining
+    if engine.state_delay_s > 0 and name != EXPIRY:
+        ready_at = max(engine.clock.now(), tables.allocated_at(document, name)) + engine.state_delay_s
+        document["index_ready_at"] = {**document.get("index_ready_at", {}), name: ready_at}
+    engine.catalog.save(transaction, document)
+
+
+class Backfiller:
+    """The engine's thread that works off unfinished backfills; there is one only while there are any."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def wake(self) -> None:
+        """See to it that unfinished backfills are worked on."""
+        with self._lock:
+            if self._thread is None and not self._stop.is_set() and pending(self._engine):
+                self._thread = threading.Thread(target=self._run, name="keyplan-backfill", daemon=True)
+                self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until the thread has nothing left to do."""
+        with self._lock:
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def close(self) -> None:
+        """End the thread; what is unfinished goes on when the database is opened again."""
+        self._stop.set()
+        with self._lock:
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def _run(self) -> None:
+        clock = self._engine.clock
+        work = self._next()
+        while work is not None:
+            begun = clock.monotonic()
+            try:
+                fill_some(self._engine, *work, 1)
+            except EngineClosedError:
+                return
+            except StorageError:
+                # What is filled stays filled. The next look at the table wakes a new thread.
+                _log.exception("filling %s of table %s was interrupted", work[1], work[0])
+                with self._lock:
+                    self._thread = None
+                return
+            # Writers stand in line for the same lock: they get half of the time.
+            clock.wait(self._stop, clock.monotonic() - begun)
+            work = self._next()
+
+    def _next(self) -> tuple[str, str] | None:
+        with self._lock:
+            unfinished = [] if self._stop.is_set() else pending(self._engine)
+            if not unfinished:
+                self._thread = None
+                return None
+            return unfinished[0]

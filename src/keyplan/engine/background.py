@@ -1,0 +1,77 @@
+"""The engine's background thread: sweeps expired items, trims streams, lets lagging indexes catch up.
+
+It starts with the first table that needs it and ends with the engine. A clock that does not run by
+itself has no use for it: then whoever moves the clock calls `sweep` and `trim_streams` on the engine.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+from keyplan.clock import ManualClock
+from keyplan.errors import EngineClosedError, KeyplanError
+from keyplan.store.failures import Failure
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+SWEEP_S = 1.0
+TRIM_S = 60.0
+
+_log = logging.getLogger(__name__)
+
+
+class Background:
+    """Owns the thread."""
+
+    def __init__(self, engine: Engine, sweep_s: float | None) -> None:
+        self._engine = engine
+        self._sweep_s = sweep_s
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether there is a thread at work."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def start_if_needed(self) -> None:
+        """Start the thread if some table expires items, keeps a stream, or has a lagging index."""
+        if self._thread is not None or self._sweep_s is None or isinstance(self._engine.clock, ManualClock):
+            return
+        lagging = self._engine.faults is not None and self._engine.faults.lags
+        if not lagging and not any(table.expiry or table.stream for table in self._engine.catalog.known()):
+            return
+        with self._lock:
+            if self._thread is None and not self._stopping.is_set():
+                self._thread = threading.Thread(target=self._run, name="keyplan-background", daemon=True)
+                self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread. A sweep under way finishes its transaction first."""
+        with self._lock:
+            self._stopping.set()
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def _run(self) -> None:
+        clock, sweep_s = self._engine.clock, self._sweep_s
+        assert sweep_s is not None
+        trimmed_at = clock.monotonic()
+        while not clock.wait(self._stopping, sweep_s):
+            try:
+                self._engine.settle()
+                self._engine.sweep(self._stopping.is_set)
+                if clock.monotonic() - trimmed_at >= TRIM_S:
+                    self._engine.trim_streams()
+                    trimmed_at = clock.monotonic()
+            except EngineClosedError:
+                return
+            except (KeyplanError, Failure):
+                # Nothing is lost: what was not done is still due. A writer meets the same failure
+                # and reports it to its caller.
+                _log.exception("background work failed")

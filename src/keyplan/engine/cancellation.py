@@ -1,0 +1,92 @@
+"""What cancels a transaction: one reason for each of its actions, in order.
+
+Source: API reference, TransactionCanceledException and CancellationReason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from keyplan.engine.catalog import Table
+from keyplan.engine.keys import EmptyKeyError
+from keyplan.errors import (
+    ConditionalCheckFailedError,
+    ItemCollectionSizeLimitExceededError,
+    ProvisionedThroughputExceededError,
+    ServiceError,
+    ThrottlingError,
+    TransactionCanceledError,
+    TransactionConflictError,
+    ValidationError,
+)
+from keyplan.messages import transactions as messages
+
+_CODES: dict[type[ServiceError], str] = {
+    ConditionalCheckFailedError: "ConditionalCheckFailed",
+    ItemCollectionSizeLimitExceededError: "ItemCollectionSizeLimitExceeded",
+    ProvisionedThroughputExceededError: "ProvisionedThroughputExceeded",
+    ThrottlingError: "ThrottlingError",
+    TransactionConflictError: "TransactionConflict",
+    ValidationError: "ValidationError",
+}
+
+CANCELLING = tuple(_CODES)
+"""What an action may fail with and thereby cancel its transaction."""
+
+
+class Reasons:
+    """The reasons of one transaction, as they come up."""
+
+    __slots__ = ("_errors",)
+
+    def __init__(self, actions: int) -> None:
+        self._errors: list[ServiceError | None] = [None] * actions
+
+    def add(self, action: int, error: ServiceError) -> None:
+        """Note what an action, by its number, failed with."""
+        self._errors[action] = error
+
+    def raise_any(self) -> None:
+        """Raise TransactionCanceledError if any action failed."""
+        if not any(self._errors):
+            return
+        reasons = [_reason(error) for error in self._errors]
+        raise TransactionCanceledError(
+            messages.cancelled(reason["Code"] for reason in reasons), CancellationReasons=reasons
+        )
+
+
+class Located(Protocol):
+    """An action of a transaction, to be found in its table."""
+
+    def locate(self, table: Table) -> bytes:
+        """The stored key. Raises ValidationError."""
+
+
+def locate(actions: Sequence[tuple[Table, Located]]) -> list[bytes]:
+    """Stored keys of all actions.
+
+    An empty key refuses the transaction; the first action that does not fit its table in another way
+    cancels it; then two actions on one item refuse it. Raises ValidationError, TransactionCanceledError.
+    """
+    reasons = Reasons(len(actions))
+    found: list[tuple[str, bytes]] = []
+    for number, (table, action) in enumerate(actions):
+        try:
+            found.append((table.name, action.locate(table)))
+        except EmptyKeyError:
+            raise
+        except ValidationError as error:
+            reasons.add(number, error)
+            reasons.raise_any()
+    if len(set(found)) < len(found):
+        raise ValidationError(messages.SEVERAL_ON_ONE_ITEM)
+    return [key for _, key in found]
+
+
+def _reason(error: ServiceError | None) -> dict[str, Any]:
+    if error is None:
+        return {"Code": "None"}
+    code = next(code for kind, code in _CODES.items() if isinstance(error, kind))
+    return {**error.members, "Code": code, "Message": error.message}

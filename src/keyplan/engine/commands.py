@@ -1,0 +1,69 @@
+"""The command table: every operation, and the modules that check its request and run it.
+
+Modules are loaded when their operation is first called: a program that only gets and puts items starts
+without paying for the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from keyplan.engine import shapes
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+Run: TypeAlias = "Callable[[Engine, dict[str, Any], Form], dict[str, Any]]"
+
+MODULES: dict[str, str] = {
+    "BatchGetItem": "batch_get_item",
+    "BatchWriteItem": "batch_write_item",
+    "CreateTable": "create_table",
+    "DeleteItem": "delete_item",
+    "DeleteTable": "delete_table",
+    "DescribeEndpoints": "describe_endpoints",
+    "DescribeLimits": "describe_limits",
+    "DescribeStream": "describe_stream",
+    "DescribeTable": "describe_table",
+    "DescribeTimeToLive": "describe_time_to_live",
+    "GetItem": "get_item",
+    "GetRecords": "get_records",
+    "GetShardIterator": "get_shard_iterator",
+    "ListStreams": "list_streams",
+    "ListTables": "list_tables",
+    "ListTagsOfResource": "list_tags_of_resource",
+    "PutItem": "put_item",
+    "Query": "query",
+    "Scan": "scan",
+    "TagResource": "tag_resource",
+    "TransactGetItems": "transact_get_items",
+    "TransactWriteItems": "transact_write_items",
+    "UntagResource": "untag_resource",
+    "UpdateItem": "update_item",
+    "UpdateTable": "update_table",
+    "UpdateTimeToLive": "update_time_to_live",
+}
+"""Operations to the name that `engine/requests` and `engine/operations` both have for them."""
+
+
+class Command(NamedTuple):
+    """The check of a request's shape, in whole and but for what the operation itself checks, and what runs it."""
+
+    check: shapes.Check
+    quick_check: shapes.Check
+    run: Run
+
+
+@cache
+def command(operation: str) -> Command | None:
+    """What an operation is made of; None if there is no such operation."""
+    name = MODULES.get(operation)
+    if name is None:
+        return None
+    request = import_module(f"keyplan.engine.requests.{name}")
+    runner = import_module(f"keyplan.engine.operations.{name}")
+    return Command(shapes.compile(request.SHAPE), shapes.compile(request.SHAPE, late=True), runner.run)

@@ -1,0 +1,266 @@
+"""The engine: the service without sockets.
+
+`Engine.open("data.db")` or `Engine.memory()`, then `call("PutItem", {...})` with the service's own
+request and answer shapes. Everything else about an operation stands in its module under `operations/`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any, Literal, TypeVar
+
+from keyplan.clock import Clock, SystemClock
+from keyplan.engine import lag
+from keyplan.engine.backfill import Backfiller
+from keyplan.engine.background import SWEEP_S, Background
+from keyplan.engine.catalog import CHANGES, Catalog, CatalogChanged, Table
+from keyplan.engine.commands import MODULES, command
+from keyplan.engine.faults import Faults, Injector
+from keyplan.engine.figures import Figures
+from keyplan.engine.retention import trim_streams
+from keyplan.engine.sweep import sweep
+from keyplan.engine.unsupported import refuse
+from keyplan.engine.writes import Version, put_blindly
+from keyplan.errors import DatabaseCorruptError, EngineClosedError, KeyplanError
+from keyplan.store.failures import Failure, is_missing_tree, storage_error
+from keyplan.store.rows import Transaction, View
+from keyplan.store.sqlite import MEMORY, Durability, SqliteStore
+from keyplan.store.sync import LogSync
+from keyplan.values.encoding import PYTHON, WIRE, DecodeError, Form
+
+T = TypeVar("T")
+
+REGION = "us-east-1"
+ACCOUNT = "123456789012"
+_MOST_RESTARTS = 20
+
+
+class Engine:
+    """A DynamoDB-compatible database in this process. Threads may share it."""
+
+    def __init__(
+        self,
+        store: SqliteStore,
+        *,
+        clock: Clock | None = None,
+        region: str = REGION,
+        account: str = ACCOUNT,
+        state_delay_s: float = 0.0,
+        stream_shards: int | None = 1,
+        ttl_delay_s: float = 0.0,
+        ttl_sweep_s: float | None = SWEEP_S,
+        faults: Faults | None = None,
+    ) -> None:
+        self.store = store
+        self.clock: Clock = clock if clock is not None else SystemClock()
+        self.region = region
+        self.account = account
+        self.state_delay_s = state_delay_s
+        """How long tables and indexes stay CREATING, UPDATING, DELETING."""
+        self.stream_shards = stream_shards
+        """Shards of a new stream; None: one for each partition the service would begin with."""
+        self.ttl_delay_s = ttl_delay_s + (faults.ttl_delay if faults is not None else 0.0)
+        """How long items stay after they have expired."""
+        self.figures = Figures(self.clock)
+        self.catalog = Catalog(store.view())
+        self.view: Callable[[], View] = store.view
+        """Reads of items, each at its own moment."""
+        self.moment: Callable[[], AbstractContextManager[View]] = store.snapshot
+        """Reads of items that all see one moment."""
+        self.faults = None if faults is None else Injector(self, faults)
+        """What makes trouble on purpose; None: nothing does."""
+        self._closed = False
+        self.backfiller = Backfiller(self)
+        self.settle()
+        self.background = Background(self, ttl_sweep_s)
+        self.background.start_if_needed()
+        self.backfiller.wake()
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, durability: Durability = "normal", **options: Any) -> Engine:
+        """Open or create a database file. Several processes may have it open at once.
+
+        `durability="normal"`: a commit survives a killed process; after a power cut the last ones may be
+        missing, never damaged. `"full"`: every acknowledged commit is synced to the disk.
+        """
+        store = SqliteStore(os.fspath(path), durability=durability)
+        try:
+            return cls(store, **options)
+        except Failure as error:
+            store.close()
+            raise storage_error(error, store.path) from error
+        except DecodeError as error:
+            store.close()
+            raise _unreadable(store, error) from error
+
+    @classmethod
+    def memory(cls, **options: Any) -> Engine:
+        """A database that lives as long as the engine."""
+        return cls(SqliteStore(MEMORY), **options)
+
+    @property
+    def operations(self) -> frozenset[str]:
+        """The names of all operations that `call` knows."""
+        return frozenset(MODULES)
+
+    def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Run one operation. Python form: binary as bytes. Raises ServiceError."""
+        return self._answer(operation, request, PYTHON)
+
+    def call_wire(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Run one operation on parsed JSON. The answer is for orjson: stored items are fragments."""
+        return self._answer(operation, request, WIRE)
+
+    def _answer(self, operation: str, request: dict[str, Any], form: Form) -> dict[str, Any]:
+        known = command(operation)
+        if known is None:
+            refuse(operation)
+        check, quick_check, run = known
+        if self.faults is None:
+            quick_check(request, form.wire)
+        else:
+            check(request, form.wire)  # before any fault
+            if self.faults.meets(operation):
+                return self.faults.answer(operation, request, lambda: self._answer(operation, request, form))
+        for _ in range(_MOST_RESTARTS):
+            try:
+                return run(self, request, form)
+            except CatalogChanged:
+                self.catalog.reload(self.store.view())
+            except Failure as error:
+                if self._closed or not is_missing_tree(error):
+                    raise self._told(error) from error
+                self.catalog.reload(self.store.view())
+            except DecodeError as error:
+                raise _unreadable(self.store, error) from error
+        raise CatalogChanged(operation)
+
+    def _told(self, error: Failure) -> KeyplanError:
+        """What a failure of the store means to a caller."""
+        if self._closed:
+            return EngineClosedError(f"{self.store.path} is closed")
+        return storage_error(error, self.store.path)
+
+    def table(self, name: str) -> Table:
+        """The table, ready for items. Raises ResourceNotFoundError."""
+        table = self.catalog.steady(name)
+        return table if table is not None else self.catalog.active(name, self.store.view(), self.clock.now())
+
+    def write(self, table: Table, work: Callable[[Transaction], T]) -> T:
+        """Run the work in a write transaction in which the table is still what it was.
+
+        All that can be refused is refused before the first row is written. The size of an item collection
+        alone is known only afterwards, so tables that keep those can be undone in a group.
+        """
+        check = self.catalog.check
+
+        def checked(transaction: Transaction) -> T:
+            check(table, transaction, transaction.foreign)
+            return work(transaction)
+
+        if self.faults is not None:
+            return self.store.write(self.faults.carried(checked))
+        return self.store.write(checked, settled=table.collections is None)
+
+    def put(self, table: Table, key: bytes, new: Version) -> None:
+        """Write an item of a `blind` table, whatever was there, while the table is still what it was."""
+        if table.plain and self.store.commits_at_once:
+            row = (key, new.size, new.body)
+            if not self.store.put_while(table.tree, row, CHANGES, self.catalog.as_of(table)):
+                raise CatalogChanged
+            return
+
+        def checked(transaction: Transaction) -> None:
+            self.catalog.check(table, transaction, transaction.foreign)
+            put_blindly(transaction, table, key, new)
+
+        self.store.write(checked, settled=True)
+
+    def write_all(self, tables: Collection[Table], work: Callable[[Transaction], T]) -> T:
+        """Run the work in a write transaction in which all the tables are still what they were."""
+        check = self.catalog.check
+
+        def checked(transaction: Transaction) -> T:
+            foreign = transaction.foreign
+            for table in tables:
+                check(table, transaction, foreign)
+                foreign = False  # the first check has read what others changed
+            return work(transaction)
+
+        if self.faults is not None:
+            return self.store.write(self.faults.carried(checked))
+        return self.store.write(checked, settled=all(table.collections is None for table in tables))
+
+    def alter(self, work: Callable[[Transaction], T]) -> T:
+        """Run a change of tables in a transaction of its own; every later write meets the tables as changed."""
+
+        def current(transaction: Transaction) -> T:
+            self.catalog.reload(transaction)
+            return work(transaction)
+
+        result = self.store.write_apart(current)
+        self.catalog.reload(self.store.view())
+        self.background.start_if_needed()
+        return result
+
+    def sweep(self, stopped: Callable[[], bool] = lambda: False) -> int:
+        """Remove what has expired, as the background thread does every `ttl_sweep_s` seconds; how many items."""
+        try:
+            return sweep(self, stopped)
+        except Failure as error:
+            raise self._told(error) from error
+
+    def trim_streams(self) -> int:
+        """Remove stream records older than 24 hours, as the background thread does; how many."""
+        try:
+            return trim_streams(self)
+        except Failure as error:
+            raise self._told(error) from error
+
+    def settle(self) -> None:
+        """Apply the index writes that are due; all of them, where indexes do not lag."""
+        lag.settle(self, everything=self.faults is None)
+
+    def group(self, *, sync: bool = True) -> AbstractContextManager[None]:
+        """Writes made inside by this thread share one commit, made at the end.
+
+        With `sync=False` the commit may not be on the disk yet when the group ends: see `unsynced`.
+        """
+        return self.store.group(sync=sync)
+
+    @property
+    def unsynced(self) -> LogSync | None:
+        """What commits wait for before they may be acknowledged, with full durability; None: nothing."""
+        return self.store.sync
+
+    def snapshot(self, path: str | os.PathLike[str]) -> None:
+        """Copy the database, as of one moment, into a new file; others may go on writing meanwhile."""
+        self.store.copy_to(os.fspath(path))
+
+    def copy(self, **options: Any) -> Engine:
+        """A database in memory that begins as this one is now, for example one for each test."""
+        given = {"clock": self.clock, "region": self.region, "account": self.account, **options}
+        return Engine(self.store.copy(), **given)
+
+    def close(self) -> None:
+        """Close the database. Calling twice is harmless."""
+        self.backfiller.close()
+        self._closed = True
+        self.background.stop()
+        self.store.close()
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> Literal[False]:
+        self.close()
+        return False
+
+
+def _unreadable(store: SqliteStore, error: DecodeError) -> DatabaseCorruptError:
+    return DatabaseCorruptError(f"{store.path} is damaged: what is stored cannot be read ({error})")

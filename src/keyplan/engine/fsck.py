@@ -1,0 +1,190 @@
+"""Proof that a database agrees with itself: every index, expiry and collection size with its table.
+
+Reads one moment of the file from beginning to end; memory stays bounded whatever the size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from keyplan.engine import expiry, lag
+from keyplan.engine.catalog import Index, Table
+from keyplan.engine.keys import partition_bytes_of
+from keyplan.engine.writes import Version, collection_bytes
+from keyplan.errors import ServiceError
+from keyplan.store.rows import Tree, View
+from keyplan.values import encoding, sizes
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+EVERY_ROWS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is not as it must be."""
+
+    table: str
+    where: str
+    what: str
+    key: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.table}/{self.where}" if self.where else self.table
+        return f"{place}: {self.what}" + (f" (key {self.key})" if self.key else "")
+
+
+def check(engine: Engine, progress: Callable[[str, int], None] | None = None) -> list[Problem]:
+    """Everything that is wrong with a database; empty when it is sound.
+
+    `progress` is called with a table's name and the number of its rows checked so far.
+    """
+    problems = [Problem("database", "", told) for told in engine.store.integrity()]
+    if problems:
+        return problems
+    with engine.store.snapshot() as view:
+        engine.catalog.reload(view)
+        for name in engine.catalog.names(view):
+            table = engine.catalog.find(name, view)
+            if table is not None:
+                problems += _check_table(view, table, progress)
+    return problems
+
+
+def _check_table(view: View, table: Table, progress: Callable[[str, int], None] | None) -> Iterator[Problem]:
+    checks: tuple[_Checks, ...] = (_Collections(view, table), _Entries(view, table), _Expiries(view, table))
+    for rows, (key, size, body) in enumerate(view.span(table.tree, b"", None), 1):
+        if progress is not None and rows % EVERY_ROWS == 0:
+            progress(table.name, rows)
+        try:
+            version = Version(encoding.decode(body), size, body)
+        except encoding.DecodeError:
+            yield Problem(table.name, "", "item cannot be read", key.hex())
+            continue
+        yield from _check_row(table, key, version)
+        for each in checks:
+            yield from each.add(key, version)
+    for each in checks:
+        yield from each.end()
+
+
+def _check_row(table: Table, key: bytes, version: Version) -> Iterator[Problem]:
+    try:
+        expected = table.key.of_item(version.item)
+    except ServiceError as error:
+        yield Problem(table.name, "", f"item does not fit the key: {error.message}", key.hex())
+        return
+    if expected != key:
+        yield Problem(table.name, "", "row lies under another key than its item's", key.hex())
+    if sizes.item_bytes(version.item) != version.size:
+        yield Problem(table.name, "", "recorded size is not the item's", key.hex())
+
+
+def _check_entry(view: View, table: Table, index: Index, entry_key: bytes, version: Version) -> Iterator[Problem]:
+    row = view.point(index.tree, entry_key)
+    if row is None:
+        yield Problem(table.name, index.name, "entry is missing", entry_key.hex())
+    elif row != index.row(version.item, version.size, version.body):
+        yield Problem(table.name, index.name, "entry is not what the item says", entry_key.hex())
+
+
+def _check_count(view: View, table: Table, where: str, tree: Tree, expected: int) -> Iterator[Problem]:
+    found, _ = view.totals(tree)
+    if found != expected:
+        yield Problem(table.name, where, f"{found} entries, {expected} expected")
+
+
+class _Checks(Protocol):
+    """What must agree with a table: shown every row, in order, then asked for what is left over."""
+
+    def add(self, key: bytes, version: Version) -> Iterator[Problem]:
+        """One more row."""
+        ...
+
+    def end(self) -> Iterator[Problem]:
+        """No more rows."""
+        ...
+
+
+class _Entries:
+    """Looks up each item's entry in every index, and counts; changes that still wait are left out."""
+
+    def __init__(self, view: View, table: Table) -> None:
+        self._view = view
+        self._table = table
+        self._indexes = [index for index in table.indexes.values() if not index.backfilling]
+        self._waiting = lag.find(view)
+        self._counts = dict.fromkeys(table.indexes, 0)
+
+    def add(self, key: bytes, version: Version) -> Iterator[Problem]:
+        for index in self._indexes:
+            entry_key = index.key.entry(version.item, key)
+            if entry_key is not None and not lag.waits(self._view, self._waiting, index.tree, entry_key):
+                self._counts[index.name] += 1
+                yield from _check_entry(self._view, self._table, index, entry_key, version)
+
+    def end(self) -> Iterator[Problem]:
+        for index in self._indexes:
+            expected = self._counts[index.name] + lag.shown(self._view, self._waiting, index.tree)
+            yield from _check_count(self._view, self._table, index.name, index.tree, expected)
+
+
+class _Expiries:
+    """Looks up the expiry of each item that has one, and counts."""
+
+    def __init__(self, view: View, table: Table) -> None:
+        self._view = view
+        self._table = table
+        self._count = 0
+
+    def add(self, key: bytes, version: Version) -> Iterator[Problem]:
+        kept = self._table.expiry
+        at = None if kept is None else expiry.moment(kept, version.item)
+        if kept is None or at is None:
+            return
+        self._count += 1
+        if self._view.point(kept.tree, expiry.expiry_key(at, key)) is None:
+            yield Problem(self._table.name, "time to live", "expiry is missing", key.hex())
+
+    def end(self) -> Iterator[Problem]:
+        if self._table.expiry is not None:
+            tree = self._table.expiry.tree
+            yield from _check_count(self._view, self._table, "time to live", tree, self._count)
+
+
+class _Collections:
+    """Adds up item collections, which come one after the other, and compares them with what is kept."""
+
+    def __init__(self, view: View, table: Table) -> None:
+        self._view = view
+        self._table = table
+        self._partition = b""
+        self._bytes = 0
+        self._count = 0
+
+    def add(self, key: bytes, version: Version) -> Iterator[Problem]:
+        if self._table.collections is None:
+            return
+        partition = partition_bytes_of(key)
+        if partition != self._partition:
+            yield from self._compare()
+            self._partition, self._bytes = partition, 0
+            self._count += 1
+        self._bytes += collection_bytes(self._table, version)
+
+    def end(self) -> Iterator[Problem]:
+        if self._table.collections is None:
+            return
+        yield from self._compare()
+        yield from _check_count(self._view, self._table, "item collections", self._table.collections, self._count)
+
+    def _compare(self) -> Iterator[Problem]:
+        tree = self._table.collections
+        if not self._partition or tree is None:
+            return
+        row = self._view.point(tree, self._partition)
+        if (row[0] if row else 0) != self._bytes:
+            yield Problem(self._table.name, "item collections", "recorded size is wrong", self._partition.hex())

@@ -1,0 +1,212 @@
+"""Keys of items and of index entries: checked against their schema and laid out as stored bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from keyplan import limits
+from keyplan.errors import ValidationError
+from keyplan.messages import items as messages
+from keyplan.values import sizes
+from keyplan.values.keybytes import escaped, joined, partition_prefix, scalar_key, tie_hash
+from keyplan.values.types import AttributeValue, Item
+
+
+class EmptyKeyError(ValidationError):
+    """An empty string or binary as a key: refuses a transaction, where other faults of keys cancel it."""
+
+
+class KeyAttribute(NamedTuple):
+    """One attribute of a key: its name and its type, S, N or B."""
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class KeySchema:
+    """The partition and sort attributes of a table or index. Several of either: a multi-attribute index."""
+
+    partition: tuple[KeyAttribute, ...]
+    sort: tuple[KeyAttribute, ...]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """All key attributes, partition first."""
+        return tuple(attribute.name for attribute in (*self.partition, *self.sort))
+
+    @cached_property
+    def roles(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The names of the partition attributes and of the sort attributes."""
+        return tuple(each.name for each in self.partition), tuple(each.name for each in self.sort)
+
+
+class PrimaryKey:
+    """The key of a table: one partition attribute and at most one sort attribute."""
+
+    __slots__ = ("_count", "_partition", "_partition_kind", "_sort", "_sort_kind", "names", "schema")
+
+    def __init__(self, schema: KeySchema) -> None:
+        self.schema = schema
+        self.names = schema.names
+        self._partition, self._partition_kind = schema.partition[0]
+        self._sort: str | None = schema.sort[0].name if schema.sort else None
+        self._sort_kind = schema.sort[0].kind if schema.sort else ""
+        self._count = len(self.names)
+
+    def of_key(self, key: Item) -> bytes:
+        """Stored bytes of a request's canonical Key. Raises ValidationError when it is not exactly the key."""
+        partition = key.get(self._partition)
+        if partition is None or len(key) != self._count:
+            raise ValidationError(messages.KEY_MISMATCH)
+        content = partition.get(self._partition_kind)
+        if content is None:
+            raise ValidationError(messages.KEY_MISMATCH)
+        if self._sort is None:
+            return partition_prefix(_partition_bytes(self._partition, self._partition_kind, content))
+        sort = key.get(self._sort)
+        if sort is None:
+            raise ValidationError(messages.KEY_MISMATCH)
+        sort_content = sort.get(self._sort_kind)
+        if sort_content is None:
+            raise ValidationError(messages.KEY_MISMATCH)
+        part = _partition_bytes(self._partition, self._partition_kind, content)
+        return partition_prefix(part) + _sort_bytes(self._sort, self._sort_kind, sort_content)
+
+    def of_item(self, item: Item) -> bytes:
+        """Stored bytes of the key inside a canonical item. Raises ValidationError as PutItem does."""
+        try:
+            content = item[self._partition][self._partition_kind]
+            if self._sort is None:
+                return partition_prefix(_partition_bytes(self._partition, self._partition_kind, content))
+            sort_content = item[self._sort][self._sort_kind]
+        except KeyError:
+            for name, kind in (*self.schema.partition, *self.schema.sort):
+                _check_present(item, name, kind)
+            raise
+        part = _partition_bytes(self._partition, self._partition_kind, content)
+        return partition_prefix(part) + _sort_bytes(self._sort, self._sort_kind, sort_content)
+
+    def extract(self, item: Item) -> Item:
+        """The key attributes of an item."""
+        return {name: item[name] for name in self.names}
+
+
+def partition_bytes_of(stored_key: bytes) -> bytes:
+    """The part of a stored key that names its partition: what an item collection shares."""
+    return stored_key[: 6 + int.from_bytes(stored_key[4:6], "big")]
+
+
+def _check_present(item: Item, name: str, kind: str) -> None:
+    value = item.get(name)
+    if value is None:
+        raise ValidationError(messages.missing_key(name))
+    if kind not in value:
+        raise ValidationError(messages.key_type(name, kind, next(iter(value))))
+
+
+def _partition_bytes(name: str, kind: str, content: str) -> bytes:
+    if not content:
+        raise EmptyKeyError(messages.empty_key(name, kind))
+    part = content.encode() if kind == "S" else scalar_key(kind, content)
+    if len(part) > limits.PARTITION_KEY_BYTES:
+        raise ValidationError(messages.PARTITION_KEY_TOO_LONG)
+    return part
+
+
+def _sort_bytes(name: str, kind: str, content: str) -> bytes:
+    if not content:
+        raise EmptyKeyError(messages.empty_key(name, kind))
+    part = content.encode() if kind == "S" else scalar_key(kind, content)
+    if len(part) > limits.SORT_KEY_BYTES:
+        raise ValidationError(messages.SORT_KEY_TOO_LONG)
+    return part
+
+
+# UTF-8 takes at most four bytes for a character: this many of them, in each attribute of a role, always fit.
+_SURELY_SHORT = limits.SORT_KEY_BYTES // 4 // limits.KEY_ATTRIBUTES_PER_ROLE
+
+
+class IndexKey:
+    """The key of an index: where an item's entry lies, if it has one."""
+
+    __slots__ = ("_all", "_is_global", "index", "schema")
+
+    def __init__(self, index: str, schema: KeySchema, *, is_global: bool) -> None:
+        self.index = index
+        self.schema = schema
+        self._is_global = is_global
+        self._all = (*schema.partition, *schema.sort)
+
+    def check_type(self, name: str, given: str) -> None:
+        """Raise ValidationError if the attribute is of the key and has another type."""
+        for key_name, kind in self._all:
+            if key_name == name and kind != given:
+                raise ValidationError(messages.index_key_type(name, kind, given, self.index))
+
+    def check(self, item: Item, *, updated: bool = False) -> None:
+        """Raise ValidationError if an index key attribute of the item has a type or size that no key can have."""
+        longest = 0
+        for name, kind in self._all:
+            value = item.get(name)
+            if value is None:
+                continue
+            content = value.get(kind)
+            if content is None:
+                if updated:
+                    raise ValidationError(messages.UPDATED_INDEX_KEY_TYPE)
+                raise ValidationError(messages.index_key_type(name, kind, next(iter(value)), self.index))
+            if not content:
+                if updated:
+                    raise EmptyKeyError(messages.empty_updated_index_key(kind))
+                raise EmptyKeyError(messages.empty_index_key(name, kind, self.index))
+            longest = max(longest, len(content))
+        if longest > _SURELY_SHORT:
+            self._check_sizes(item)
+
+    def _check_sizes(self, item: Item) -> None:
+        partition = sum(sizes.value_bytes(item[name]) for name, _ in self.schema.partition if name in item)
+        if partition > limits.PARTITION_KEY_BYTES:
+            raise ValidationError(messages.PARTITION_KEY_TOO_LONG)
+        sort = sum(sizes.value_bytes(item[name]) for name, _ in self.schema.sort if name in item)
+        if sort > limits.SORT_KEY_BYTES:
+            raise ValidationError(messages.SORT_KEY_TOO_LONG)
+
+    def same(self, left: Item, right: Item) -> bool:
+        """Whether two versions of an item have the same key attributes, and so the same entry key or none."""
+        return all(left.get(name) == right.get(name) for name, _ in self._all)
+
+    def entry(self, item: Item, table_key: bytes) -> bytes | None:
+        """Stored key of the item's entry; None when the item lacks a key attribute (a sparse index).
+
+        An attribute of another type, or empty, counts as lacking: it was there before the index was.
+        Entries of a global index with one key lie in the order of a hash of their items' whole keys.
+        """
+        parts = []
+        for name, kind in self._all:
+            value = item.get(name)
+            content = None if value is None else value.get(kind)
+            if not content:
+                return None
+            parts.append(scalar_key(kind, content))
+        roles = len(self.schema.partition)
+        prefix = partition_prefix(parts[0] if roles == 1 else joined(parts[:roles]))
+        for part in parts[roles:]:
+            prefix += escaped(part)
+        if self._is_global:
+            prefix += tie_hash(table_key)
+        return prefix + table_key
+
+    def prefix(self, partition: list[AttributeValue] | tuple[AttributeValue, ...]) -> bytes:
+        """What the entries of one partition key value start with."""
+        if len(partition) == 1:
+            ((kind, content),) = partition[0].items()
+            return partition_prefix(scalar_key(kind, content))
+        return partition_prefix(joined(scalar_key(*next(iter(value.items()))) for value in partition))
+
+    @staticmethod
+    def sort_bytes(values: list[AttributeValue] | tuple[AttributeValue, ...]) -> bytes:
+        """The sort part of an entry's key, or its leading attributes."""
+        return b"".join(escaped(scalar_key(*next(iter(value.items())))) for value in values)

@@ -1,0 +1,1 @@
+"""The operations, one a file: check what needs no table, find the table, do the work."""

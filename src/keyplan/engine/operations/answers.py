@@ -1,0 +1,76 @@
+"""Pieces that several operations' answers and checks share."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from keyplan import limits
+from keyplan.engine.catalog import Table
+from keyplan.engine.keys import partition_bytes_of
+from keyplan.engine.requests import rules
+from keyplan.engine.shapes.constraints import reads_older
+from keyplan.errors import ValidationError
+from keyplan.store.rows import View
+from keyplan.values.encoding import Form
+from keyplan.values.types import Item
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+T = TypeVar("T")
+
+
+def enveloped(prepare: Callable[[dict[str, Any], Form], T]) -> Callable[[dict[str, Any], Form], T]:
+    """Word the ValidationErrors of what is checked before the table as PutItem, UpdateItem, DeleteItem do."""
+
+    @functools.wraps(prepare)
+    def with_envelope(request: dict[str, Any], form: Form) -> T:
+        try:
+            return prepare(request, form)
+        except ValidationError as error:
+            if reads_older(request):
+                raise
+            raise rules.enveloped(error) from error
+
+    return with_envelope
+
+
+def collection_metrics(engine: Engine, table: Table, key: bytes, item: Item, form: Form) -> dict[str, Any]:
+    """ItemCollectionMetrics for a write's answer, where the table has local indexes."""
+    if table.collections is None:
+        return {}
+    return {"ItemCollectionMetrics": _collection(engine.store.view(), table, key, item, form)}
+
+
+class Collections:
+    """ItemCollectionMetrics of several writes: each collection once, by table."""
+
+    __slots__ = ("_form", "_seen", "by_table")
+
+    def __init__(self, form: Form) -> None:
+        self._form = form
+        self._seen: set[tuple[str, bytes]] = set()
+        self.by_table: dict[str, list[dict[str, Any]]] = {}
+
+    def add(self, view: View, table: Table, key: bytes, item: Item) -> None:
+        """Note the collection of an item that was written, as it is now."""
+        if table.collections is None:
+            return
+        partition = (table.name, partition_bytes_of(key))
+        if partition not in self._seen:
+            self._seen.add(partition)
+            metrics = _collection(view, table, key, item, self._form)
+            self.by_table.setdefault(table.name, []).append(metrics)
+
+
+def _collection(view: View, table: Table, key: bytes, item: Item, form: Form) -> dict[str, Any]:
+    assert table.collections is not None
+    row = view.point(table.collections, partition_bytes_of(key))
+    estimate = (row[0] if row else 0) / limits.GIB
+    partition = table.key.names[0]
+    return {
+        "ItemCollectionKey": form.item({partition: item[partition]}),
+        "SizeEstimateRangeGB": [float(int(estimate)), float(int(estimate) + 1)],
+    }

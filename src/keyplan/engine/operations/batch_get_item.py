@@ -1,0 +1,133 @@
+"""BatchGetItem: read up to 100 items by their keys, of any tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from keyplan import limits
+from keyplan.engine import reads
+from keyplan.engine.catalog import Table
+from keyplan.engine.faults import REFUSED
+from keyplan.engine.receipts import Receipt
+from keyplan.engine.requests.batch_get_item import check
+from keyplan.errors import ServiceError, ValidationError
+from keyplan.expressions.compiled import Projection
+from keyplan.messages import transactions as messages
+from keyplan.values import encoding, units
+from keyplan.values.attribute import normalise_item
+from keyplan.values.encoding import Form
+from keyplan.values.types import Item
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+class _Block(NamedTuple):
+    """What is asked of one table, checked as far as that needs no table."""
+
+    request: dict[str, Any]
+    keys: list[Item]
+    projection: Projection | None
+
+
+class _Plan(NamedTuple):
+    """The same with the table and the stored keys."""
+
+    block: _Block
+    table: Table
+    stored_keys: list[bytes]
+
+
+def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+    """Check, find the tables, read until the answer is full."""
+    check(request)
+    blocks = {name: _block(block, form) for name, block in request["RequestItems"].items()}
+    tables = {name: engine.table(name) for name in blocks}
+    plans = {name: _plan(block, tables[name]) for name, block in blocks.items()}
+    detail = request.get("ReturnConsumedCapacity", "NONE")
+    reading = _Reading(engine, form, counted=detail != "NONE")
+    for name, plan in plans.items():
+        reading.read(name, plan)
+    reading.check_progress()
+    answer: dict[str, Any] = {"Responses": reading.responses, "UnprocessedKeys": reading.unprocessed}
+    if detail != "NONE":
+        answer["ConsumedCapacity"] = [receipt.render(detail) for receipt in reading.receipts.values()]
+    return answer
+
+
+def _block(block: dict[str, Any], form: Form) -> _Block:
+    projection = reads.compile_single_read_projection(block)
+    keys = [normalise_item(key, wire=form.wire)[0] for key in block["Keys"]]
+    # Before the table is known: texts of the same key differ only in the order of its members.
+    if len({orjson.dumps(key, option=orjson.OPT_SORT_KEYS) for key in keys}) < len(keys):
+        raise ValidationError(messages.DUPLICATE_KEYS)
+    return _Block(block, keys, projection)
+
+
+def _plan(block: _Block, table: Table) -> _Plan:
+    reads.check_scalar_keys(table, block.projection)
+    return _Plan(block, table, [table.key.of_key(key) for key in block.keys])
+
+
+class _Reading:
+    """The answer in the making: it is full when one more item would exceed 16 MB."""
+
+    def __init__(self, engine: Engine, form: Form, *, counted: bool) -> None:
+        self._view = engine.view()
+        self._form = form
+        self._counted = counted
+        self._left_bytes = limits.BATCH_GET_BYTES
+        self._full = False
+        self.responses: dict[str, Any] = {}
+        self.unprocessed: dict[str, Any] = {}
+        self.receipts: dict[str, Receipt] = {}
+        self._done = 0
+        self._refused: ServiceError | None = None
+
+    def read(self, name: str, plan: _Plan) -> None:
+        """Read the keys of one table; those that find no room go back to the caller."""
+        bodies: list[bytes] = []
+        left: list[int] = []
+        table_units = 0.0
+        consistent = bool(plan.block.request.get("ConsistentRead"))
+        for number, stored_key in enumerate(plan.stored_keys):
+            try:
+                row = None if self._full else self._view.point(plan.table.tree, stored_key)
+            except REFUSED as error:
+                self._refused = error
+                left.append(number)
+                continue
+            if row is not None and row[0] > self._left_bytes:
+                self._full = True
+            if self._full:
+                left += range(number, len(plan.stored_keys))
+                break
+            if row is not None:
+                self._left_bytes -= row[0]
+                bodies.append(row[1])
+            if self._counted:
+                table_units += units.read_units(row[0] if row else 0, consistent=consistent)
+        self._done += len(plan.stored_keys) - len(left)
+        self.responses[name] = self._items(bodies, plan.block.projection)
+        if left:
+            self.unprocessed[name] = _remainder(plan.block.request, left)
+        if self._counted:
+            receipt = self.receipts.setdefault(plan.table.name, Receipt(plan.table))
+            receipt.table_units += table_units
+
+    def check_progress(self) -> None:
+        """Raise what refused the keys if not one of them could be read."""
+        if self._refused is not None and not self._done:
+            raise self._refused
+
+    def _items(self, bodies: list[bytes], projection: Projection | None) -> Any:
+        if projection is None:
+            return self._form.page(bodies)
+        return self._form.items([projection.apply(encoding.decode(body)) for body in bodies])
+
+
+def _remainder(block: dict[str, Any], left: list[int]) -> dict[str, Any]:
+    """The request of a table with only the keys that were not read."""
+    return {**block, "Keys": [block["Keys"][number] for number in left]}

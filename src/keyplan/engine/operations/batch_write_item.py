@@ -1,0 +1,166 @@
+"""BatchWriteItem: put and delete up to 25 items, of any tables, in one commit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from keyplan import limits
+from keyplan.engine import writes
+from keyplan.engine.catalog import Table
+from keyplan.engine.faults import REFUSED
+from keyplan.engine.operations.answers import Collections
+from keyplan.engine.receipts import Receipt
+from keyplan.engine.requests.batch_write_item import SHAPE, check
+from keyplan.engine.shapes import late_check
+from keyplan.errors import TransactionConflictError, ValidationError
+from keyplan.messages import items as item_messages
+from keyplan.messages import transactions as messages
+from keyplan.store.rows import Transaction
+from keyplan.values import encoding, units
+from keyplan.values.attribute import normalise_item
+from keyplan.values.encoding import Form
+from keyplan.values.invalid import InvalidValueError
+from keyplan.values.types import Item
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+class _Write(NamedTuple):
+    """One put or, without a new version, one delete."""
+
+    table: Table
+    key: bytes
+    item: Item
+    """What holds the key."""
+    new: writes.Version | None
+
+
+def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+    """Check, find the tables, write in one transaction."""
+    wanted = prepare(request, form)
+    tables = {name: engine.table(name) for name in wanted}
+    batch = _located(wanted, tables)
+    detail = request.get("ReturnConsumedCapacity", "NONE")
+    if detail == "NONE" and engine.faults is None and all(table.blind for table in tables.values()):
+        engine.write_all(tables.values(), lambda transaction: _write_blindly(transaction, batch))
+        return _answer(request, {}, Collections(form), [])
+    # Drawn here and not below: the work may run again.
+    skipped = engine.faults.unprocessed(len(batch)) if engine.faults is not None else frozenset()
+
+    def work(transaction: Transaction) -> tuple[dict[str, Receipt], Collections, list[int]]:
+        receipts = {table.name: Receipt(table) for table in tables.values()} if detail != "NONE" else {}
+        left = _write_items(engine, transaction, batch, receipts, skipped)
+        collections = Collections(form)
+        if request.get("ReturnItemCollectionMetrics") == "SIZE":
+            for number, (table, key, item, _) in enumerate(batch):
+                if number in left:
+                    continue
+                collections.add(transaction, table, key, item)
+        return receipts, collections, left
+
+    return _answer(request, *engine.write_all(tables.values(), work))
+
+
+@late_check(SHAPE)
+def prepare(request: dict[str, Any], form: Form) -> dict[str, list[tuple[Item, writes.Version | None]]]:
+    """What can be checked without the tables: the items of each, and their new versions."""
+    check(request)
+    try:
+        return {name: [_wanted(each, form) for each in given] for name, given in request["RequestItems"].items()}
+    except InvalidValueError as error:
+        raise ValidationError(error.older) from error
+
+
+def _wanted(write: dict[str, Any], form: Form) -> tuple[Item, writes.Version | None]:
+    """The item that holds the key, and the new version of a put. Raises ValidationError."""
+    put = write.get("PutRequest")
+    if put is None:
+        return normalise_item(write["DeleteRequest"]["Key"], wire=form.wire)[0], None
+    item, size = normalise_item(put["Item"], wire=form.wire)
+    if size > limits.ITEM_BYTES:
+        raise ValidationError(item_messages.ITEM_TOO_LARGE)
+    return item, writes.Version(item, size, encoding.encode(item))
+
+
+def _located(wanted: dict[str, list[tuple[Item, writes.Version | None]]], tables: dict[str, Table]) -> list[_Write]:
+    batch = []
+    seen = set()
+    for name, each_wanted in wanted.items():
+        table = tables[name]
+        for item, new in each_wanted:
+            key = table.key.of_key(item) if new is None else _key_of(table, item)
+            if (table.name, key) in seen:
+                raise ValidationError(messages.DUPLICATE_KEYS)
+            seen.add((table.name, key))
+            if new is not None and table.indexes:
+                writes.check_index_keys(table, item)
+            batch.append(_Write(table, key, item, new))
+    return batch
+
+
+def _key_of(table: Table, item: Item) -> bytes:
+    """The stored key of a put item; its faults are worded as those of a Key, other than PutItem's."""
+    try:
+        return table.key.of_item(item)
+    except ValidationError:
+        return table.key.of_key({name: item[name] for name in table.key.names if name in item})
+
+
+def _write_items(
+    engine: Engine,
+    transaction: Transaction,
+    batch: list[_Write],
+    receipts: dict[str, Receipt],
+    skipped: frozenset[int],
+) -> list[int]:
+    """Write the batch; the numbers of the writes that were left out, on purpose or because they were refused."""
+    left = []
+    for number, (table, key, _, new) in enumerate(batch):
+        if number in skipped:
+            left.append(number)
+            continue
+        receipt = receipts.get(table.name)
+        old = writes.load(transaction, table, key)
+        try:
+            writes.apply(engine, transaction, table, key, old=old, new=new, receipt=receipt)
+        except REFUSED as error:
+            left.append(number)
+            if len(left) == len(batch) and not isinstance(error, TransactionConflictError):
+                raise  # the service answers with the error if it could do nothing at all
+            continue
+        if receipt is not None:
+            receipt.table_units += units.write_units(max(new.size if new else 0, old.size if old else 0))
+    return left
+
+
+def _write_blindly(transaction: Transaction, batch: list[_Write]) -> None:
+    for table, key, item, new in batch:
+        if new is not None:
+            writes.put_blindly(transaction, table, key, new)
+        else:
+            writes.delete_blindly(transaction, table, key, item)
+
+
+def _answer(
+    request: dict[str, Any], receipts: dict[str, Receipt], collections: Collections, left: list[int]
+) -> dict[str, Any]:
+    answer: dict[str, Any] = {"UnprocessedItems": _unprocessed(request, left)}
+    if request.get("ReturnItemCollectionMetrics") == "SIZE":
+        answer["ItemCollectionMetrics"] = collections.by_table
+    detail = request.get("ReturnConsumedCapacity", "NONE")
+    if detail != "NONE":
+        answer["ConsumedCapacity"] = [receipt.render(detail) for receipt in receipts.values()]
+    return answer
+
+
+def _unprocessed(request: dict[str, Any], left: list[int]) -> dict[str, list[dict[str, Any]]]:
+    """The writes that were left out, as they were asked for."""
+    if not left:
+        return {}
+    asked = [(name, write) for name, given in request["RequestItems"].items() for write in given]
+    unprocessed: dict[str, list[dict[str, Any]]] = {}
+    for number in left:
+        name, write = asked[number]
+        unprocessed.setdefault(name, []).append(write)
+    return unprocessed

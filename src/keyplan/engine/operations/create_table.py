@@ -1,0 +1,51 @@
+"""CreateTable: a new table with its indexes, stream and tags."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan.engine import table_documents, tables
+from keyplan.engine.catalog import Table, table_name
+from keyplan.engine.requests.create_table import check
+from keyplan.errors import ResourceInUseError
+from keyplan.messages import tables as messages
+from keyplan.store.rows import Transaction
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+    """Check, then make the table in one transaction."""
+    check(request)
+    name = table_name(request["TableName"])
+    description = table_documents.describe_new(engine, request)
+
+    def work(transaction: Transaction) -> Table:
+        table_documents.purge(engine, transaction)
+        _check_free(engine, name)
+        return engine.catalog.save(transaction, table_documents.create(engine, transaction, description, request))
+
+    answer = tables.describe(engine, engine.alter(work), tables.PENDING)
+    _leave_out(answer, request)
+    return {"TableDescription": answer}
+
+
+def _check_free(engine: Engine, name: str) -> None:
+    known, now = engine.catalog.known_table(name), engine.clock.now()
+    if known is None or tables.is_gone(known, now):
+        return
+    creating = tables.status(known, now) == "CREATING"
+    raise ResourceInUseError(messages.being_created(name) if creating else messages.table_exists(name))
+
+
+def _leave_out(answer: dict[str, Any], request: dict[str, Any]) -> None:
+    """Drop what the service tells only once the table is there."""
+    answer.get("BillingModeSummary", {}).pop("LastUpdateToPayPerRequestDateTime", None)
+    asked = {index["IndexName"]: index for index in request.get("GlobalSecondaryIndexes") or ()}
+    if not request.get("WarmThroughput"):
+        del answer["WarmThroughput"]
+    for index in answer.get("GlobalSecondaryIndexes", ()):
+        if not asked[index["IndexName"]].get("WarmThroughput"):
+            del index["WarmThroughput"]

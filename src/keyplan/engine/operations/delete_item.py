@@ -1,0 +1,53 @@
+"""DeleteItem: remove one item by its key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan.engine import actions, writes
+from keyplan.engine.operations.answers import collection_metrics, enveloped
+from keyplan.engine.receipts import Receipt
+from keyplan.engine.requests.delete_item import check
+from keyplan.store.rows import Transaction
+from keyplan.values import units
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+    """Check, find the table, remove in one transaction."""
+    action = prepare(request, form)
+    key_item, guard = action
+    table = engine.table(request["TableName"])
+    key = action.locate(table)
+    detail = request.get("ReturnConsumedCapacity", "NONE")
+    receipt = Receipt(table)
+    counted = receipt if detail != "NONE" else None
+    on_failure = request.get("ReturnValuesOnConditionCheckFailure")
+
+    def work(transaction: Transaction) -> writes.Version | None:
+        old = writes.load(transaction, table, key)
+        receipt.table_units = units.write_units(old.size if old else 0)
+        if guard is not None:
+            guard.require(old.item if old is not None else None, form, on_failure)
+        writes.apply(engine, transaction, table, key, old=old, new=None, receipt=counted)
+        return old
+
+    old = engine.write(table, work)
+    answer: dict[str, Any] = {}
+    if request.get("ReturnValues") == "ALL_OLD" and old is not None:
+        answer["Attributes"] = form.stored(old.body)
+    if detail != "NONE":
+        answer["ConsumedCapacity"] = receipt.render(detail)
+    if request.get("ReturnItemCollectionMetrics") == "SIZE":
+        answer.update(collection_metrics(engine, table, key, key_item, form))
+    return answer
+
+
+@enveloped
+def prepare(request: dict[str, Any], form: Form) -> actions.Delete:
+    """What can be checked without the table: key values and condition."""
+    check(request)
+    return actions.delete(request, form)

@@ -1,0 +1,57 @@
+"""DeleteTable: a table and everything in it; the records of its stream stay for their 24 hours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan.engine import admission, table_documents, tables
+from keyplan.engine.catalog import Table
+from keyplan.engine.requests.delete_table import check
+from keyplan.errors import ValidationError
+from keyplan.messages import tables as messages
+from keyplan.store.rows import Transaction
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+_TOLD = (
+    "TableName",
+    "TableStatus",
+    "ProvisionedThroughput",
+    "TableSizeBytes",
+    "ItemCount",
+    "TableArn",
+    "TableId",
+    "DeletionProtectionEnabled",
+    "BillingModeSummary",
+    "TableClassSummary",
+    "WarmThroughput",
+)
+"""What the service tells of a table that it is about to delete: not its keys, not its indexes."""
+
+
+def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+    """Check, then remove the table, or say until when it is DELETING."""
+    check(request)
+
+    def work(transaction: Transaction) -> dict[str, Any]:
+        table_documents.purge(engine, transaction)
+        table = tables.find_known(engine, request["TableName"])
+        _check_deletable(engine, table)
+        described = tables.describe(engine, table, engine.clock.now())
+        if engine.state_delay_s > 0:
+            gone_at = engine.clock.now() + engine.state_delay_s
+            engine.catalog.save(transaction, {**table.document, "gone_at": gone_at})
+        else:
+            table_documents.drop(engine, transaction, table)
+        return described
+
+    described = {**engine.alter(work), "TableStatus": "DELETING"}
+    return {"TableDescription": {name: described[name] for name in _TOLD if name in described}}
+
+
+def _check_deletable(engine: Engine, table: Table) -> None:
+    admission.check_deletion(engine, table)
+    if table.document["description"].get("DeletionProtectionEnabled"):
+        raise ValidationError(messages.DELETION_PROTECTED)

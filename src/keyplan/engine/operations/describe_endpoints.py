@@ -1,0 +1,20 @@
+"""DescribeEndpoints: the service's endpoint for the engine's region."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan.engine.requests.describe_endpoints import check
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+_CACHE_MINUTES = 1440
+
+
+def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+    """Check, answer."""
+    check(request)
+    address = f"dynamodb.{engine.region}.amazonaws.com"
+    return {"Endpoints": [{"Address": address, "CachePeriodInMinutes": _CACHE_MINUTES}]}

@@ -1,0 +1,23 @@
+"""DescribeLimits: the account's quotas of provisioned capacity, as of a new account."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan import limits
+from keyplan.engine.requests.describe_limits import check
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+def run(_engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+    """Check, answer."""
+    check(request)
+    return {
+        "AccountMaxReadCapacityUnits": limits.ACCOUNT_READ_UNITS,
+        "AccountMaxWriteCapacityUnits": limits.ACCOUNT_WRITE_UNITS,
+        "TableMaxReadCapacityUnits": limits.TABLE_READ_UNITS,
+        "TableMaxWriteCapacityUnits": limits.TABLE_WRITE_UNITS,
+    }

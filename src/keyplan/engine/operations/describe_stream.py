@@ -1,0 +1,53 @@
+"""DescribeStream: one stream and its shards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan import limits
+from keyplan.engine import retention, streams
+from keyplan.store.rows import View
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+    """Find the stream, list a page of its shards."""
+    arn = request["StreamArn"]
+    streams.check_arn(arn)
+    retention.trim_if_due(engine, arn)
+    with engine.store.snapshot() as view:
+        document = streams.readable(view, arn, engine.clock.now())
+        shards = [_shard(view, document, shard) for shard in range(document["shards"])]
+    description = {
+        "StreamArn": arn,
+        "StreamLabel": document["label"],
+        "StreamStatus": "ENABLED" if document["ended_at"] is None else "DISABLED",
+        "StreamViewType": document["view_type"],
+        "CreationRequestDateTime": int(document["created_at"] * 1000) / 1000,
+        "TableName": document["table"],
+        "KeySchema": document["key_schema"],
+    }
+    _add_shards(description, shards, request)
+    return {"StreamDescription": description}
+
+
+def _add_shards(description: dict[str, Any], shards: list[dict[str, Any]], request: dict[str, Any]) -> None:
+    if "ShardFilter" in request:
+        shards = []  # a filter asks for the children of a shard; shards here are never split
+    start = request.get("ExclusiveStartShardId", "")
+    limit = request.get("Limit", limits.SHARD_LISTING)
+    wanted = [shard for shard in shards if shard["ShardId"] > start]
+    description["Shards"] = wanted[:limit]
+    if len(wanted) > limit:
+        description["LastEvaluatedShardId"] = wanted[limit - 1]["ShardId"]
+
+
+def _shard(view: View, document: dict[str, Any], shard: int) -> dict[str, Any]:
+    first = streams.trimmed(document, shard) + 1
+    sequences = {"StartingSequenceNumber": streams.sequence_number(first)}
+    if document["ended_at"] is not None:
+        sequences["EndingSequenceNumber"] = streams.sequence_number(max(first, streams.end(view, document, shard)))
+    return {"ShardId": streams.shard_id(document, shard), "SequenceNumberRange": sequences}

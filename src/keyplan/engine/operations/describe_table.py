@@ -1,0 +1,21 @@
+"""DescribeTable: what a table is, its state and its figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan.engine import tables
+from keyplan.engine.requests.describe_table import check
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+    """Check, find the table, describe it as of now."""
+    check(request)
+    table = tables.find(engine, request["TableName"])
+    if table.document.get("backfills"):
+        engine.backfiller.wake()
+    return {"Table": tables.describe(engine, table, engine.clock.now())}

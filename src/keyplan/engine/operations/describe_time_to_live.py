@@ -1,0 +1,38 @@
+"""DescribeTimeToLive: whether items expire, and by which attribute."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan.engine import backfill, tables
+from keyplan.engine.requests.describe_time_to_live import check
+from keyplan.errors import ValidationError
+from keyplan.messages import tables as messages
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+    """Check, find the table, describe."""
+    check(request)
+    table = tables.find(engine, request["TableName"])
+    now = engine.clock.now()
+    state = tables.status(table, now)
+    if state in ("CREATING", "DELETING"):
+        raise ValidationError(messages.expiry_unknown(state))
+    if backfill.EXPIRY in table.document.get("backfills", ()):
+        engine.backfiller.wake()
+    return {"TimeToLiveDescription": _describe(table.document, now)}
+
+
+def _describe(document: dict[str, Any], now: float) -> dict[str, str]:
+    change = document.get("expiry_change")
+    if change is not None and change["until"] > now:
+        return {"TimeToLiveStatus": change["status"], "AttributeName": change["attribute"]}
+    expiry = document.get("expiry")
+    if expiry is None:
+        return {"TimeToLiveStatus": "DISABLED"}
+    status = "ENABLING" if backfill.EXPIRY in document.get("backfills", ()) else "ENABLED"
+    return {"TimeToLiveStatus": status, "AttributeName": expiry["attribute"]}

@@ -1,0 +1,42 @@
+"""GetItem: read one item by its key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan.engine import reads
+from keyplan.engine.receipts import Receipt
+from keyplan.engine.requests.get_item import check
+from keyplan.values import encoding, units
+from keyplan.values.attribute import normalise_item
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+    """Check, find the table, read."""
+    if len(request) > 2:
+        check(request)
+        projection = reads.compile_single_read_projection(request)
+    else:
+        projection = None  # a table and a key: nothing to check beyond their shape
+    key, _ = normalise_item(request["Key"], wire=form.wire)
+    table = engine.table(request["TableName"])
+    if projection is not None:
+        reads.check_scalar_keys(table, projection)
+    stored_key = table.key.of_key(key)
+    row = engine.view().point(table.tree, stored_key)
+    answer: dict[str, Any] = {}
+    if row is not None:
+        if projection is None:
+            answer["Item"] = form.stored(row[1])
+        else:
+            answer["Item"] = form.item(projection.apply(encoding.decode(row[1])))
+    detail = request.get("ReturnConsumedCapacity", "NONE")
+    if detail != "NONE":
+        receipt = Receipt(table)
+        receipt.table_units = units.read_units(row[0] if row else 0, consistent=bool(request.get("ConsistentRead")))
+        answer["ConsumedCapacity"] = receipt.render(detail)
+    return answer

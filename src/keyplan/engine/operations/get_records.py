@@ -1,0 +1,97 @@
+"""GetRecords: the next records of a shard."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from keyplan import limits
+from keyplan.engine import iterators, retention, streams
+from keyplan.engine.iterators import ShardIterator
+from keyplan.errors import ResourceNotFoundError, TrimmedDataAccessError
+from keyplan.messages import streams as messages
+from keyplan.store.rows import Log, View
+from keyplan.values.encoding import Form, python_item
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+Stored = tuple[int, float, bytes]
+"""A record as the log has it: sequence, written at (epoch seconds), body."""
+
+_CHUNK = 50
+_IMAGES = ("Keys", "NewImage", "OldImage")
+
+
+def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+    """Check the iterator, read, say where to go on."""
+    now = engine.clock.now()
+    iterator = iterators.parse(request["ShardIterator"], now)
+    limit = min(request.get("Limit", limits.GET_RECORDS_LIMIT), limits.GET_RECORDS_LIMIT)
+    retention.trim_if_due(engine, iterator.arn)
+    with engine.store.snapshot() as view:
+        document = streams.readable(view, iterator.arn, now)
+        iterator = _placed(document, iterator)
+        last = streams.end(view, document, iterator.shard)
+        records = _read(view, streams.log_of(document), iterator, limit)
+    position = records[-1][0] + 1 if records else iterator.position
+    answer: dict[str, Any] = {}
+    if document["ended_at"] is None or position <= last:
+        following = iterator._replace(position=position, issued_at=now, at_horizon=iterator.at_horizon and not records)
+        answer["NextShardIterator"] = iterators.render(following)
+    if engine.faults is not None:
+        records = engine.faults.deliver(records, limit)
+    answer["Records"] = _rendered(engine, iterator.arn, records, form)
+    return answer
+
+
+def _placed(document: dict[str, Any], iterator: ShardIterator) -> ShardIterator:
+    """The iterator, where trimming has left it. Raises TrimmedDataAccessError, ResourceNotFoundError."""
+    if iterator.shard >= document["shards"]:
+        raise ResourceNotFoundError(messages.SHARD_OF_ITERATOR_NOT_FOUND)
+    trimmed = streams.trimmed(document, iterator.shard)
+    if iterator.position > trimmed:
+        return iterator
+    if not iterator.at_horizon:
+        raise TrimmedDataAccessError(messages.TRIMMED)
+    return iterator._replace(position=trimmed + 1)
+
+
+def _read(view: View, log: Log, iterator: ShardIterator, limit: int) -> list[Stored]:
+    """Records up to the limit or 1 MB, in chunks: a record may be as large as two items."""
+    found: list[Stored] = []
+    position, size = iterator.position, 0
+    while len(found) < limit:
+        wanted = min(_CHUNK, limit - len(found))
+        chunk = view.records(log, iterator.shard, position, wanted)
+        for each in chunk:
+            size += len(each[2])
+            if size > limits.GET_RECORDS_BYTES and found:
+                return found
+            found.append(each)
+        if len(chunk) < wanted:
+            return found
+        position = chunk[-1][0] + 1
+    return found
+
+
+def _rendered(engine: Engine, arn: str, records: list[Stored], form: Form) -> Any:
+    start = b'","eventVersion":"1.1","eventSource":"aws:dynamodb","awsRegion":"%b",' % engine.region.encode()
+    bodies = [
+        b'{"eventID":"%b%b%b,"ApproximateCreationDateTime":%d,"SequenceNumber":"%b"}}'
+        % (streams.event_id(arn, sequence), start, body, int(at), streams.sequence_number(sequence).encode())
+        for sequence, at, body in records
+    ]
+    joined = b"[" + b",".join(bodies) + b"]"
+    if form.wire:
+        return orjson.Fragment(joined)
+    return [_python(record) for record in orjson.loads(joined)]
+
+
+def _python(record: dict[str, Any]) -> dict[str, Any]:
+    change = record["dynamodb"]
+    for name in _IMAGES:
+        if name in change:
+            change[name] = python_item(change[name])
+    return record

@@ -1,0 +1,58 @@
+"""GetShardIterator: a place in a shard from which to read."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from keyplan.engine import iterators, retention, streams
+from keyplan.engine.requests.get_shard_iterator import check
+from keyplan.errors import ResourceNotFoundError, TrimmedDataAccessError, ValidationError
+from keyplan.messages import streams as messages
+from keyplan.store.rows import View
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+    """Check, find stream and shard, find the place."""
+    kind, arn = request["ShardIteratorType"], request["StreamArn"]
+    streams.check_arn(arn)
+    check(request)
+    number = request.get("SequenceNumber")
+    sequence = 0 if number is None else streams.sequence_of(number)
+    retention.trim_if_due(engine, arn)
+    now = engine.clock.now()
+    with engine.store.snapshot() as view:
+        document = streams.readable(view, arn, now)
+        shard = streams.shard_number(document, request["ShardId"])
+        if shard is None:
+            raise ResourceNotFoundError(messages.SHARD_NOT_FOUND)
+        if kind == "AT_TIMESTAMP":
+            position = _written_from(view, document, shard, request["Timestamp"])
+        else:
+            position = _position(view, document, shard, kind, sequence)
+    at_horizon = kind == "TRIM_HORIZON"
+    return {"ShardIterator": iterators.render(iterators.ShardIterator(arn, shard, position, now, at_horizon))}
+
+
+def _position(view: View, document: dict[str, Any], shard: int, kind: str, sequence: int) -> int:
+    trimmed, last = streams.trimmed(document, shard), streams.end(view, document, shard)
+    if kind == "TRIM_HORIZON":
+        return trimmed + 1
+    if kind == "LATEST":
+        return last + 1
+    if sequence <= trimmed:
+        raise TrimmedDataAccessError(messages.TRIMMED)
+    if sequence > last + 1:
+        raise ValidationError(messages.INVALID_SEQUENCE_NUMBER)
+    return sequence + 1 if kind == "AFTER_SEQUENCE_NUMBER" else sequence
+
+
+def _written_from(view: View, document: dict[str, Any], shard: int, at: datetime | float) -> int:
+    """The first position not older than a moment: a datetime in Python form, epoch seconds in JSON."""
+    seconds = at.timestamp() if isinstance(at, datetime) else at
+    older = retention.last_before(view, streams.log_of(document), shard, seconds)
+    return max(older, streams.trimmed(document, shard)) + 1

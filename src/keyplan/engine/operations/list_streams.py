@@ -1,0 +1,39 @@
+"""ListStreams: the streams that can be read, of one table or of all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan import limits
+from keyplan.engine import stream_logs, streams
+from keyplan.engine.catalog import table_name
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+    """List in order of the ARNs, a page at a time."""
+    start = request.get("ExclusiveStartStreamArn", "")
+    if start:
+        streams.check_arn(start)
+    wanted = request.get("TableName")
+    limit = request.get("Limit", limits.SHARD_LISTING)
+    now = engine.clock.now()
+    found = [
+        document
+        for document in stream_logs.stored(engine.store.view())
+        if document["arn"] > start
+        and (wanted is None or document["table"] == table_name(wanted))
+        and not streams.is_gone(document, now)
+    ]
+    answer: dict[str, Any] = {
+        "Streams": [
+            {"StreamArn": document["arn"], "TableName": document["table"], "StreamLabel": document["label"]}
+            for document in found[:limit]
+        ]
+    }
+    if len(found) > limit:
+        answer["LastEvaluatedStreamArn"] = found[limit - 1]["arn"]
+    return answer

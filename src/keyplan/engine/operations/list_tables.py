@@ -1,0 +1,29 @@
+"""ListTables: the names of all tables, a page at a time."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Any
+
+from keyplan import limits
+from keyplan.engine import tables
+from keyplan.engine.requests.list_tables import check
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+    """Check, list."""
+    check(request)
+    now = engine.clock.now()
+    engine.catalog.reload(engine.store.view())
+    names = [table.name for table in engine.catalog.known() if not tables.is_gone(table, now)]
+    start = request.get("ExclusiveStartTableName")
+    first = bisect_right(names, start) if start is not None else 0
+    limit = request.get("Limit") or limits.LIST_TABLES_PAGE
+    answer: dict[str, Any] = {"TableNames": names[first : first + limit]}
+    if first + limit < len(names):
+        answer["LastEvaluatedTableName"] = answer["TableNames"][-1]
+    return answer

@@ -1,0 +1,20 @@
+"""ListTagsOfResource: the tags of a table, all on one page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan.engine import tags
+from keyplan.engine.requests.list_tags_of_resource import check
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+    """Check, find the table, list."""
+    check(request)
+    engine.catalog.reload(engine.store.view())
+    table = tags.find_resource(engine, request["ResourceArn"])
+    return {"Tags": [{"Key": key, "Value": value} for key, value in table.document["tags"].items()]}

@@ -1,0 +1,60 @@
+"""PutItem: create an item or replace the whole of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan.engine import actions, writes
+from keyplan.engine.operations.answers import collection_metrics, enveloped
+from keyplan.engine.receipts import Receipt
+from keyplan.engine.requests.put_item import SHAPE, check
+from keyplan.engine.shapes import late_check
+from keyplan.store.rows import Transaction
+from keyplan.values import units
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+    """Check, find the table, write in one transaction."""
+    action = prepare(request, form)
+    guard, new = action
+    table = engine.table(request["TableName"])
+    key = action.locate(table)
+    returned = request.get("ReturnValues") == "ALL_OLD"
+    detail = request.get("ReturnConsumedCapacity", "NONE")
+    needs_old = guard is not None or returned or detail != "NONE" or not table.blind
+    if not needs_old and engine.faults is None:
+        engine.put(table, key, new)
+        return {}
+    receipt = Receipt(table)
+    counted = receipt if detail != "NONE" else None
+    on_failure = request.get("ReturnValuesOnConditionCheckFailure")
+
+    def work(transaction: Transaction) -> writes.Version | None:
+        old = writes.load(transaction, table, key)
+        receipt.table_units = units.write_units(max(new.size, old.size if old else 0))
+        if guard is not None:
+            guard.require(old.item if old is not None else None, form, on_failure)
+        writes.apply(engine, transaction, table, key, old=old, new=new, receipt=counted)
+        return old
+
+    old = engine.write(table, work)
+    answer: dict[str, Any] = {}
+    if returned and old is not None:
+        answer["Attributes"] = form.stored(old.body)
+    if detail != "NONE":
+        answer["ConsumedCapacity"] = receipt.render(detail)
+    if request.get("ReturnItemCollectionMetrics") == "SIZE":
+        answer.update(collection_metrics(engine, table, key, new.item, form))
+    return answer
+
+
+@late_check(SHAPE)
+@enveloped
+def prepare(request: dict[str, Any], form: Form) -> actions.Put:
+    """What can be checked without the table: values, condition, size."""
+    check(request)
+    return actions.put(request, form)

@@ -1,0 +1,118 @@
+"""Query: items of one partition, in sort key order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from keyplan.engine import pages, ranges, reads
+from keyplan.engine.conditions import normalised, request_values
+from keyplan.engine.keys import KeySchema
+from keyplan.engine.requests.query import check, check_key_conditions, check_late
+from keyplan.engine.requests.rules import check_attributes_to_get
+from keyplan.errors import ValidationError
+from keyplan.expressions.compiled import KeyCondition, Projection, compile_key_condition
+from keyplan.expressions.legacy import LegacyKeyCondition, compile_key_conditions
+from keyplan.messages import queries as messages
+from keyplan.values.encoding import Form
+from keyplan.values.types import AttributeValue, Item
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+class _Prepared(NamedTuple):
+    """What a request says, checked as far as that needs no table."""
+
+    values: Item | None
+    key_condition: KeyCondition | LegacyKeyCondition
+    filter: reads.Filter | None
+    projection: Projection | None
+    start: Item | None
+
+
+def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+    """Check, find table and index, read one page."""
+    values, key_condition, condition, projection, start = _prepare(request, form)
+    table = engine.table(request["TableName"])
+    index = reads.find_index(engine, table, request)
+    schema = ranges.key_schema(table, index)
+    if start is not None:
+        ranges.check_start_partition(table, index, start)
+    _check_types(key_condition, values, schema)
+    selected = key_condition.bind(values, *schema.roles)
+    span = ranges.condition_span(index, selected)
+    reverse = request.get("ScanIndexForward") is False
+    if start is not None:
+        start_key = ranges.query_start(table, index, start)
+        ranges.check_query_start(index, selected, span, start_key)
+        span = span.after(start_key, reverse=reverse)
+    _check_filter(schema, condition)
+    reads.check_select(index, request)
+    reads.check_scalar_keys(table, condition and condition.condition)
+    reads.check_scalar_keys(table, projection)
+    reads.check_projected(index, projection)
+    reading = pages.Reading(
+        table,
+        index,
+        span,
+        reverse=reverse,
+        limit=request.get("Limit"),
+        consistent=bool(request.get("ConsistentRead")),
+        test=condition.tester() if condition is not None else None,
+        project=reads.shown_part(index, request, projection),
+        count_only=request.get("Select") == "COUNT",
+        fetch=reads.needs_fetch(index, request, projection, condition and condition.condition),
+    )
+    page = pages.read(engine, reading)
+    return pages.answer(reading, page, form, request.get("ReturnConsumedCapacity", "NONE"))
+
+
+def _prepare(request: dict[str, Any], form: Form) -> _Prepared:
+    """Filter and start key before key condition, each expression checked before the next is read."""
+    check(request)
+    condition = reads.compile_legacy_filter(request, "QueryFilter", form)
+    check_attributes_to_get(request)
+    start = reads.start_item(request, form)
+    check_late(request)
+    values = request_values(request, form)
+    key_condition = _key_condition(request, values, form)
+    if condition is None:
+        condition = reads.compile_filter_expression(request, values)
+    projection = reads.compile_read_projection(request)
+    by_expression = key_condition if isinstance(key_condition, KeyCondition) else None
+    reads.check_read_placeholders(request, values, by_expression, condition and condition.condition, projection)
+    if by_expression is not None:
+        by_expression.check_form()
+    return _Prepared(values, key_condition, condition, projection, start)
+
+
+def _key_condition(request: dict[str, Any], values: Item | None, form: Form) -> KeyCondition | LegacyKeyCondition:
+    text = request.get("KeyConditionExpression")
+    if text is None:
+        legacy = compile_key_conditions(normalised(request["KeyConditions"], form))
+        check_key_conditions(request)
+        return legacy
+    key_condition = compile_key_condition(text, request.get("ExpressionAttributeNames"))
+    key_condition.check(values)
+    return key_condition
+
+
+def _check_types(key_condition: KeyCondition | LegacyKeyCondition, values: Item | None, schema: KeySchema) -> None:
+    """Values of key attributes must have the schema's types; the service looks at this first."""
+    for name, kind in (*schema.partition, *schema.sort):
+        if any(kind not in value for value in _values_of(key_condition, name, values or {})):
+            raise ValidationError(messages.KEY_TYPE)
+
+
+def _values_of(key_condition: KeyCondition | LegacyKeyCondition, name: str, values: Item) -> list[AttributeValue]:
+    if isinstance(key_condition, LegacyKeyCondition):
+        return list(key_condition.indexable_arguments(name))
+    term = key_condition.terms.get(name)
+    return [] if term is None else [values[placeholder] for placeholder in term.values]
+
+
+def _check_filter(schema: KeySchema, condition: reads.Filter | None) -> None:
+    if condition is not None:
+        for name in schema.names:
+            if name in condition.condition.attributes:
+                raise ValidationError(messages.filter_on_key(condition.parameter, name))

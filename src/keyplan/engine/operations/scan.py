@@ -1,0 +1,67 @@
+"""Scan: every item of a table or index, or of one segment of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan.engine import pages, ranges, reads
+from keyplan.engine.conditions import request_values_older
+from keyplan.engine.requests.scan import check, check_late
+from keyplan.errors import ValidationError
+from keyplan.expressions.compiled import Projection
+from keyplan.values.encoding import Form
+from keyplan.values.invalid import InvalidValueError
+from keyplan.values.types import Item
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+    """Check, find table and index, read one page."""
+    try:
+        condition, projection, start = _prepare(request, form)
+    except InvalidValueError as error:
+        raise ValidationError(error.older) from error
+
+    table = engine.table(request["TableName"])
+    index = reads.find_index(engine, table, request)
+    segment, total = request.get("Segment"), request.get("TotalSegments")
+    span = ranges.segment_span(segment, total)
+    if start is not None and index is not None:
+        ranges.check_start_names(table, index, start)
+    reads.check_select(index, request)
+    if start is not None:
+        key = ranges.scan_start(table, index, start)
+        ranges.check_scan_start(span, key, segment, total)
+        span = span.after(key, reverse=False)
+    reads.check_scalar_keys(table, condition and condition.condition)
+    reads.check_scalar_keys(table, projection)
+    reads.check_projected(index, projection)
+    reading = pages.Reading(
+        table,
+        index,
+        span,
+        limit=request.get("Limit"),
+        consistent=bool(request.get("ConsistentRead")),
+        test=condition.tester() if condition is not None else None,
+        project=reads.shown_part(index, request, projection),
+        count_only=request.get("Select") == "COUNT",
+        fetch=reads.needs_fetch(index, request, projection, condition and condition.condition),
+    )
+    page = pages.read(engine, reading)
+    return pages.answer(reading, page, form, request.get("ReturnConsumedCapacity", "NONE"))
+
+
+def _prepare(request: dict[str, Any], form: Form) -> tuple[reads.Filter | None, Projection | None, Item | None]:
+    """What can be checked without the table: filter and start key before placeholders and expressions."""
+    check(request)
+    condition = reads.compile_legacy_filter(request, "ScanFilter", form)
+    start = reads.start_item(request, form)
+    check_late(request)
+    values = request_values_older(request, form)
+    if condition is None:
+        condition = reads.compile_filter_expression(request, values)
+    projection = reads.compile_read_projection(request)
+    reads.check_read_placeholders(request, values, condition and condition.condition, projection)
+    return condition, projection, start

@@ -1,0 +1,71 @@
+"""TransactGetItems: read up to 100 items, of any tables, all as of one moment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from keyplan import limits
+from keyplan.engine import reads
+from keyplan.engine.cancellation import locate
+from keyplan.engine.catalog import Table
+from keyplan.engine.receipts import Receipt
+from keyplan.engine.requests.transact_get_items import check, check_action
+from keyplan.errors import ValidationError
+from keyplan.expressions.compiled import Projection
+from keyplan.messages import transactions as messages
+from keyplan.values import encoding, units
+from keyplan.values.attribute import normalise_item
+from keyplan.values.encoding import Form
+from keyplan.values.types import Item
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+class _Get(NamedTuple):
+    """One read, checked as far as that needs no table."""
+
+    table: str
+    key: Item
+    projection: Projection | None
+
+    def locate(self, table: Table) -> bytes:
+        """The stored key. Raises ValidationError if it, or the projection, does not fit the table."""
+        reads.check_scalar_keys(table, self.projection)
+        return table.key.of_key(self.key)
+
+
+def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+    """Check, find the tables, read in one snapshot."""
+    check(request)
+    gets = [_prepare(element["Get"], form) for element in request["TransactItems"]]
+    tables = [engine.table(get.table) for get in gets]
+    keys = locate(list(zip(tables, gets, strict=True)))
+    with engine.moment() as view:
+        rows = [view.point(table.tree, key) for table, key in zip(tables, keys, strict=True)]
+    total = sum(row[0] for row in rows if row is not None)
+    if total > limits.TRANSACTION_BYTES:
+        raise ValidationError(messages.payload_too_large(total))
+    answer: dict[str, Any] = {"Responses": [_response(get, row, form) for get, row in zip(gets, rows, strict=True)]}
+    detail = request.get("ReturnConsumedCapacity", "NONE")
+    if detail != "NONE":
+        receipts: dict[str, Receipt] = {}
+        for table, row in zip(tables, rows, strict=True):
+            receipt = receipts.setdefault(table.name, Receipt(table))
+            receipt.table_units += units.transactional_read_units(row[0] if row else 0)
+        answer["ConsumedCapacity"] = [receipt.render(detail, "Read") for receipt in receipts.values()]
+    return answer
+
+
+def _prepare(get: dict[str, Any], form: Form) -> _Get:
+    check_action(get)
+    key, _ = normalise_item(get["Key"], wire=form.wire)
+    return _Get(get["TableName"], key, reads.compile_single_read_projection(get))
+
+
+def _response(get: _Get, row: tuple[int, bytes] | None, form: Form) -> dict[str, Any]:
+    if row is None:
+        return {}
+    if get.projection is None:
+        return {"Item": form.stored(row[1])}
+    return {"Item": form.item(get.projection.apply(encoding.decode(row[1])))}

@@ -1,0 +1,213 @@
+"""TransactWriteItems: up to 100 puts, updates, deletes and checks, of any tables, all or none.
+
+Everything is decided inside one write transaction of the store, which has the database to itself: the
+transactions are serializable, and no conflict between them can arise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from keyplan import limits
+from keyplan.engine import actions, idempotency, writes
+from keyplan.engine.actions import Action
+from keyplan.engine.cancellation import CANCELLING, Reasons, locate
+from keyplan.engine.catalog import Table
+from keyplan.engine.keys import EmptyKeyError
+from keyplan.engine.operations.answers import Collections
+from keyplan.engine.receipts import Receipt
+from keyplan.engine.requests.transact_write_items import action_of, check, check_action
+from keyplan.errors import ServiceError, ValidationError
+from keyplan.messages import transactions as messages
+from keyplan.store.rows import Transaction
+from keyplan.values import sizes, units
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+TRANSACTIONAL = 2
+"""How many times the units of a single write or read a transactional one costs."""
+
+_PREPARE: Mapping[str, Callable[[dict[str, Any], Form], Action]] = {
+    "ConditionCheck": actions.condition_check,
+    "Delete": actions.delete,
+    "Put": actions.put,
+    "Update": actions.update,
+}
+
+
+class _Step(NamedTuple):
+    """One action with its table, its stored key, and what its failed condition is to show."""
+
+    action: Action
+    table: Table
+    key: bytes
+    on_failure: str | None
+
+
+class _Change(NamedTuple):
+    """What a step makes of its item."""
+
+    old: writes.Version | None
+    new: writes.Version | None
+
+
+def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+    """Check, find the tables, decide and write in one transaction."""
+    check(request)
+    prepared = [_prepare(element, form) for element in request["TransactItems"]]
+    _check_payload([action for action, _ in prepared])
+    steps = _locate(engine, prepared)
+    token = idempotency.token_of(request)
+    work = _Work(engine, request, form, steps, token)
+    return engine.write_all({step.table.name: step.table for step in steps}.values(), work.run)
+
+
+def _prepare(element: dict[str, Any], form: Form) -> tuple[Action, dict[str, Any]]:
+    kind, given = action_of(element)
+    check_action(given)
+    return _PREPARE[kind](given, form), given
+
+
+def _check_payload(prepared: list[Action]) -> None:
+    """Refuse more than 4 MB: of what the request says, whatever is stored."""
+    total = sum(map(_payload_bytes, prepared))
+    if total > limits.TRANSACTION_BYTES:
+        raise ValidationError(messages.payload_too_large(total))
+
+
+def _payload_bytes(action: Action) -> int:
+    if isinstance(action, actions.Put):
+        return action.new.size
+    values = action.guard.values if action.guard is not None else None
+    if isinstance(action, actions.Update):
+        values = action.values
+    return sizes.item_bytes(action.key) + (sizes.item_bytes(values) if values else 0)
+
+
+def _locate(engine: Engine, prepared: list[tuple[Action, dict[str, Any]]]) -> list[_Step]:
+    tables = [engine.table(given["TableName"]) for _, given in prepared]
+    found = [(table, action) for table, (action, _) in zip(tables, prepared, strict=True)]
+    keys = locate(found)
+    return [
+        _Step(action, table, key, given.get("ReturnValuesOnConditionCheckFailure"))
+        for (action, given), table, key in zip(prepared, tables, keys, strict=True)
+    ]
+
+
+class _Work:
+    """What happens inside the write transaction. It may run again from the start."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        request: dict[str, Any],
+        form: Form,
+        steps: list[_Step],
+        token: idempotency.Token | None,
+    ) -> None:
+        self._engine = engine
+        self._form = form
+        self._steps = steps
+        self._token = token
+        self._detail = request.get("ReturnConsumedCapacity", "NONE")
+        self._measured = request.get("ReturnItemCollectionMetrics") == "SIZE"
+
+    def run(self, transaction: Transaction) -> dict[str, Any]:
+        """The answer; a repeated request is answered without being applied."""
+        now = self._engine.clock.now()
+        token = self._token
+        if token is not None and idempotency.is_repeated(transaction, token, now):
+            return self._answer(transaction, self._read_again(transaction), "Read")
+        receipts = self._apply(transaction, self._decide(transaction))
+        if token is not None:
+            idempotency.record(transaction, token, now)
+        return self._answer(transaction, receipts, "Write")
+
+    def _decide(self, transaction: Transaction) -> list[_Change]:
+        """What every step makes of its item. Raises TransactionCanceledError with all reasons."""
+        reasons = Reasons(len(self._steps))
+        changes: list[_Change] = []
+        for number, step in enumerate(self._steps):
+            try:
+                changes.append(self._change(transaction, step))
+            except EmptyKeyError:
+                raise  # refuses the request, whatever else is wrong
+            except CANCELLING as error:
+                reasons.add(number, error)
+        reasons.raise_any()
+        return changes
+
+    def _change(self, transaction: Transaction, step: _Step) -> _Change:
+        action = step.action
+        if not self._needs_old(step):
+            return _Change(None, action.outcome(step.table, None))
+        old = writes.load(transaction, step.table, step.key)
+        if action.guard is not None:
+            action.guard.require(old.item if old is not None else None, self._form, step.on_failure)
+        return _Change(old, action.outcome(step.table, old))
+
+    def _needs_old(self, step: _Step) -> bool:
+        """Whether the stored version matters: not to an unconditional put or delete of a plain table."""
+        return (
+            step.action.guard is not None
+            or not step.table.plain
+            or self._detail != "NONE"
+            or isinstance(step.action, actions.Update)
+            or self._engine.faults is not None
+        )
+
+    def _apply(self, transaction: Transaction, changes: list[_Change]) -> dict[str, Receipt]:
+        receipts: dict[str, Receipt] = {}
+        for number, (step, (old, new)) in enumerate(zip(self._steps, changes, strict=True)):
+            receipt = receipts.setdefault(step.table.name, Receipt(step.table))
+            size = max(old.size if old else 0, new.size if new else 0)
+            receipt.table_units += TRANSACTIONAL * units.write_units(size)
+            if isinstance(step.action, actions.Check):
+                continue
+            if not self._needs_old(step):
+                _replace(transaction, step, new)
+                continue
+            try:
+                writes.apply(self._engine, transaction, step.table, step.key, old=old, new=new, receipt=receipt)
+            except CANCELLING as error:
+                self._cancel(number, error)
+        return receipts
+
+    def _cancel(self, number: int, error: ServiceError) -> None:
+        reasons = Reasons(len(self._steps))
+        reasons.add(number, error)
+        reasons.raise_any()
+
+    def _read_again(self, transaction: Transaction) -> dict[str, Receipt]:
+        """What a repeated request costs: a transactional read of every item, as it is now."""
+        receipts: dict[str, Receipt] = {}
+        if self._detail == "NONE":
+            return receipts
+        for step in self._steps:
+            row = transaction.point(step.table.tree, step.key)
+            receipt = receipts.setdefault(step.table.name, Receipt(step.table))
+            receipt.table_units += units.transactional_read_units(row[0] if row else 0)
+        return receipts
+
+    def _answer(self, transaction: Transaction, receipts: dict[str, Receipt], kind: str) -> dict[str, Any]:
+        answer: dict[str, Any] = {}
+        if self._detail != "NONE":
+            answer["ConsumedCapacity"] = [receipt.render(self._detail, kind) for receipt in receipts.values()]
+        if self._measured:
+            collections = Collections(self._form)
+            for step in self._steps:
+                if not isinstance(step.action, actions.Check):
+                    collections.add(transaction, step.table, step.key, step.action.key)
+            answer["ItemCollectionMetrics"] = collections.by_table
+        return answer
+
+
+def _replace(transaction: Transaction, step: _Step, new: writes.Version | None) -> None:
+    """Put or delete the row of a plain table without having looked at it."""
+    if new is not None:
+        transaction.put(step.table.tree, step.key, new.size, new.body)
+    else:
+        transaction.delete(step.table.tree, step.key)

@@ -1,0 +1,28 @@
+"""UntagResource: take tags from a table; those it does not have are no error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan.engine import tags
+from keyplan.engine.requests.untag_resource import check
+from keyplan.store.rows import Transaction
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+    """Check, find the table, change its tags."""
+    check(request)
+    keys = set(request["TagKeys"])
+
+    def work(transaction: Transaction) -> None:
+        table = tags.find_taggable(engine, request["ResourceArn"])
+        tags.check_keys(request["TagKeys"])
+        rest = {key: value for key, value in table.document["tags"].items() if key not in keys}
+        engine.catalog.save(transaction, {**table.document, "tags": rest})
+
+    engine.alter(work)
+    return {}

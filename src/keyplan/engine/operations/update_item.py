@@ -1,0 +1,76 @@
+"""UpdateItem: change attributes of one item, or create it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan import limits
+from keyplan.engine import actions, writes
+from keyplan.engine.operations.answers import collection_metrics, enveloped
+from keyplan.engine.receipts import Receipt
+from keyplan.engine.requests.update_item import check
+from keyplan.errors import ValidationError
+from keyplan.expressions.compiled import Update
+from keyplan.messages import items as messages
+from keyplan.store.rows import Transaction
+from keyplan.values import units
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+    """Check, find the table, change in one transaction."""
+    change = prepare(request, form)
+    table = engine.table(request["TableName"])
+    key = change.locate(table)
+    _check_charge(change)
+    detail = request.get("ReturnConsumedCapacity", "NONE")
+    receipt = Receipt(table)
+    counted = receipt if detail != "NONE" else None
+    on_failure = request.get("ReturnValuesOnConditionCheckFailure")
+
+    def work(transaction: Transaction) -> tuple[writes.Version | None, writes.Version | None]:
+        old = writes.load(transaction, table, key)
+        receipt.table_units = units.write_units(old.size if old else 0)
+        if change.guard is not None:
+            change.guard.require(old.item if old is not None else None, form, on_failure)
+        new = change.outcome(table, old)
+        receipt.table_units = units.write_units(max(new.size if new else 0, old.size if old else 0))
+        writes.apply(engine, transaction, table, key, old=old, new=new, receipt=counted)
+        return old, new
+
+    old, new = engine.write(table, work)
+    answer: dict[str, Any] = {}
+    returned = request.get("ReturnValues", "NONE")
+    if returned != "NONE":
+        version = old if returned.endswith("OLD") else new
+        if version is not None:
+            answer.update(_attributes(returned, change.update, version, form))
+    if detail != "NONE":
+        answer["ConsumedCapacity"] = receipt.render(detail)
+    if request.get("ReturnItemCollectionMetrics") == "SIZE":
+        answer.update(collection_metrics(engine, table, key, change.key, form))
+    return answer
+
+
+@enveloped
+def prepare(request: dict[str, Any], form: Form) -> actions.Update:
+    """What can be checked without the table: values and expressions."""
+    check(request)
+    return actions.update(request, form)
+
+
+def _check_charge(change: actions.Update) -> None:
+    """Refuse an expression that writes more than an item can hold, whatever it would make of the item."""
+    if change.update is not None and change.update.charge.exceeds(limits.ITEM_BYTES, change.values or {}):
+        raise ValidationError(messages.UPDATED_ITEM_TOO_LARGE)
+
+
+def _attributes(returned: str, update: Update | None, version: writes.Version, form: Form) -> dict[str, Any]:
+    """Attributes for the answer: all of this version, or those that the update names."""
+    if returned.startswith("ALL"):
+        return {"Attributes": form.stored(version.body)}
+    touched = {} if update is None else update.updated(version.item)
+    return {"Attributes": form.item(touched)} if touched else {}

@@ -1,0 +1,46 @@
+"""UpdateTable: capacity, stream, class, encryption, protection and global indexes of a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan.engine import admission, backfill, index_changes, table_changes, tables, throughput
+from keyplan.engine.catalog import Table
+from keyplan.engine.requests.update_table import check, check_late
+from keyplan.store.rows import Transaction
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+    """Check, find the table, change it in one transaction, fill its new index."""
+    check(request)
+    table_changes.check_combination(request)
+
+    def work(transaction: Transaction) -> tuple[Table, list[str]]:
+        table = tables.find_known(engine, request["TableName"])
+        _check_admitted(engine, table, request)
+        document = tables.settle(table.document, engine.clock.now())
+        before = throughput.billing_mode(document["description"])
+        table_changes.change_table(engine, transaction, document, request)
+        switched = throughput.billing_mode(document["description"]) != before
+        created = index_changes.change_indexes(engine, transaction, document, request, switched)
+        return engine.catalog.save(transaction, document), created
+
+    table, created = engine.alter(work)
+    answer = {"TableDescription": tables.describe(engine, table, tables.PENDING)}
+    for name in created:
+        if not backfill.fill_some(engine, table.name, name, backfill.CHUNKS_AT_ONCE):
+            engine.backfiller.wake()
+    return answer
+
+
+def _check_admitted(engine: Engine, table: Table, request: dict[str, Any]) -> None:
+    now = engine.clock.now()
+    admission.check_state(table, now)
+    check_late(request)
+    index_changes.check_names(table, request, now)
+    deleted = index_changes.deleted(request)
+    admission.check_change(table, table_changes.wanted(request), deleted, now)

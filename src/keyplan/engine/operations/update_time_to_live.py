@@ -1,0 +1,73 @@
+"""UpdateTimeToLive: let items expire by an attribute, or no more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan.engine import backfill, table_documents, tables
+from keyplan.engine.catalog import Table
+from keyplan.engine.requests.update_time_to_live import check
+from keyplan.errors import ResourceInUseError, ValidationError
+from keyplan.messages import tables as messages
+from keyplan.store.rows import Transaction
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+    """Check, find the table, switch; then look through the items that are there already."""
+    check(request)
+    given = request["TimeToLiveSpecification"]
+    attribute, enabled = given["AttributeName"], bool(given["Enabled"])
+
+    def work(transaction: Transaction) -> Table:
+        table = tables.find_known(engine, request["TableName"])
+        _check_state(table, engine.clock.now())
+        _check_change(table, attribute, enabled)
+        document = tables.settle(table.document, engine.clock.now())
+        if enabled:
+            document["expiry"] = {"attribute": attribute, "tree": transaction.create_tree().number}
+            document["backfills"] = [*document.get("backfills", ()), backfill.EXPIRY]
+        else:
+            _disable(engine, transaction, table, document)
+        document["expiry_change"] = {
+            "status": "ENABLING" if enabled else "DISABLING",
+            "attribute": attribute,
+            "until": engine.clock.now() + engine.state_delay_s,
+        }
+        return engine.catalog.save(transaction, document)
+
+    table = engine.alter(work)
+    if enabled and not backfill.fill_some(engine, table.name, backfill.EXPIRY, backfill.CHUNKS_AT_ONCE):
+        engine.backfiller.wake()
+    return {"TimeToLiveSpecification": {"Enabled": enabled, "AttributeName": attribute}}
+
+
+def _check_state(table: Table, now: float) -> None:
+    state = tables.status(table, now)
+    if state == "CREATING":
+        raise ResourceInUseError(messages.expiry_of_new_table(table.name))
+    if state == "DELETING":
+        raise ResourceInUseError(messages.being_deleted(table.name))
+
+
+def _check_change(table: Table, attribute: str, enabled: bool) -> None:
+    expiry = table.expiry
+    if expiry is None:
+        if not enabled:
+            raise ValidationError(messages.EXPIRY_DISABLED)
+    elif expiry.attribute != attribute:
+        raise ValidationError(messages.expiry_elsewhere(expiry.attribute))
+    elif enabled:
+        raise ValidationError(messages.EXPIRY_ENABLED)
+
+
+def _disable(engine: Engine, transaction: Transaction, table: Table, document: dict[str, Any]) -> None:
+    assert table.expiry is not None
+    table_documents.drop_tree(engine, transaction, table.expiry.tree)
+    del document["expiry"]
+    backfills = [name for name in document.pop("backfills", ()) if name != backfill.EXPIRY]
+    if backfills:
+        document["backfills"] = backfills

@@ -1,0 +1,294 @@
+"""A model of partitions: ranges of keys with throughput of their own, as the service has them.
+
+A table or global index lies in partitions, each of which takes 1,000 write and 3,000 read units a
+second; what it does not use it keeps for up to 300 seconds (burst). A partition that stays hot is split
+at the key that halves its load. That cannot help where the load is on one item, or follows a rising or
+falling sort key: the split would leave all new load on one side. Splits are never undone.
+
+Above its partitions the whole has a ceiling: what it is provisioned for, with its own burst; or, on
+demand, twice the previous peak, reached no sooner than half an hour after the last rise. A maximum set
+for on-demand throughput holds besides.
+
+Sources: developer guide, "Best practices for designing and using partition keys effectively", "Burst
+and adaptive capacity", "On-demand capacity mode"; "Scaling DynamoDB: How partitions, hot keys, and split
+for heat impact performance" (AWS database blog). How long heat must last and how load is
+sampled are the model's own choice.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import Literal
+
+from keyplan import limits
+from keyplan.values.keybytes import HASH_BYTES, HASH_SPACE
+
+Kind = Literal["Read", "Write"]
+KINDS: tuple[Kind, Kind] = ("Read", "Write")
+Cause = Literal["ProvisionedThroughputExceeded", "KeyRangeThroughputExceeded", "MaxOnDemandThroughputExceeded"]
+
+PARTITION_UNITS: dict[Kind, float] = {
+    "Read": float(limits.PARTITION_READ_UNITS),
+    "Write": float(limits.PARTITION_WRITE_UNITS),
+}
+HEAT_S = 60.0
+"""How long a partition must be hot before it is split."""
+HOT_SHARE = 0.9
+"""A partition that uses more than this share of its throughput, or throttles, is hot."""
+PEAK_S = 60.0
+"""The time over which a peak of on-demand traffic is averaged."""
+GROWTH_S = 1800.0
+"""The least time between two rises of an on-demand ceiling."""
+_SAMPLE_KEYS = 256
+_LEAST_SAMPLE = 16
+_LEAST_SHARE = 0.05  # a split that would relieve by less than this is not worth making
+
+
+class Bucket:
+    """Units that come at a steady rate and keep for a while."""
+
+    __slots__ = ("_at", "_keep_s", "rate", "units")
+
+    def __init__(self, rate: float, since: float, keep_s: float = limits.BURST_S) -> None:
+        self.rate = rate
+        """Units a second."""
+        self.units = rate
+        """Units there are: at first those of one second."""
+        self._keep_s = keep_s
+        self._at = since
+
+    @property
+    def capacity(self) -> float:
+        """The most units it can hold."""
+        return self.rate * self._keep_s
+
+    def has(self, units: float, now: float) -> bool:
+        """Whether there are so many units now; what is more than it can hold needs it full."""
+        if now > self._at:
+            self.units = min(self.capacity, self.units + (now - self._at) * self.rate)
+            self._at = now
+        return self.units >= min(units, self.capacity)
+
+    def take(self, units: float) -> None:
+        """Use units."""
+        self.units -= units
+
+    def change_rate(self, rate: float) -> None:
+        """Let units come at another rate from now on."""
+        self.rate = rate
+        self.units = min(self.units, self.capacity)
+
+    def halved(self, now: float) -> Bucket:
+        """A bucket of the same rate with half of the units."""
+        half = Bucket(self.rate, now, self._keep_s)
+        half.units = self.units / 2
+        return half
+
+
+class _Heat:
+    """What happened to a partition in the present window of time: how much, and a sample of where."""
+
+    __slots__ = ("_random", "_seen", "samples", "since", "throttled", "used")
+
+    def __init__(self, since: float, source: random.Random) -> None:
+        self.since = since
+        self.throttled = False
+        self.used: dict[Kind, float] = {"Read": 0.0, "Write": 0.0}
+        self.samples: tuple[list[bytes], list[bytes]] = ([], [])
+        self._seen = [0, 0]
+        self._random = source
+
+    def add(self, key: bytes, now: float) -> None:
+        """Note one request, in the sample of its half of the window."""
+        half = int(now - self.since >= HEAT_S / 2)
+        sample = self.samples[half]
+        self._seen[half] += 1
+        if len(sample) < _SAMPLE_KEYS:
+            sample.append(key)
+            return
+        place = self._random.randrange(self._seen[half])
+        if place < _SAMPLE_KEYS:
+            sample[place] = key
+
+    def is_hot(self) -> bool:
+        """Whether the partition throttled, or nearly."""
+        return self.throttled or any(self.used[kind] > HOT_SHARE * HEAT_S * PARTITION_UNITS[kind] for kind in KINDS)
+
+
+class Partition:
+    """One range of keys."""
+
+    __slots__ = ("buckets", "heat", "high", "low")
+
+    def __init__(self, low: bytes, high: bytes | None, buckets: dict[Kind, Bucket], heat: _Heat) -> None:
+        self.low = low
+        self.high = high
+        """The first key above; None: there is none."""
+        self.buckets = buckets
+        self.heat = heat
+
+    def boundary(self, collection: Callable[[bytes], bytes]) -> bytes | None:
+        """Where to split for heat; None where that would not help.
+
+        The load of the first half of the window says where, that of the second whether it would have helped.
+        """
+        earlier, later = (sorted(map(collection, sample)) for sample in self.heat.samples)
+        if len(earlier) < _LEAST_SAMPLE or len(later) < _LEAST_SAMPLE:
+            return None
+        middle = earlier[len(earlier) // 2]
+        if middle == earlier[0]:
+            above = bisect_right(earlier, middle)
+            if above == len(earlier):
+                return None
+            middle = earlier[above]
+        below = sum(key < middle for key in later) / len(later)
+        if not _LEAST_SHARE <= below <= 1 - _LEAST_SHARE:
+            return None
+        inside = self.low < middle and (self.high is None or middle < self.high)
+        return middle if inside else None
+
+
+class Partitions:
+    """The partitions of one table or index."""
+
+    def __init__(
+        self,
+        count: int,
+        since: float,
+        source: random.Random,
+        collection: Callable[[bytes], bytes] = lambda key: key,
+    ) -> None:
+        """`collection` maps a key to the first key of what must stay together; by default nothing must."""
+        self._random = source
+        self._collection = collection
+        self._parts: list[Partition] = []
+        bounds = [b"", *((HASH_SPACE * n // count).to_bytes(HASH_BYTES, "big") for n in range(1, count))]
+        for low, high in zip(bounds, [*bounds[1:], None], strict=True):
+            buckets = {kind: Bucket(PARTITION_UNITS[kind], since) for kind in KINDS}
+            self._parts.append(Partition(low, high, buckets, _Heat(since, source)))
+        self._lows = bounds
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def admits(self, kind: Kind, key: bytes, units: float, now: float) -> bool:
+        """Whether the key's partition has the units; the request counts as load in any case."""
+        part = self._parts[self._number_of(key)]
+        if now - part.heat.since >= HEAT_S:
+            self._end_window(part, now)
+            part = self._parts[self._number_of(key)]
+        part.heat.add(key, now)
+        if part.buckets[kind].has(units, now):
+            return True
+        part.heat.throttled = True
+        return False
+
+    def take(self, kind: Kind, key: bytes, units: float) -> None:
+        """Use units that the key's partition has."""
+        part = self._parts[self._number_of(key)]
+        part.buckets[kind].take(units)
+        part.heat.used[kind] += units
+
+    def grow(self, count: int, now: float) -> None:
+        """Split the widest partitions in halves until there are so many."""
+        while len(self._parts) < count:
+            widest = max(self._parts, key=_hash_width)
+            if _hash_width(widest) < 2:
+                return
+            middle = _hash_bounds(widest)[0] + _hash_width(widest) // 2
+            self._split(widest, middle.to_bytes(HASH_BYTES, "big"), now)
+
+    def _number_of(self, key: bytes) -> int:
+        return bisect_right(self._lows, key) - 1
+
+    def _end_window(self, part: Partition, now: float) -> None:
+        boundary = part.boundary(self._collection) if part.heat.is_hot() else None
+        part.heat = _Heat(now, self._random)
+        if boundary is not None:
+            self._split(part, boundary, now)
+
+    def _split(self, part: Partition, boundary: bytes, now: float) -> None:
+        number = self._number_of(part.low)
+        upper = Partition(
+            boundary,
+            part.high,
+            {kind: bucket.halved(now) for kind, bucket in part.buckets.items()},
+            _Heat(now, self._random),
+        )
+        part.buckets = {kind: bucket.halved(now) for kind, bucket in part.buckets.items()}
+        part.high = boundary
+        self._parts.insert(number + 1, upper)
+        self._lows.insert(number + 1, boundary)
+
+
+def _hash_bounds(part: Partition) -> tuple[int, int]:
+    low = int.from_bytes(part.low[:HASH_BYTES].ljust(HASH_BYTES, b"\x00"), "big")
+    high = HASH_SPACE if part.high is None else int.from_bytes(part.high[:HASH_BYTES], "big")
+    return low, high
+
+
+def _hash_width(part: Partition) -> int:
+    low, high = _hash_bounds(part)
+    return high - low
+
+
+class ProvisionedCeiling:
+    """What a table or index is provisioned for, with burst."""
+
+    cause: Cause = "ProvisionedThroughputExceeded"
+
+    def __init__(self, units_per_s: float, since: float) -> None:
+        self._bucket = Bucket(units_per_s, since)
+
+    def admits(self, units: float, now: float) -> bool:
+        """Whether there are so many units."""
+        return self._bucket.has(units, now)
+
+    def take(self, units: float) -> None:
+        """Use units that there are."""
+        self._bucket.take(units)
+
+    def change(self, units_per_s: float) -> None:
+        """Provision more or less."""
+        self._bucket.change_rate(units_per_s)
+
+
+class OnDemandCeiling:
+    """Twice the previous peak of on-demand traffic; no burst."""
+
+    cause: Cause = "KeyRangeThroughputExceeded"
+
+    def __init__(self, units_per_s: float, since: float) -> None:
+        self.units_per_s = units_per_s
+        self._bucket = Bucket(units_per_s, since, keep_s=1.0)
+        self._risen_at = since
+        self._peak = units_per_s / 2
+        self._window_since = since
+        self._window_units = 0.0
+
+    def admits(self, units: float, now: float) -> bool:
+        """Whether there are so many units; the ceiling rises here if it may."""
+        self._follow_peak(now)
+        return self._bucket.has(units, now)
+
+    def take(self, units: float) -> None:
+        """Use units that there are."""
+        self._bucket.take(units)
+        self._window_units += units
+
+    def _follow_peak(self, now: float) -> None:
+        passed = now - self._window_since
+        if passed >= PEAK_S:
+            self._peak = max(self._peak, self._window_units / passed)
+            self._window_since, self._window_units = now, 0.0
+        if now - self._risen_at >= GROWTH_S and 2 * self._peak > self.units_per_s:
+            self.units_per_s = 2 * self._peak
+            self._bucket.change_rate(self.units_per_s)
+            self._risen_at = now
+
+    def partitions(self, kind: Kind) -> int:
+        """How many partitions the ceiling takes."""
+        return math.ceil(self.units_per_s / PARTITION_UNITS[kind])

@@ -1,0 +1,54 @@
+"""Capacity receipts: what an operation consumed, in units, by table and index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keyplan.engine.catalog import Index, Table
+
+
+class Receipt:
+    """Units consumed of one table and its indexes."""
+
+    __slots__ = ("global_units", "local_units", "table", "table_units")
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.table_units = 0.0
+        self.global_units: dict[str, float] = {}
+        self.local_units: dict[str, float] = {}
+
+    def add_index(self, index: Index, units: float) -> None:
+        """Count units of an index; none leave no trace, as in the service's answer."""
+        if units:
+            of_kind = self.global_units if index.is_global else self.local_units
+            of_kind[index.name] = of_kind.get(index.name, 0.0) + units
+
+    @property
+    def total(self) -> float:
+        """Units of the table and all its indexes."""
+        return self.table_units + sum(self.global_units.values()) + sum(self.local_units.values())
+
+    def render(self, detail: str, kind: str | None = None) -> dict[str, Any]:
+        """ConsumedCapacity for ReturnConsumedCapacity TOTAL or INDEXES.
+
+        `kind` "Read" or "Write" adds ReadCapacityUnits or WriteCapacityUnits, as transactions do.
+        """
+        answer: dict[str, Any] = {"TableName": self.table.name, **_units(self.total, kind)}
+        if detail == "INDEXES":
+            answer["Table"] = _units(self.table_units, kind)
+            if self.local_units:
+                answer["LocalSecondaryIndexes"] = {
+                    name: _units(units, kind) for name, units in self.local_units.items()
+                }
+            if self.global_units:
+                answer["GlobalSecondaryIndexes"] = {
+                    name: _units(units, kind) for name, units in self.global_units.items()
+                }
+        return answer
+
+
+def _units(units: float, kind: str | None) -> dict[str, float]:
+    if kind is None:
+        return {"CapacityUnits": units}
+    return {"CapacityUnits": units, f"{kind}CapacityUnits": units}

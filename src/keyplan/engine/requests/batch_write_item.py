@@ -1,0 +1,55 @@
+"""BatchWriteItem: shape and rules of its request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keyplan import limits
+from keyplan.engine.requests import members
+from keyplan.engine.shapes.constraints import key_fault
+from keyplan.engine.shapes.model import NEW_ITEM, Layer, List, Map, Structure
+from keyplan.engine.shapes.rendering import shown
+from keyplan.errors import ValidationError
+from keyplan.messages import requests as messages
+
+_WRITE = Structure(
+    "WriteRequest",
+    {
+        "PutRequest": Structure("PutRequest", {"Item": NEW_ITEM}, required=("Item",)),
+        "DeleteRequest": Structure("DeleteRequest", {"Key": members.KEY}, required=("Key",)),
+    },
+)
+_REQUEST_ITEMS = Map(List(_WRITE), min=1, max=limits.BATCH_WRITE_ITEMS)
+_NAMED_ITEMS = Map(_REQUEST_ITEMS.value, keys=members.MAP_TABLE_NAME)
+_REQUESTS_OF_A_TABLE = [messages.max_length(limits.BATCH_WRITE_ITEMS), messages.min_length(1)]
+
+SHAPE = Structure(
+    "BatchWriteItemInput",
+    {
+        "RequestItems": _REQUEST_ITEMS,
+        "ReturnConsumedCapacity": members.RETURN_CONSUMED_CAPACITY,
+        "ReturnItemCollectionMetrics": members.RETURN_ITEM_COLLECTION_METRICS,
+    },
+    required=("RequestItems",),
+    layer=Layer.FRONT,
+)
+
+
+def check(request: dict[str, Any]) -> None:
+    """Names of tables (only now: other faults come alone), then each write, then how many there are."""
+    items = request["RequestItems"]
+    fault = key_fault(_NAMED_ITEMS, items, "requestItems")
+    if fault is not None:
+        raise ValidationError(messages.detected([fault]))
+    if not all(1 <= len(requests) <= limits.BATCH_WRITE_ITEMS for requests in items.values()):
+        text = messages.map_values(_REQUESTS_OF_A_TABLE)
+        fault = messages.constraint(shown(_NAMED_ITEMS, items), "requestItems", text)
+        raise ValidationError(messages.detected([fault]))
+    writes = 0
+    for requests in items.values():
+        for write in requests:
+            if (write.get("PutRequest") is None) is (write.get("DeleteRequest") is None):
+                raise ValidationError(messages.SEVERAL_WRITES_IN_ONE)
+        writes += len(requests)
+    if writes > limits.BATCH_WRITE_ITEMS:
+        raise ValidationError(messages.too_many_items("BatchWriteItem"))

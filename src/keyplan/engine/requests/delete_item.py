@@ -1,0 +1,33 @@
+"""DeleteItem: shape and rules of its request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keyplan.engine.requests import members, writes
+from keyplan.engine.shapes.model import Layer, Structure
+
+SHAPE = Structure(
+    "DeleteItemInput",
+    {
+        "TableName": members.TABLE_NAME,
+        "Key": members.KEY,
+        "Expected": members.EXPECTED,
+        "ReturnValues": members.RETURN_VALUES,
+        "ReturnConsumedCapacity": members.RETURN_CONSUMED_CAPACITY,
+        "ReturnItemCollectionMetrics": members.RETURN_ITEM_COLLECTION_METRICS,
+        "ConditionalOperator": members.CONDITIONAL_OPERATOR,
+        "ConditionExpression": members.TEXT,
+        "ExpressionAttributeNames": members.NAMES,
+        "ExpressionAttributeValues": members.VALUES,
+        "ReturnValuesOnConditionCheckFailure": members.RETURN_ON_CONDITION_FAILURE,
+    },
+    required=("TableName", "Key"),
+    layer=Layer.ENVELOPED,
+    hidden=2,
+)
+
+
+def check(request: dict[str, Any]) -> None:
+    """Rules between members. Raises ValidationError."""
+    writes.check_replacing(request)

@@ -1,0 +1,25 @@
+"""DescribeStream: shape of its request; it has no rules between members."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keyplan.engine.requests import stream_members
+from keyplan.engine.shapes.model import String, Structure
+
+SHAPE = Structure(
+    "DescribeStreamInput",
+    {
+        "StreamArn": stream_members.STREAM_ARN,
+        "Limit": stream_members.LISTING_LIMIT,
+        "ExclusiveStartShardId": stream_members.SHARD_ID,
+        "ShardFilter": Structure(
+            "ShardFilter", {"Type": String(enum=("CHILD_SHARDS",)), "ShardId": stream_members.SHARD_ID}
+        ),
+    },
+    required=("StreamArn",),
+)
+
+
+def check(request: dict[str, Any]) -> None:
+    """Nothing beyond the shape."""

@@ -1,0 +1,36 @@
+"""GetItem: shape and rules of its request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keyplan.engine.requests import members, rules
+from keyplan.engine.shapes.model import Layer, Structure
+
+SHAPE = Structure(
+    "GetItemInput",
+    {
+        "TableName": members.TABLE_NAME,
+        "Key": members.KEY,
+        "AttributesToGet": members.ATTRIBUTES_TO_GET,
+        "ConsistentRead": members.FLAG,
+        "ReturnConsumedCapacity": members.RETURN_CONSUMED_CAPACITY,
+        "ProjectionExpression": members.TEXT,
+        "ExpressionAttributeNames": members.NAMES,
+    },
+    required=("TableName", "Key"),
+    layer=Layer.FRONT,
+)
+
+_EXPRESSIONS = ("ProjectionExpression",)
+_WITHOUT_RULES = frozenset(("TableName", "Key", "ConsistentRead", "ReturnConsumedCapacity"))
+
+
+def check(request: dict[str, Any]) -> None:
+    """Rules between members. Raises ValidationError."""
+    if request.keys() <= _WITHOUT_RULES:
+        return
+    given = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet",))
+    rules.check_placeholders_wanted(request, given, value_expressions=())
+    rules.check_attributes_to_get(request)
+    rules.check_placeholders(request)

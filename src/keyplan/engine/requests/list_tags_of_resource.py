@@ -1,0 +1,19 @@
+"""ListTagsOfResource: shape and rule of its request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keyplan.engine.requests import members, resources
+from keyplan.engine.shapes.model import Structure
+
+SHAPE = Structure(
+    "ListTagsOfResourceInput",
+    {"ResourceArn": members.TEXT, "NextToken": members.TEXT},
+    demanded=resources.DEMANDED_ARN,
+)
+
+
+def check(request: dict[str, Any]) -> None:
+    """The resource is a table or stream. Raises ValidationError."""
+    resources.check_resource_arn(request["ResourceArn"])

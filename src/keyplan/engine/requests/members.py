@@ -1,0 +1,73 @@
+"""Members that several operations' requests share."""
+
+from __future__ import annotations
+
+from keyplan import limits
+from keyplan.engine.shapes.model import ITEM, VALUE, Boolean, List, Map, String, Structure
+from keyplan.messages import requests as messages
+
+_NAME_PATTERN = "[a-zA-Z0-9_.-]+"
+
+# The data plane takes any name of at least one character: a shorter one than a table can have is not found.
+TABLE_NAME = String(min=1, max=limits.TABLE_NAME_MAX, pattern=_NAME_PATTERN, arn=True)
+NEW_TABLE_NAME = String(min=limits.TABLE_NAME_MIN, max=limits.TABLE_NAME_MAX, pattern=_NAME_PATTERN, arn=True)
+DEMANDED_TABLE_NAME = ("TableName", messages.TABLE_NAME_REQUIRED)
+MAP_TABLE_NAME = String(min=limits.TABLE_NAME_MIN, max=limits.TABLE_NAME_MAX, pattern=_NAME_PATTERN, arn=True)
+LISTED_TABLE_NAME = String(min=limits.TABLE_NAME_MIN, max=limits.TABLE_NAME_MAX, pattern=_NAME_PATTERN)
+INDEX_NAME = String(min=3, max=255, pattern=_NAME_PATTERN)
+
+TEXT = String()
+FLAG = Boolean()
+NAMES = Map(TEXT)
+VALUES = ITEM
+KEY = ITEM
+ATTRIBUTES_TO_GET = List(TEXT, min=1)
+
+RETURN_CONSUMED_CAPACITY = String(enum=("INDEXES", "TOTAL", "NONE"))
+RETURN_ITEM_COLLECTION_METRICS = String(enum=("SIZE", "NONE"))
+RETURN_ON_CONDITION_FAILURE = String(enum=("ALL_OLD", "NONE"))
+# The newer list is the service's, its third word misspelt there.
+RETURN_VALUES = String(
+    enum=("ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"),
+    newer_enum=("ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATE_NEW", "NONE"),
+)
+CONDITIONAL_OPERATOR = String(enum=("OR", "AND"), newer_enum=("ALL", "OR"))
+SELECT = String(enum=("SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"))
+COMPARISON_OPERATOR = String(
+    enum=(
+        "IN",
+        "NULL",
+        "BETWEEN",
+        "LT",
+        "NOT_CONTAINS",
+        "EQ",
+        "GT",
+        "NOT_NULL",
+        "NE",
+        "LE",
+        "BEGINS_WITH",
+        "GE",
+        "CONTAINS",
+    )
+)
+
+CONDITIONS = Map(
+    Structure(
+        "Condition",
+        {"AttributeValueList": List(VALUE), "ComparisonOperator": COMPARISON_OPERATOR},
+        required=("ComparisonOperator",),
+    )
+)
+"""KeyConditions, QueryFilter and ScanFilter."""
+
+EXPECTED = Map(
+    Structure(
+        "ExpectedAttributeValue",
+        {
+            "Value": VALUE,
+            "Exists": FLAG,
+            "ComparisonOperator": COMPARISON_OPERATOR,
+            "AttributeValueList": List(VALUE),
+        },
+    )
+)

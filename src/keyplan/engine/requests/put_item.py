@@ -1,0 +1,33 @@
+"""PutItem: shape and rules of its request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keyplan.engine.requests import members, writes
+from keyplan.engine.shapes.model import NEW_ITEM, Layer, Structure
+
+SHAPE = Structure(
+    "PutItemInput",
+    {
+        "TableName": members.TABLE_NAME,
+        "Item": NEW_ITEM,
+        "Expected": members.EXPECTED,
+        "ReturnValues": members.RETURN_VALUES,
+        "ReturnConsumedCapacity": members.RETURN_CONSUMED_CAPACITY,
+        "ReturnItemCollectionMetrics": members.RETURN_ITEM_COLLECTION_METRICS,
+        "ConditionalOperator": members.CONDITIONAL_OPERATOR,
+        "ConditionExpression": members.TEXT,
+        "ExpressionAttributeNames": members.NAMES,
+        "ExpressionAttributeValues": members.VALUES,
+        "ReturnValuesOnConditionCheckFailure": members.RETURN_ON_CONDITION_FAILURE,
+    },
+    required=("TableName", "Item"),
+    layer=Layer.ENVELOPED,
+    hidden=2,
+)
+
+
+def check(request: dict[str, Any]) -> None:
+    """Rules between members. Raises ValidationError."""
+    writes.check_replacing(request)

@@ -1,0 +1,45 @@
+"""TransactGetItems: shape and rules of its request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keyplan import limits
+from keyplan.engine.requests import members, rules
+from keyplan.engine.shapes.model import Layer, List, Structure
+
+_GET = Structure(
+    "Get",
+    {
+        "Key": members.KEY,
+        "TableName": members.TABLE_NAME,
+        "ProjectionExpression": members.TEXT,
+        "ExpressionAttributeNames": members.NAMES,
+    },
+    required=("Key", "TableName"),
+)
+
+SHAPE = Structure(
+    "TransactGetItemsInput",
+    {
+        "TransactItems": List(
+            Structure("TransactGetItem", {"Get": _GET}, required=("Get",)), min=1, max=limits.TRANSACTION_ACTIONS
+        ),
+        "ReturnConsumedCapacity": members.RETURN_CONSUMED_CAPACITY,
+    },
+    required=("TransactItems",),
+    layer=Layer.FRONT,
+)
+
+_EXPRESSIONS = ("ProjectionExpression",)
+
+
+def check(request: dict[str, Any]) -> None:
+    """There are no rules between actions: each is checked by `check_action`, in the order of the request."""
+
+
+def check_action(get: dict[str, Any]) -> None:
+    """Rules between the members of one Get. Raises ValidationError."""
+    given = rules.check_mixture(get, _EXPRESSIONS, ())
+    rules.check_placeholders_wanted(get, given, value_expressions=())
+    rules.check_placeholders(get)

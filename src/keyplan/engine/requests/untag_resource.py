@@ -1,0 +1,24 @@
+"""UntagResource: shape and rules of its request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keyplan.engine.requests import members, resources
+from keyplan.engine.shapes.model import List, String, Structure
+from keyplan.errors import ValidationError
+from keyplan.messages import requests as messages
+
+SHAPE = Structure(
+    "UntagResourceInput",
+    {"ResourceArn": members.TEXT, "TagKeys": List(String())},
+    required=("TagKeys",),
+    demanded=resources.DEMANDED_ARN,
+)
+
+
+def check(request: dict[str, Any]) -> None:
+    """The resource is a table or stream, and there are keys of tags. Raises ValidationError."""
+    resources.check_resource_arn(request["ResourceArn"])
+    if not request["TagKeys"]:
+        raise ValidationError(messages.NO_TAG_KEYS)

@@ -1,0 +1,37 @@
+"""UpdateItem: shape and rules of its request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keyplan.engine.requests import members, writes
+from keyplan.engine.shapes.model import VALUE, Layer, Map, String, Structure
+
+_UPDATE = Structure("AttributeValueUpdate", {"Value": VALUE, "Action": String(enum=("ADD", "DELETE", "PUT"))})
+
+SHAPE = Structure(
+    "UpdateItemInput",
+    {
+        "TableName": members.TABLE_NAME,
+        "Key": members.KEY,
+        "AttributeUpdates": Map(_UPDATE),
+        "Expected": members.EXPECTED,
+        "ConditionalOperator": members.CONDITIONAL_OPERATOR,
+        "ReturnValues": members.RETURN_VALUES,
+        "ReturnConsumedCapacity": members.RETURN_CONSUMED_CAPACITY,
+        "ReturnItemCollectionMetrics": members.RETURN_ITEM_COLLECTION_METRICS,
+        "UpdateExpression": members.TEXT,
+        "ConditionExpression": members.TEXT,
+        "ExpressionAttributeNames": members.NAMES,
+        "ExpressionAttributeValues": members.VALUES,
+        "ReturnValuesOnConditionCheckFailure": members.RETURN_ON_CONDITION_FAILURE,
+    },
+    required=("TableName", "Key"),
+    layer=Layer.ENVELOPED,
+    alone=("ReturnValues", "ConditionalOperator"),
+)
+
+
+def check(request: dict[str, Any]) -> None:
+    """Rules between members. Raises ValidationError."""
+    writes.check_updating(request)

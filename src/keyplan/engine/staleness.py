@@ -1,0 +1,180 @@
+"""Eventually consistent reads that are really stale: what rows were a short while ago.
+
+While an engine injects stale reads, every change of a row leaves the row's former content here, with the
+moment of the change, for as long as a read may lie back. A stale read picks a moment and sees each row
+as it was then: always a state that the row really had. Rows are remembered in memory, by this engine
+alone: what other processes write is always seen fresh.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from keyplan.store.rows import Log, Row, Transaction, Tree, View
+
+Content = tuple[int, bytes]
+"""Size and body of a row."""
+
+
+class _Former(NamedTuple):
+    changed_at: float
+    content: Content | None
+    """What the row was before the change; None: it was not there."""
+
+
+class History:
+    """Former contents of rows, by tree and key, for `keep_s` seconds."""
+
+    def __init__(self, keep_s: float) -> None:
+        self._keep_s = keep_s
+        self._lock = threading.Lock()
+        self._rows: dict[int, dict[bytes, list[_Former]]] = {}
+        self._order: deque[tuple[float, int, bytes]] = deque()
+
+    def note(self, tree: Tree, key: bytes, former: Content | None, now: float) -> None:
+        """Remember what a row was until now."""
+        with self._lock:
+            self._rows.setdefault(tree.number, {}).setdefault(key, []).append(_Former(now, former))
+            self._order.append((now, tree.number, key))
+            while self._order[0][0] < now - self._keep_s:
+                _, number, old_key = self._order.popleft()
+                versions = self._rows[number][old_key]
+                versions.pop(0)
+                if not versions:
+                    del self._rows[number][old_key]
+
+    def at(self, tree: Tree, key: bytes, moment: float, current: Content | None) -> Content | None:
+        """What a row was at a moment, given what it is."""
+        with self._lock:
+            for changed_at, content in self._rows.get(tree.number, {}).get(key, ()):
+                if changed_at > moment:
+                    return content
+        return current
+
+    def changed(self, tree: Tree, low: bytes, high: bytes | None, moment: float) -> dict[bytes, Content | None]:
+        """The rows of a span that changed after a moment, as they were at it."""
+        with self._lock:
+            rows = self._rows.get(tree.number, {})
+            found = {}
+            for key, versions in rows.items():
+                if low <= key and (high is None or key < high):
+                    former = next((each for each in versions if each.changed_at > moment), None)
+                    if former is not None:
+                        found[key] = former.content
+            return found
+
+
+class RecordedWriter:
+    """Writes rows of index trees through to a transaction, remembering what they were."""
+
+    __slots__ = ("_history", "_now", "_transaction")
+
+    def __init__(self, transaction: Transaction, history: History, now: float) -> None:
+        self._transaction = transaction
+        self._history = history
+        self._now = now
+
+    def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
+        """Write a row, new or not."""
+        self._history.note(tree, key, self._transaction.point(tree, key), self._now)
+        self._transaction.put(tree, key, size, body)
+
+    def delete(self, tree: Tree, key: bytes) -> None:
+        """Remove a row, there or not."""
+        self._history.note(tree, key, self._transaction.point(tree, key), self._now)
+        self._transaction.delete(tree, key)
+
+
+class SeenView:
+    """A view as one call sees it: rows perhaps as they were, and each read reported.
+
+    `moment_of` tells for a tree as of when it is seen, None: as it is. `report` is called with each row
+    read (or looked for in vain, size 0).
+    """
+
+    def __init__(
+        self,
+        view: View,
+        history: History | None,
+        moment_of: Callable[[Tree], float | None],
+        report: Callable[[Tree, bytes, int, bool], None],
+    ) -> None:
+        self._view = view
+        self._history = history
+        self._moment_of = moment_of
+        self._report = report
+
+    def point(self, tree: Tree, key: bytes) -> Content | None:
+        """Size and body under a key."""
+        content = self._view.point(tree, key)
+        moment = self._moment_of(tree)
+        if self._history is not None and moment is not None:
+            content = self._history.at(tree, key, moment, content)
+        self._report(tree, key, content[0] if content is not None else 0, False)
+        return content
+
+    def span(
+        self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
+    ) -> Iterator[Row]:
+        """Rows with low <= key < high in key order; `limit` -1: all."""
+        self._report(tree, low, 0, True)
+        moment = self._moment_of(tree)
+        changed: dict[bytes, Content | None] = {}
+        if self._history is not None and moment is not None:
+            changed = self._history.changed(tree, low, high, moment)
+        wanted = limit if not changed else -1
+        rows = self._view.span(tree, low, high, reverse=reverse, limit=wanted)
+        for number, row in enumerate(_merged(rows, changed, reverse=reverse)):
+            if number == limit:
+                return
+            self._report(tree, row[0], row[1], True)
+            yield row
+
+    def rows(self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1) -> list[Row]:
+        """The same rows, fetched at once."""
+        return list(self.span(tree, low, high, reverse=reverse, limit=limit))
+
+    def totals(self, tree: Tree, low: bytes | None = None, high: bytes | None = None) -> tuple[int, int]:
+        """Number of rows and sum of sizes, of all or of a span."""
+        return self._view.totals(tree, low, high)
+
+    def records(self, log: Log, shard: int, sequence: int, limit: int) -> list[tuple[int, float, bytes]]:
+        """Records of a shard from a sequence on."""
+        return self._view.records(log, shard, sequence, limit)
+
+    def bounds(self, log: Log, shard: int) -> tuple[int | None, int | None]:
+        """First and last sequence of a shard that are still there."""
+        return self._view.bounds(log, shard)
+
+    def document(self, name: str) -> bytes | None:
+        """A named document."""
+        return self._view.document(name)
+
+    def documents(self, prefix: str) -> list[tuple[str, bytes]]:
+        """All documents whose name starts with the prefix, by name."""
+        return self._view.documents(prefix)
+
+    def sequence(self, name: str) -> int:
+        """The value of a named sequence."""
+        return self._view.sequence(name)
+
+
+def _merged(rows: Iterator[Row], changed: dict[bytes, Content | None], *, reverse: bool) -> Iterator[Row]:
+    """Rows in key order, those that changed as they were before."""
+    former = sorted(((key, content) for key, content in changed.items() if content is not None), reverse=reverse)
+    at = 0
+    for row in rows:
+        while at < len(former) and _before(former[at][0], row[0], reverse=reverse):
+            yield (former[at][0], *former[at][1])
+            at += 1
+        if row[0] not in changed:
+            yield row
+    for key, content in former[at:]:
+        yield (key, *content)
+
+
+def _before(left: bytes, right: bytes, *, reverse: bool) -> bool:
+    return left >= right if reverse else left <= right

@@ -1,0 +1,181 @@
+"""Streams: their shards and sequence numbers, and the record that each real change leaves.
+
+`stream_logs` says how a stream begins and ends; its document, found by the ARN, outlives the stream's
+table. One member is written by `retention`: `trimmed`, for each shard the last sequence that retention removed.
+
+Source: developer guide, "Change data capture for DynamoDB Streams".
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from keyplan import limits
+from keyplan.engine.catalog import Table
+from keyplan.engine.stream_logs import DOCUMENT_PREFIX
+from keyplan.errors import ResourceNotFoundError, ValidationError
+from keyplan.messages import streams as messages
+from keyplan.store import statements
+from keyplan.store.rows import Log, Transaction, View
+from keyplan.values import encoding, sizes
+from keyplan.values.keybytes import HASH_SPACE, hash_of
+from keyplan.values.types import AttributeValue, Item
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+    from keyplan.engine.writes import Version
+
+SERVICE = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
+"""The userIdentity of deletions by time to live."""
+
+_SERVICE_MEMBER = b'"userIdentity":' + orjson.dumps(SERVICE) + b","
+_NEW = frozenset(("NEW_IMAGE", "NEW_AND_OLD_IMAGES"))
+_OLD = frozenset(("OLD_IMAGE", "NEW_AND_OLD_IMAGES"))
+_SETS = frozenset(("SS", "NS", "BS"))
+_NUMBER_BASE = 10**20  # makes the shortest sequence number 21 digits, the least the service has
+
+
+# The documents.
+
+
+def find(view: View, arn: str) -> dict[str, Any] | None:
+    """The document of the stream with this ARN."""
+    body = view.document(DOCUMENT_PREFIX + arn)
+    document: dict[str, Any] | None = None if body is None else orjson.loads(body)
+    return document
+
+
+def readable(view: View, arn: str, now: float) -> dict[str, Any]:
+    """The document of a stream that can still be read. Raises ResourceNotFoundError, ValidationError."""
+    check_arn(arn)
+    document = find(view, arn)
+    if document is None or is_gone(document, now):
+        raise ResourceNotFoundError(messages.stream_not_found(arn))
+    return document
+
+
+def log_of(document: dict[str, Any]) -> Log:
+    """Where the stream's records are."""
+    return statements.log(document["log"])
+
+
+def trimmed(document: dict[str, Any], shard: int) -> int:
+    """The last sequence that retention removed from a shard; 0: none yet."""
+    removed: list[int] | None = document.get("trimmed")
+    return 0 if removed is None else removed[shard]
+
+
+def end(view: View, document: dict[str, Any], shard: int) -> int:
+    """The last sequence of a shard up to now; of a closed shard for good."""
+    return max(view.bounds(log_of(document), shard)[1] or 0, trimmed(document, shard))
+
+
+def is_gone(document: dict[str, Any], now: float) -> bool:
+    """Whether the stream was disabled so long ago that nothing of it is left."""
+    ended_at: float | None = document["ended_at"]
+    return ended_at is not None and ended_at <= now - limits.STREAM_RETENTION_S
+
+
+def check_arn(arn: str) -> None:
+    """Raise ValidationError unless the text has the form of a stream's ARN."""
+    if not arn.startswith("arn:") or ":table/" not in arn or "/stream/" not in arn:
+        raise ValidationError(messages.INVALID_ARN)
+
+
+# Shards and sequence numbers.
+
+
+def shard_id(document: dict[str, Any], shard: int) -> str:
+    """The name of a shard: when its stream was created, in milliseconds, and its number."""
+    return f"shardId-{int(document['created_at'] * 1000):020d}-{shard:08x}"
+
+
+def shard_number(document: dict[str, Any], name: str) -> int | None:
+    """The number of the shard of that name; None if the stream has no such shard."""
+    for shard in range(document["shards"]):
+        if shard_id(document, shard) == name:
+            return shard
+    return None
+
+
+def sequence_number(sequence: int) -> str:
+    """A record's sequence as the service writes it: at least 21 digits."""
+    return str(_NUMBER_BASE + sequence)
+
+
+def sequence_of(number: str) -> int:
+    """The sequence that a SequenceNumber stands for. Raises ValidationError."""
+    if not (number.isascii() and number.isdigit()) or int(number) < _NUMBER_BASE:
+        raise ValidationError(messages.INVALID_SEQUENCE_NUMBER)
+    return int(number) - _NUMBER_BASE
+
+
+def event_id(arn: str, sequence: int) -> bytes:
+    """The eventID of a record, 32 hexadecimal digits: the same each time it is read."""
+    return hashlib.md5(b"%b|%d" % (arn.encode(), sequence), usedforsecurity=False).hexdigest().encode()
+
+
+# Records.
+
+
+def record(
+    engine: Engine,
+    transaction: Transaction,
+    table: Table,
+    key: bytes,
+    *,
+    old: Version | None,
+    new: Version | None,
+    by_service: bool,
+) -> None:
+    """Append the record of one change to the table's stream, unless nothing really changed.
+
+    The body is the middle of the record as GetRecords says it, ready to be spliced between what only
+    the log knows: time and sequence number.
+    """
+    stream = table.stream
+    assert stream is not None
+    if old is not None and new is not None and old.size == new.size and same_item(old.item, new.item):
+        return
+    version = new or old
+    assert version is not None
+    keys = table.key.extract(version.item)
+    size = sizes.item_bytes(keys)
+    event = b"INSERT" if old is None else b"REMOVE" if new is None else b"MODIFY"
+    parts = [
+        b'"eventName":"%b",' % event,
+        _SERVICE_MEMBER if by_service else b"",
+        b'"dynamodb":{"Keys":',
+        encoding.encode(keys),
+    ]
+    if new is not None and stream.view_type in _NEW:
+        parts += (b',"NewImage":', new.body)
+        size += new.size
+    if old is not None and stream.view_type in _OLD:
+        parts += (b',"OldImage":', old.body)
+        size += old.size
+    parts.append(b',"SizeBytes":%d,"StreamViewType":"%b"' % (size, stream.view_type.encode()))
+    shard = hash_of(key) * stream.shards // HASH_SPACE
+    transaction.append(stream.log, engine.clock.now(), shard, b"".join(parts))
+
+
+def same_item(left: Item, right: Item) -> bool:
+    """Whether two items are equal as the service compares them: the order of a set's members is nothing."""
+    return left.keys() == right.keys() and all(_same(value, right[name]) for name, value in left.items())
+
+
+def _same(left: AttributeValue, right: AttributeValue) -> bool:
+    if left == right:
+        return True
+    ((kind, content),) = left.items()
+    if kind not in right:
+        return False
+    other = right[kind]
+    if kind in _SETS:
+        return set(content) == set(other)
+    if kind == "M":
+        return same_item(content, other)
+    return kind == "L" and len(content) == len(other) and all(map(_same, content, other))

@@ -1,0 +1,92 @@
+"""Tags of tables: what may be one, how many, and the table that an ARN names.
+
+Source: developer guide, "Tagging restrictions in DynamoDB".
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING, Any
+
+from keyplan import limits
+from keyplan.engine import tables
+from keyplan.engine.catalog import Table
+from keyplan.errors import AccessDeniedError, ResourceInUseError, ResourceNotFoundError, ValidationError
+from keyplan.messages import requests as request_messages
+from keyplan.messages import tables as messages
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+_PUNCTUATION = frozenset("+-=._:/@")
+_RESERVED = "aws:"
+_KEY_LENGTH = 128
+_VALUE_LENGTH = 256
+
+
+def merged(tags: dict[str, str], given: list[dict[str, Any]]) -> dict[str, str]:
+    """The tags with those given. Raises ValidationError if one cannot be a tag, or there are too many."""
+    seen: set[str] = set()
+    for tag in given:
+        _check(tag.get("Key"), tag.get("Value"))
+        if tag["Key"] in seen:
+            raise ValidationError(messages.tag_twice(tag["Key"]))
+        seen.add(tag["Key"])
+    together = {**tags, **{tag["Key"]: tag["Value"] for tag in given}}
+    if len(together) > limits.TAGS_PER_RESOURCE:
+        raise ValidationError(messages.TOO_MANY_TAGS)
+    return together
+
+
+def check_keys(keys: list[str]) -> None:
+    """Raise ValidationError if one is no tag's key, or there are more than a resource can have."""
+    if len(keys) > limits.TAGS_PER_RESOURCE:
+        raise ValidationError(messages.TOO_MANY_TAGS)
+    for key in keys:
+        if not _is_key(key):
+            raise ValidationError(messages.tag_key(key))
+
+
+def _check(key: str | None, value: str | None) -> None:
+    if key is not None and key.lower().startswith(_RESERVED):
+        raise ValidationError(messages.tag_reserved(key))
+    if key is None or not _is_key(key):
+        raise ValidationError(messages.tag_key(key))
+    if value is None or len(value) > _VALUE_LENGTH or not _is_plain(value):
+        raise ValidationError(messages.tag_value(value))
+
+
+def _is_key(text: str) -> bool:
+    return 0 < len(text) <= _KEY_LENGTH and _is_plain(text)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether the text is made of letters, digits, blanks and a little punctuation."""
+    return all(character in _PUNCTUATION or unicodedata.category(character)[0] in "LNZ" for character in text)
+
+
+def find_resource(engine: Engine, arn: str) -> Table:
+    """The table of an ARN, as of the last reload. Raises AccessDeniedError, ValidationError or ResourceNotFoundError.
+
+    Tables of other accounts and regions are none of this engine's, and a stream has no tags.
+    """
+    _, _, _, region, account, _ = arn.split(":", 5)
+    if account != engine.account:
+        raise AccessDeniedError(messages.ACCESS_DENIED)
+    if region != engine.region:
+        raise ValidationError(request_messages.invalid_arn(arn))
+    table = engine.catalog.known_table(arn)
+    now = engine.clock.now()
+    if table is None or arn != tables.table_arn(engine, table.name):
+        raise ResourceNotFoundError(messages.resource_not_found(arn))
+    if tables.is_gone(table, now) or tables.status(table, now) == "CREATING":
+        raise ResourceNotFoundError(messages.resource_not_found(arn))
+    return table
+
+
+def find_taggable(engine: Engine, arn: str) -> Table:
+    """The same, if its tags can be changed now. Raises ResourceInUseError while it is being deleted."""
+    table = find_resource(engine, arn)
+    if table.gone_at is not None:
+        raise ResourceInUseError(messages.being_deleted(table.name))
+    return table

@@ -1,0 +1,235 @@
+"""Throttling: the partition model put to the tables and indexes of an engine.
+
+A write must fit its table and every global index it touches, or nothing of it happens; local indexes lie in
+the partitions of their table. The model is kept in memory: a reopened database begins anew with as
+many partitions as its tables' settings call for.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from keyplan.engine import throughput
+from keyplan.engine.catalog import Index, Table
+from keyplan.engine.keys import partition_bytes_of
+from keyplan.engine.partitions import (
+    KINDS,
+    Bucket,
+    Cause,
+    Kind,
+    OnDemandCeiling,
+    Partitions,
+    ProvisionedCeiling,
+)
+from keyplan.errors import ProvisionedThroughputExceededError, ServiceError, ThrottlingError
+from keyplan.messages import faults as messages
+from keyplan.values import units
+
+if TYPE_CHECKING:
+    from keyplan.engine.writes import Version
+
+_SETTINGS: dict[Kind, tuple[str, str]] = {
+    "Read": ("ReadCapacityUnits", "MaxReadRequestUnits"),
+    "Write": ("WriteCapacityUnits", "MaxWriteRequestUnits"),
+}
+
+
+class Charge(NamedTuple):
+    """Units wanted of the partition of a key."""
+
+    resource: Resource
+    kind: Kind
+    key: bytes
+    units: float
+
+
+class Resource:
+    """One table, or one global index, with its partitions and ceilings."""
+
+    def __init__(self, table: Table, index: Index | None, source: random.Random) -> None:
+        self.index = index
+        self._table = table
+        described = self._described()
+        mode = throughput.billing_mode(table.document["description"])
+        since: float = table.document["description"]["CreationDateTime"]
+        whole = index is not None and not index.key.schema.sort
+        no_inner_splits = whole or (index is None and any(not each.is_global for each in table.indexes.values()))
+        self.partitions = Partitions(
+            throughput.partitions(described, mode),
+            since,
+            source,
+            **({"collection": partition_bytes_of} if no_inner_splits else {}),
+        )
+        self._since = since
+        self._mode = ""
+        self.ceilings: dict[Kind, ProvisionedCeiling | OnDemandCeiling] = {}
+        self._maxima: dict[Kind, Bucket] = {}
+        self._configure()
+
+    def follow(self, table: Table) -> None:
+        """Take over the settings of the table as it is now."""
+        if table is not self._table:
+            self._table = table
+            self._configure()
+
+    def refusal(self, charge: Charge, now: float) -> Cause | None:
+        """Why the units are not to be had now; None: they are."""
+        ceiling = self.ceilings[charge.kind]
+        if not ceiling.admits(charge.units, now):
+            self.partitions.admits(charge.kind, charge.key, charge.units, now)  # load all the same
+            return ceiling.cause
+        if isinstance(ceiling, OnDemandCeiling):
+            self.partitions.grow(ceiling.partitions(charge.kind), now)
+        maximum = self._maxima.get(charge.kind)
+        if maximum is not None and not maximum.has(charge.units, now):
+            return "MaxOnDemandThroughputExceeded"
+        if not self.partitions.admits(charge.kind, charge.key, charge.units, now):
+            return "KeyRangeThroughputExceeded"
+        return None
+
+    def take(self, charge: Charge) -> None:
+        """Use the units."""
+        self.ceilings[charge.kind].take(charge.units)
+        self.partitions.take(charge.kind, charge.key, charge.units)
+        if charge.kind in self._maxima:
+            self._maxima[charge.kind].take(charge.units)
+
+    def error(self, kind: Kind, cause: Cause) -> ServiceError:
+        """What the service answers."""
+        described = self._described()
+        resource = "Table" if self.index is None else "Index"
+        arn = described["TableArn"] if self.index is None else described["IndexArn"]
+        reasons = [{"reason": f"{resource}{kind}{cause}", "resource": arn}]
+        if self._mode == throughput.PROVISIONED:
+            message = messages.TABLE_PROVISIONED if self.index is None else messages.INDEX_PROVISIONED
+            return ProvisionedThroughputExceededError(message, ThrottlingReasons=reasons)
+        if cause == "MaxOnDemandThroughputExceeded":
+            message = messages.ON_DEMAND_MAXIMUM
+        else:
+            message = messages.TABLE_ON_DEMAND if self.index is None else messages.INDEX_ON_DEMAND
+        return ThrottlingError(message, throttlingReasons=reasons)
+
+    def _described(self) -> dict[str, Any]:
+        description: dict[str, Any] = self._table.document["description"]
+        if self.index is None:
+            return description
+        name = self.index.name
+        return next(each for each in description["GlobalSecondaryIndexes"] if each["IndexName"] == name)
+
+    def _configure(self) -> None:
+        described = self._described()
+        mode = throughput.billing_mode(self._table.document["description"])
+        changed, self._mode = mode != self._mode, mode
+        warm = throughput.warm(described, mode)
+        maxima = described.get("OnDemandThroughput") or {}
+        for kind in KINDS:
+            provisioned_name, maximum_name = _SETTINGS[kind]
+            if mode == throughput.PROVISIONED:
+                rate = float(described["ProvisionedThroughput"][provisioned_name])
+                ceiling = self.ceilings.get(kind)
+                if changed or not isinstance(ceiling, ProvisionedCeiling):
+                    self.ceilings[kind] = ProvisionedCeiling(rate, self._since)
+                else:
+                    ceiling.change(rate)
+            elif changed:
+                self.ceilings[kind] = OnDemandCeiling(float(warm[f"{kind}UnitsPerSecond"]), self._since)
+            maximum = maxima.get(maximum_name, -1) if mode == throughput.ON_DEMAND else -1
+            if maximum < 0:
+                self._maxima.pop(kind, None)
+            elif kind in self._maxima:
+                self._maxima[kind].change_rate(maximum)
+            else:
+                self._maxima[kind] = Bucket(maximum, self._since)
+
+
+class Throttle:
+    """All tables' and indexes' throughput."""
+
+    def __init__(self, source: random.Random) -> None:
+        self._random = source
+        self._lock = threading.Lock()
+        self._resources: dict[int, Resource] = {}
+
+    def resource(self, table: Table, index: Index | None) -> Resource:
+        """The table's or global index's throughput; a local index shares its table's."""
+        if index is not None and not index.is_global:
+            index = None
+        tree = table.tree if index is None else index.tree
+        resource = self._resources.get(tree.number)
+        if resource is None:
+            resource = self._resources[tree.number] = Resource(table, index, self._random)
+        resource.follow(table)
+        return resource
+
+    def write(
+        self, table: Table, key: bytes, old: Version | None, new: Version | None, *, factor: int, now: float
+    ) -> None:
+        """Charge a write to its table and indexes. Raises ProvisionedThroughputExceededError, ThrottlingError.
+
+        `factor`: 2 in a transaction, for the table alone.
+        """
+        size = max(new.size if new is not None else 0, old.size if old is not None else 0)
+        with self._lock:
+            own = self.resource(table, None)
+            charges = [Charge(own, "Write", key, units.write_units(size) * factor)]
+            for index in table.indexes.values():
+                charges += self._entry_charges(table, index, key, old, new)
+            self._charge(charges, now)
+
+    def read(self, table: Table, index: Index | None, key: bytes, read_units: float, now: float) -> None:
+        """Charge a read. Raises ProvisionedThroughputExceededError, ThrottlingError."""
+        with self._lock:
+            self._charge([Charge(self.resource(table, index), "Read", key, read_units)], now)
+
+    def read_page(self, table: Table, index: Index | None, rows: Sequence[tuple[bytes, float]], now: float) -> None:
+        """Charge the rows of a page, each with its units, all or none.
+
+        Raises ProvisionedThroughputExceededError, ThrottlingError.
+        """
+        with self._lock:
+            resource = self.resource(table, index)
+            taken: list[Charge] = []
+            try:
+                for key, read_units in rows:
+                    charge = Charge(resource, "Read", key, read_units)
+                    self._charge([charge], now)
+                    taken.append(charge)
+            except (ProvisionedThroughputExceededError, ThrottlingError):
+                # A page that is refused costs nothing; else whoever repeats it would never let enough gather.
+                for charge in taken:
+                    resource.take(charge._replace(units=-charge.units))
+                raise
+
+    def _charge(self, charges: list[Charge], now: float) -> None:
+        refusals = [(charge, charge.resource.refusal(charge, now)) for charge in charges]
+        for charge, cause in refusals:
+            if cause is not None:
+                raise charge.resource.error(charge.kind, cause)
+        for charge in charges:
+            charge.resource.take(charge)
+
+    def _entry_charges(
+        self, table: Table, index: Index, key: bytes, old: Version | None, new: Version | None
+    ) -> list[Charge]:
+        before, after = _entry(index, key, old), _entry(index, key, new)
+        resource = self.resource(table, index)
+
+        def charge(entry_key: bytes, entry_units: float) -> Charge:
+            return Charge(resource, "Write", entry_key if index.is_global else key, entry_units)
+
+        if before is not None and after is not None and before[0] == after[0]:
+            if before[2] == after[2]:
+                return []
+            return [charge(after[0], units.write_units(max(before[1], after[1])))]
+        return [charge(each[0], units.write_units(each[1])) for each in (before, after) if each is not None]
+
+
+def _entry(index: Index, key: bytes, version: Version | None) -> tuple[bytes, int, bytes] | None:
+    """Key, size and body of the entry of one version of an item."""
+    entry_key = index.key.entry(version.item, key) if version is not None else None
+    if version is None or entry_key is None:
+        return None
+    return (entry_key, *index.row(version.item, version.size, version.body))

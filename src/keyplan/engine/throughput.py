@@ -1,0 +1,174 @@
+"""Throughput of tables and indexes as descriptions show it: provisioned, on demand, warm.
+
+Everything here takes the description of a table or of one of its global indexes, whose name is then
+given for the messages, and the table's billing mode.
+
+Sources: API reference (ProvisionedThroughputDescription, OnDemandThroughput, TableWarmThroughputDescription);
+developer guide, "DynamoDB warm throughput" (the figures a table starts with).
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+from keyplan import limits
+from keyplan.errors import ValidationError
+from keyplan.messages import tables as messages
+
+PROVISIONED = "PROVISIONED"
+ON_DEMAND = "PAY_PER_REQUEST"
+
+Description = dict[str, Any]
+
+_NO_MAXIMUM = -1
+_UNITS_OF_WARM = {"ReadUnitsPerSecond": "ReadCapacityUnits", "WriteUnitsPerSecond": "WriteCapacityUnits"}
+_MAXIMA = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
+
+
+def billing_mode(table: Description) -> str:
+    """PROVISIONED or PAY_PER_REQUEST."""
+    mode: str = table.get("BillingModeSummary", {}).get("BillingMode", PROVISIONED)
+    return mode
+
+
+def new(request: dict[str, Any], mode: str, index: str | None = None) -> Description:
+    """The members of a new table's or index's description that are about throughput. Raises ValidationError."""
+    described: Description = {"ProvisionedThroughput": provisioned(request.get("ProvisionedThroughput"))}
+    asked = request.get("WarmThroughput") or {}
+    for member, units in _UNITS_OF_WARM.items():
+        if asked.get(member) is None:
+            continue
+        if asked[member] < _least_warm(described, mode)[member]:
+            raise ValidationError(
+                messages.warm_below_start(member, index)
+                if mode == ON_DEMAND
+                else messages.warm_below_units(member, index, units)
+            )
+    described["WarmThroughput"] = warm({**described, "WarmThroughput": asked}, mode)
+    set_maxima(described, request.get("OnDemandThroughput") or {}, mode, index, is_new=True)
+    return described
+
+
+def provisioned(given: dict[str, Any] | None) -> dict[str, Any]:
+    """ProvisionedThroughput of something new; zeros for on demand."""
+    return {
+        "NumberOfDecreasesToday": 0,
+        "ReadCapacityUnits": int(given["ReadCapacityUnits"]) if given else 0,
+        "WriteCapacityUnits": int(given["WriteCapacityUnits"]) if given else 0,
+    }
+
+
+def units(capacity: dict[str, Any]) -> tuple[int, int]:
+    """Read and write units of a ProvisionedThroughput."""
+    return int(capacity["ReadCapacityUnits"]), int(capacity["WriteCapacityUnits"])
+
+
+def set_provisioned(described: Description, given: dict[str, Any], now: float, index: str | None) -> Description:
+    """Change the provisioned throughput; what the description shows until that is done.
+
+    Raises ValidationError if it stays the same.
+    """
+    current = described["ProvisionedThroughput"]
+    before, after = units(current), units(given)
+    if before == after:
+        raise ValidationError(messages.throughput_same(index, before, after))
+    dates = {name: current[name] for name in ("LastIncreaseDateTime", "LastDecreaseDateTime") if name in current}
+    decreases = decreases_today(current, now)
+    if after[0] > before[0] or after[1] > before[1]:
+        dates["LastIncreaseDateTime"] = round(now, 3)
+    shown = {**current, **dates, "NumberOfDecreasesToday": decreases}
+    if after[0] < before[0] or after[1] < before[1]:
+        dates["LastDecreaseDateTime"] = round(now, 3)
+        shown["LastDecreaseDateTime"] = round(now, 3)
+        decreases += 1
+    described["ProvisionedThroughput"] = {**provisioned(given), **dates, "NumberOfDecreasesToday": decreases}
+    described["WarmThroughput"] = warm(described, PROVISIONED)
+    return {"ProvisionedThroughput": shown}
+
+
+def decreases_today(capacity: dict[str, Any], now: float) -> int:
+    """NumberOfDecreasesToday at a moment: the day is UTC's."""
+    counted: int = capacity["NumberOfDecreasesToday"]
+    return counted if _is_today(capacity.get("LastDecreaseDateTime"), now) else 0
+
+
+def _is_today(moment: float | None, now: float) -> bool:
+    if moment is None:
+        return False
+    return datetime.fromtimestamp(moment, UTC).date() == datetime.fromtimestamp(now, UTC).date()
+
+
+def switch(described: Description, mode: str, given: dict[str, Any] | None) -> Description:
+    """Go over to the other billing mode; what the description shows until that is done."""
+    shown = {"ProvisionedThroughput": described["ProvisionedThroughput"]}
+    described["ProvisionedThroughput"] = {**described["ProvisionedThroughput"], **_only_units(provisioned(given))}
+    described["WarmThroughput"] = warm(described, mode)
+    described.pop("OnDemandThroughput", None)
+    return shown
+
+
+def _only_units(capacity: dict[str, Any]) -> dict[str, Any]:
+    return {name: capacity[name] for name in _UNITS_OF_WARM.values()}
+
+
+def set_maxima(
+    described: Description, given: dict[str, Any], mode: str, index: str | None, *, is_new: bool = False
+) -> None:
+    """Set or lift (-1) the maxima of on-demand throughput. Raises ValidationError."""
+    maxima = dict(described.get("OnDemandThroughput", {}))
+    for member in _MAXIMA:
+        maximum = given.get(member)
+        if maximum is None:
+            continue
+        if mode == PROVISIONED:
+            raise ValidationError(messages.maximum_provisioned(member, index))
+        if maximum < 1 and (is_new or maximum != _NO_MAXIMUM):
+            raise ValidationError(messages.maximum_out_of_range(member, index))
+        maxima[member] = int(maximum)
+        if maximum == _NO_MAXIMUM:
+            del maxima[member]
+    if maxima:
+        described["OnDemandThroughput"] = maxima
+    else:
+        described.pop("OnDemandThroughput", None)
+
+
+def set_warm(described: Description, given: dict[str, Any], mode: str, index: str | None) -> Description | None:
+    """Raise the warm throughput; what the description shows until that is done, None if it is so already.
+
+    Raises ValidationError on a decrease.
+    """
+    current = warm(described, mode)
+    wanted = {**current, **{name: int(given[name]) for name in current if given.get(name) is not None}}
+    for member, per_second in wanted.items():
+        if per_second < current[member]:
+            raise ValidationError(messages.warm_decreased(member, index))
+    if wanted == current:
+        return None
+    described["WarmThroughput"] = wanted
+    return {"WarmThroughput": current}
+
+
+def warm(described: Description, mode: str) -> dict[str, Any]:
+    """WarmThroughput as it stands: it never falls, and is never less than what the billing mode gives."""
+    kept = described.get("WarmThroughput", {})
+    return {name: max(least, kept.get(name) or 0) for name, least in _least_warm(described, mode).items()}
+
+
+def _least_warm(described: Description, mode: str) -> dict[str, int]:
+    if mode == ON_DEMAND:
+        return {
+            "ReadUnitsPerSecond": limits.ON_DEMAND_READ_UNITS,
+            "WriteUnitsPerSecond": limits.ON_DEMAND_WRITE_UNITS,
+        }
+    return {name: described["ProvisionedThroughput"][of] for name, of in _UNITS_OF_WARM.items()}
+
+
+def partitions(described: Description, mode: str) -> int:
+    """How many partitions the service would begin with: what each can take bounds them from below."""
+    per_second = warm(described, mode)
+    by_reads: int = math.ceil(per_second["ReadUnitsPerSecond"] / limits.PARTITION_READ_UNITS)
+    by_writes: int = math.ceil(per_second["WriteUnitsPerSecond"] / limits.PARTITION_WRITE_UNITS)
+    return max(by_reads, by_writes, 1)

@@ -1,0 +1,58 @@
+"""Operations that the service has and this engine has not: refused by name, nothing pretends.
+
+Source: botocore's service model of dynamodb, version 2012-08-10.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from keyplan.errors import UnknownOperationError
+from keyplan.messages.requests import UNKNOWN_OPERATION
+from keyplan.messages.tables import not_supported
+
+UNSUPPORTED: dict[str, str] = {
+    "BatchExecuteStatement": "PartiQL",
+    "CreateBackup": "backups",
+    "CreateGlobalTable": "replicas in other regions",
+    "DeleteBackup": "backups",
+    "DeleteResourcePolicy": "permissions",
+    "DescribeBackup": "backups",
+    "DescribeContinuousBackups": "backups",
+    "DescribeContributorInsights": "metrics",
+    "DescribeExport": "exports and imports",
+    "DescribeGlobalTable": "replicas in other regions",
+    "DescribeGlobalTableSettings": "replicas in other regions",
+    "DescribeImport": "exports and imports",
+    "DescribeKinesisStreamingDestination": "Kinesis",
+    "DescribeTableReplicaAutoScaling": "replicas in other regions",
+    "DisableKinesisStreamingDestination": "Kinesis",
+    "EnableKinesisStreamingDestination": "Kinesis",
+    "ExecuteStatement": "PartiQL",
+    "ExecuteTransaction": "PartiQL",
+    "ExportTableToPointInTime": "exports and imports",
+    "GetResourcePolicy": "permissions",
+    "ImportTable": "exports and imports",
+    "ListBackups": "backups",
+    "ListContributorInsights": "metrics",
+    "ListExports": "exports and imports",
+    "ListGlobalTables": "replicas in other regions",
+    "ListImports": "exports and imports",
+    "PutResourcePolicy": "permissions",
+    "RestoreTableFromBackup": "backups",
+    "RestoreTableToPointInTime": "backups",
+    "SearchVectors": "vector indexes",
+    "UpdateContinuousBackups": "backups",
+    "UpdateContributorInsights": "metrics",
+    "UpdateGlobalTable": "replicas in other regions",
+    "UpdateGlobalTableSettings": "replicas in other regions",
+    "UpdateKinesisStreamingDestination": "Kinesis",
+    "UpdateTableReplicaAutoScaling": "replicas in other regions",
+}
+"""The operations, and what this engine lacks that each of them is about."""
+
+
+def refuse(operation: str) -> NoReturn:
+    """Raise UnknownOperationError: without text, as the service does, unless the service has the operation."""
+    about = UNSUPPORTED.get(operation)
+    raise UnknownOperationError(UNKNOWN_OPERATION if about is None else not_supported(operation, about))

@@ -1,0 +1,189 @@
+"""One change of one item, and everything that must change with it in the same transaction.
+
+The row of the table, the entry of every index, the stream record, the moment of expiry and the size of
+the item collection: written together or not at all, and only where something changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from keyplan import limits
+from keyplan.engine import expiry, streams
+from keyplan.engine.catalog import Index, Table
+from keyplan.engine.keys import partition_bytes_of
+from keyplan.engine.receipts import Receipt
+from keyplan.errors import ItemCollectionSizeLimitExceededError
+from keyplan.messages import items as messages
+from keyplan.store.rows import Transaction
+from keyplan.values import encoding, units
+from keyplan.values.types import Item
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+@dataclass(slots=True)
+class Version:
+    """One version of an item: decoded, measured, encoded."""
+
+    item: Item
+    size: int
+    body: bytes
+
+
+def load(transaction: Transaction, table: Table, key: bytes) -> Version | None:
+    """The item under a key, decoded."""
+    row = transaction.point(table.tree, key)
+    if row is None:
+        return None
+    size, body = row
+    return Version(encoding.decode(body), size, body)
+
+
+def put_blindly(transaction: Transaction, table: Table, key: bytes, new: Version) -> None:
+    """Write an item of a `blind` table over whatever is there, and its index entries over theirs."""
+    transaction.put(table.tree, key, new.size, new.body)
+    for index in table.indexes.values():
+        entry = index.key.entry(new.item, key)
+        if entry is not None:
+            transaction.put(index.tree, entry, *index.row(new.item, new.size, new.body))
+
+
+def delete_blindly(transaction: Transaction, table: Table, key: bytes, item: Item) -> None:
+    """Remove an item of a `blind` table, there or not, and its index entries; `item` holds at least its key."""
+    transaction.delete(table.tree, key)
+    for index in table.indexes.values():
+        entry = index.key.entry(item, key)
+        if entry is not None:
+            transaction.delete(index.tree, entry)
+
+
+def apply(
+    engine: Engine,
+    transaction: Transaction,
+    table: Table,
+    key: bytes,
+    *,
+    old: Version | None,
+    new: Version | None,
+    receipt: Receipt | None = None,
+    by_service: bool = False,
+) -> None:
+    """Replace the old version of the item under `key` by the new one; None stands for no item.
+
+    `receipt`, where given, gets the index units; the table's own depend on the operation.
+    `by_service` marks the stream record of an expiry.
+    """
+    if engine.faults is not None:
+        engine.faults.admit(table, key, old, new, by_service=by_service)
+    if new is not None:
+        transaction.put(table.tree, key, new.size, new.body)
+    elif old is not None:
+        transaction.delete(table.tree, key)
+    else:
+        return  # nothing was there, and nothing is
+    if table.plain:
+        return
+    for index in table.indexes.values():
+        _change_entry(engine, transaction, index, key, old=old, new=new, receipt=receipt)
+    if table.collections is not None:
+        _change_collection(transaction, table, key, old, new)
+    if table.expiry is not None:
+        expiry.change(transaction, table.expiry, key, old.item if old else None, new.item if new else None)
+    if table.stream is not None and (old is None or new is None or old.body != new.body):
+        streams.record(engine, transaction, table, key, old=old, new=new, by_service=by_service)
+
+
+def _change_entry(
+    engine: Engine,
+    transaction: Transaction,
+    index: Index,
+    key: bytes,
+    *,
+    old: Version | None,
+    new: Version | None,
+    receipt: Receipt | None,
+) -> None:
+    old_key = index.key.entry(old.item, key) if old is not None else None
+    if old is not None and new is not None and index.key.same(old.item, new.item):
+        new_key = old_key
+    else:
+        new_key = index.key.entry(new.item, key) if new is not None else None
+    if old_key is None and new_key is None:
+        return
+    old_row = index.row(old.item, old.size, old.body) if old is not None and old_key is not None else None
+    new_row = index.row(new.item, new.size, new.body) if new is not None and new_key is not None else None
+    same_body = old_row is not None and new_row is not None and old_row[1] == new_row[1]
+    if receipt is not None:
+        same_size = old_row is not None and new_row is not None and old_row[0] == new_row[0]
+        receipt.add_index(
+            index,
+            units.index_write_units(
+                old_row and old_row[0],
+                new_row and new_row[0],
+                same_key=old_key == new_key,
+                same_content=same_body or (same_size and _same_content(index, old, new)),
+            ),
+        )
+    if old_key == new_key and same_body:
+        return
+    target = transaction if engine.faults is None else engine.faults.index_writer(transaction, index, key)
+    if old_key is not None and old_key != new_key:
+        target.delete(index.tree, old_key)
+    if new_key is not None and new_row is not None:
+        target.put(index.tree, new_key, *new_row)
+
+
+def _same_content(index: Index, old: Version | None, new: Version | None) -> bool:
+    """Whether the entries of two versions are equal, though perhaps their attributes come in another order."""
+    return old is not None and new is not None and streams.same_item(index.project(old.item), index.project(new.item))
+
+
+def _change_collection(
+    transaction: Transaction, table: Table, key: bytes, old: Version | None, new: Version | None
+) -> None:
+    """Keep the size of the item collection: the items and their entries in local indexes."""
+    tree = table.collections
+    assert tree is not None
+    grown = collection_bytes(table, new) - collection_bytes(table, old)
+    if not grown:
+        return
+    partition = partition_bytes_of(key)
+    row = transaction.point(tree, partition)
+    total = (row[0] if row else 0) + grown
+    if grown > 0 and total > limits.ITEM_COLLECTION_BYTES:
+        raise ItemCollectionSizeLimitExceededError(messages.COLLECTION_TOO_LARGE)
+    if total:
+        transaction.put(tree, partition, total, b"")
+    else:
+        transaction.delete(tree, partition)
+
+
+def collection_bytes(table: Table, version: Version | None) -> int:
+    """Size of what one item adds to its collection: itself and its entries in local indexes."""
+    if version is None:
+        return 0
+    total = version.size
+    for index in table.indexes.values():
+        if not index.is_global and index.key.entry(version.item, b"") is not None:
+            total += index.row(version.item, version.size, version.body)[0]
+    return total
+
+
+def check_assigned_types(table: Table, assigned: Sequence[tuple[str, str]]) -> None:
+    """Raise ValidationError if an attribute would get a type that an index key cannot have."""
+    for index in table.indexes.values():
+        for name, kind in assigned:
+            index.key.check_type(name, kind)
+
+
+def check_index_keys(table: Table, item: Item, *, updated: bool = False) -> None:
+    """Raise ValidationError if an attribute of the item cannot be the index key that it is.
+
+    `updated`: the item is what an update makes of it, which the service words in its own way.
+    """
+    for index in table.indexes.values():
+        index.key.check(item, updated=updated)

@@ -1,0 +1,93 @@
+"""A thread that moves committed pages from the write-ahead log into the database file.
+
+Done in line with commits, a checkpoint stalls the writer for tens of milliseconds; done here, writers
+only pay for appending. PASSIVE checkpoints stand in nobody's way but cannot rewind the log while
+somebody writes, so once the log has grown far past its mark a RESTART checkpoint waits for a moment
+without readers and lets the log begin anew. A writer that never pauses, or a disk slower than the
+writer, would still let the log grow: past a last mark writers wait until the checkpoint is through.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+import apsw
+
+PASSIVE_PAGES = 1000
+RESTART_PAGES = 4 * PASSIVE_PAGES
+CROWDED_PAGES = 12 * PASSIVE_PAGES
+BUSY_MS = 2000
+
+_log = logging.getLogger(__name__)
+
+
+class Checkpointer:
+    """Owns one connection and one thread, asleep until the log has grown."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._connection.set_busy_timeout(BUSY_MS)
+        self._wake = threading.Event()
+        self._pages = 0
+        self.crowded = False
+        """Whether the next writer is to call `wait_for_room` before it begins."""
+        self._crowded_at = CROWDED_PAGES
+        self._room = threading.Event()
+        self._stopping = False
+        self._thread: threading.Thread | None = None
+
+    def committed(self, _connection: apsw.Connection, _schema: str, pages: int) -> int:
+        """The write-ahead log's hook: called after each commit with the log's length in pages."""
+        if pages >= PASSIVE_PAGES:
+            self._pages = pages
+            if pages >= self._crowded_at:
+                self._room.clear()
+                self.crowded = True
+            if self._thread is None:
+                self._start()
+            self._wake.set()
+        return apsw.SQLITE_OK
+
+    def wait_for_room(self) -> None:
+        """Let the checkpoint that is under way end, so that the log can begin anew."""
+        self._room.wait(2 * BUSY_MS / 1000)
+
+    def stop(self) -> None:
+        """End the thread and close the connection."""
+        self._stopping = True
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+        self._connection.close()
+
+    def _start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="keyplan-checkpoint", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            self._wake.wait()
+            self._wake.clear()
+            if self._stopping:
+                return
+            self._checkpoint()
+            self.crowded = False
+            self._room.set()
+
+    def _checkpoint(self) -> None:
+        restart = self._pages >= RESTART_PAGES
+        try:
+            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            if restart:
+                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+                self._crowded_at = CROWDED_PAGES
+        except (apsw.BusyError, apsw.LockedError):
+            # Another process is at it, or a long read holds the log: the next commit wakes this thread
+            # again. Writers are not to wait for that read at each commit, so the mark moves up.
+            self._crowded_at = max(self._crowded_at, 2 * self._pages)
+        except apsw.Error:
+            # Nothing is lost: the log keeps what was committed. The writer meets the same
+            # failure on its own connection and reports it to its caller.
+            self._crowded_at = max(self._crowded_at, 2 * self._pages)
+            _log.exception("checkpoint failed")

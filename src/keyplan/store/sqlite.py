@@ -1,0 +1,419 @@
+"""The store on SQLite: one writer, a reader for each thread, grouped commits.
+
+A database in a file is in write-ahead mode: readers see the last commit and never wait. There is one
+write connection, guarded by a lock in this process and by SQLite's own lock between processes. With
+`durability="full"` every commit is synced before it is acknowledged (`store/sync.py`), outside the lock,
+so that writers share syncs. A database in memory has a settled connection for everything.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import apsw
+
+from keyplan.errors import (
+    DatabaseCorruptError,
+    DatabaseVersionError,
+    EngineClosedError,
+    StorageError,
+)
+from keyplan.store import statements
+from keyplan.store.checkpoint import Checkpointer
+from keyplan.store.combine import Call, Combiner
+from keyplan.store.failures import storage_error
+from keyplan.store.rows import Row, Transaction, Tree, View
+from keyplan.store.sync import LogSync
+from keyplan.store.views import Connected, Locked, Writing
+
+T = TypeVar("T")
+Durability = Literal["normal", "full"]
+
+MEMORY = ":memory:"
+BUSY_MS = 30_000
+CACHED_STATEMENTS = 512
+CACHE_KIB = 64 * 1024
+
+
+class SqliteStore:
+    """A database file, or one in memory."""
+
+    def __init__(self, path: str, *, durability: Durability = "normal") -> None:
+        self.path = path
+        self.in_memory = path == MEMORY
+        self.durability = durability
+        self._lock = threading.RLock()
+        self._local = threading.local()
+        self._readers: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
+        self._closed = False
+        self._group_thread: int | None = None
+        self._group_begun = False
+        self._group_lost: StorageError | None = None
+        connection = self._connect()
+        try:
+            with self._failures():
+                self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        self._writing = Writing(connection)
+        self._seen = connection.data_version()
+        self.sync = LogSync(path) if durability == "full" and not self.in_memory else None
+        """What makes commits durable; None where a commit is acknowledged without."""
+        self._combiner = Combiner(self._run_batch, self._settle_batch) if self.sync is not None else None
+        self._checkpointer: Checkpointer | None = None
+        self._memory_view: Connected | None = None
+        if self.in_memory:
+            self._memory_view = Locked(connection, self._lock)
+        else:
+            self._checkpointer = Checkpointer(self._connect())
+            connection.set_wal_hook(self._checkpointer.committed)
+
+    # Reads.
+
+    def view(self) -> Connected:
+        """The calling thread's reads, each at its own moment, of committed rows."""
+        view: Connected | None = getattr(self._local, "view", None)
+        return view if view is not None else self._new_view()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[View]:
+        """Reads that all see one moment."""
+        view = self.view()
+        if self.in_memory:
+            with self._lock:
+                yield view
+            return
+        with self._failures():
+            view.connection.execute(statements.BEGIN_READ)
+        try:
+            yield view
+        finally:
+            view.connection.execute(statements.COMMIT)
+
+    def _new_view(self) -> Connected:
+        if self._closed:
+            raise EngineClosedError(f"{self.path} is closed")
+        view = self._memory_view
+        if view is None:
+            connection = self._connect()
+            self._readers.add(connection)
+            view = Connected(connection)
+        self._local.view = view
+        return view
+
+    # Writes.
+
+    def write(self, work: Callable[[Transaction], T], *, settled: bool = False) -> T:
+        """Run the work in one transaction and commit; an exception rolls back what it wrote.
+
+        `settled`: the work raises nothing of its own once it has written, so that a group need keep nothing
+        aside to undo it by; if SQLite fails in it, the whole group fails.
+        """
+        if self._group_thread == threading.get_ident():
+            return self._write_in_group(work, settled)
+        if self._combiner is not None:
+            result: T = self._combiner.submit(work, settled)
+            return result
+        with self._lock:
+            return self._write_alone(work)
+
+    @property
+    def commits_at_once(self) -> bool:
+        """Whether a write of this thread is a transaction of its own, and not part of a larger one."""
+        return self._combiner is None and self._group_thread != threading.get_ident()
+
+    def put_while(self, tree: Tree, row: Row, sequence: str, value: int) -> bool:
+        """Write a row in a transaction of its own, if a named sequence has that value; whether it had.
+
+        One statement does all of it, for less than a begin, a write and a commit. Raises SQLite's own
+        exceptions: a statement that fails leaves nothing to undo, and a tree that is gone is for the caller.
+        """
+        with self._lock:
+            self._wait_for_room()
+            writing = self._writing
+            writing.execute(tree.upsert_while, (*row, sequence, value))
+            written = writing.connection.changes() > 0
+            if written:  # whatever others have committed, it was not that sequence
+                self._seen = writing.connection.data_version()
+            return written
+
+    def write_apart(self, work: Callable[[Transaction], T]) -> T:
+        """Run the work in a transaction of its own, even inside a group; the next one counts as foreign.
+
+        A group's earlier writes are committed first. For changes after which whatever a caller keeps
+        of the database must be looked at anew.
+        """
+        with self._lock:
+            if self._group_thread == threading.get_ident():
+                self._end_group()
+            result = self._write_alone(work)
+            self._seen = -1
+        if self.sync is not None:
+            self.sync.wait(self.sync.committed)
+        return result
+
+    @contextmanager
+    def group(self, *, sync: bool = True) -> Iterator[None]:
+        """Writes of this thread inside share one commit, made at the end.
+
+        With `sync=False` it is left to the caller to wait until the commit is on the disk, for example
+        in another thread: `store.sync.wait(store.sync.committed)`.
+        """
+        if self.in_memory or self._group_thread == threading.get_ident():
+            yield
+            return
+        with self._lock:
+            self._group_thread = threading.get_ident()
+            try:
+                yield
+                self._end_group()
+            finally:
+                self._group_thread = None
+                self._group_lost = None
+                if self._group_begun:
+                    self._group_begun = False
+                    self._rollback()
+        if sync and self.sync is not None:
+            self.sync.wait(self.sync.committed)
+
+    def _end_group(self) -> None:
+        """Commit what the group has written so far."""
+        if self._group_lost is not None:
+            raise self._group_lost
+        if self._group_begun:
+            with self._failures():
+                self._commit()
+
+    def _write_alone(self, work: Callable[[Transaction], T]) -> T:
+        # The common path of every write: no context manager, one try.
+        try:
+            self._begin()
+            result = work(self._writing)
+            self._commit()
+        except BaseException as error:
+            self._undo(error)
+            raise
+        return result
+
+    def _undo(self, error: BaseException) -> None:
+        """Roll back, and raise what SQLite's failures mean."""
+        with self._failures():
+            self._rollback()
+            if isinstance(error, apsw.Error):
+                raise error
+
+    def _write_in_group(self, work: Callable[[Transaction], T], settled: bool) -> T:
+        if self._group_lost is not None:
+            raise self._group_lost
+        try:
+            if not self._group_begun:
+                self._begin()
+                self._group_begun = True
+            return work(self._writing) if settled else self._write_at_savepoint(work)
+        except apsw.Error as error:
+            if self._group_begun and (settled or not self._writing.connection.in_transaction):
+                self._lose_group(error)
+            with self._failures():
+                raise
+
+    def _lose_group(self, error: apsw.Error) -> None:
+        """Nothing of the group may be acknowledged: SQLite undid all of it (a full disk), or it is undone here."""
+        self._group_lost = storage_error(error, self.path)
+        self._group_begun = False
+        self._rollback()
+
+    def _write_at_savepoint(self, work: Callable[[Transaction], T]) -> T:
+        connection = self._writing.connection
+        execute = self._writing.execute
+        execute(statements.SAVEPOINT)
+        try:
+            result = work(self._writing)
+        except BaseException:
+            if connection.in_transaction:
+                execute(statements.ROLLBACK_TO)
+                execute(statements.RELEASE)
+            raise
+        execute(statements.RELEASE)
+        return result
+
+    def _run_batch(self, calls: list[Call]) -> int:
+        """Run the calls of several threads in one transaction; the number of its commit."""
+        with self._lock:
+            try:
+                with self._failures():
+                    self._begin()
+                    self._run_calls(calls)
+                    self._commit()
+            except BaseException as error:  # noqa: BLE001 - handed to the threads whose calls they were
+                with suppress(StorageError):
+                    self._undo(error)
+                for call in calls:
+                    call.error = error  # nothing of the batch is kept, whatever became of each call
+            return self.sync.committed if self.sync is not None else 0
+
+    def _run_calls(self, calls: list[Call]) -> None:
+        if len(calls) == 1:
+            calls[0].result = calls[0].work(self._writing)
+            return
+        for call in calls:
+            try:
+                call.result = call.work(self._writing) if call.settled else self._write_at_savepoint(call.work)
+            except apsw.Error:
+                raise
+            except Exception as error:  # noqa: BLE001 - this call's own; the savepoint undid what it wrote
+                call.error = error
+
+    def _settle_batch(self, calls: list[Call], commit: int) -> None:
+        """Wait until the commit is on the disk; if the disk fails, no call of it succeeded."""
+        if self.sync is None or all(call.error is not None for call in calls):
+            return
+        try:
+            self.sync.wait(commit)
+        except StorageError as error:
+            for call in calls:
+                call.error = call.error or error
+
+    def _wait_for_room(self) -> None:
+        if self._checkpointer is not None and self._checkpointer.crowded:
+            self._checkpointer.wait_for_room()
+
+    def _begin(self) -> None:
+        writing = self._writing
+        self._wait_for_room()
+        try:
+            writing.execute(statements.BEGIN)
+        except (apsw.ConnectionClosedError, apsw.CursorClosedError):
+            raise EngineClosedError(f"{self.path} is closed") from None
+        writing.foreign = writing.connection.data_version() != self._seen
+
+    def _commit(self) -> None:
+        writing = self._writing
+        writing.execute(statements.COMMIT)
+        self._seen = writing.connection.data_version()
+        self._group_begun = False
+        if self.sync is not None:
+            self.sync.committed += 1
+
+    def _rollback(self) -> None:
+        connection = self._writing.connection
+        # SQLite rolls back by itself on some failures (a full disk); only what is left is undone.
+        if connection.in_transaction:
+            connection.execute(statements.ROLLBACK)
+        self._seen = -1
+
+    # The file.
+
+    def copy_to(self, path: str) -> None:
+        """Copy the whole database, as of one moment, into a file that is not there yet."""
+        if Path(path).exists():
+            raise FileExistsError(f"{path} exists already")
+        with self._failures():
+            target = apsw.Connection(path)
+            try:
+                self._copy(target)
+                target.pragma("journal_mode", "wal")
+            finally:
+                target.close()
+
+    def copy(self) -> SqliteStore:
+        """A database in memory with the same content, as of one moment."""
+        made = SqliteStore(MEMORY)
+        with self._failures():
+            self._copy(made._writing.connection)
+        made._seen = made._writing.connection.data_version()
+        return made
+
+    def _copy(self, target: apsw.Connection) -> None:
+        """One step copies everything under a settled read lock, so writers never tear it."""
+        if self.in_memory:
+            with self._lock, target.backup("main", self._writing.connection, "main") as backup:
+                backup.step()
+            return
+        source = self._connect()
+        try:
+            with target.backup("main", source, "main") as backup:
+                backup.step()
+        finally:
+            source.close()
+
+    def integrity(self) -> list[str]:
+        """What SQLite itself finds wrong with the file; empty when sound."""
+        with self._failures():
+            rows = self.view().connection.execute(statements.INTEGRITY).fetchall()
+        return [str(told) for (told,) in rows if told != "ok"]
+
+    def close(self) -> None:
+        """Close every connection. Calling twice is harmless."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            if self._checkpointer is not None:
+                self._checkpointer.stop()
+            for reader in list(self._readers):
+                reader.close()
+            self._writing.connection.close()
+            if self.sync is not None:
+                self.sync.close()
+
+    def _connect(self) -> apsw.Connection:
+        try:
+            connection = apsw.Connection(self.path, statementcachesize=CACHED_STATEMENTS)
+        except apsw.Error as error:
+            raise storage_error(error, self.path) from error
+        connection.set_busy_timeout(BUSY_MS)
+        try:
+            connection.pragma("cache_size", -CACHE_KIB)
+            connection.pragma("synchronous", "NORMAL")
+            connection.pragma("temp_store", "MEMORY")  # what savepoints keep aside is small and short-lived
+            connection.wal_autocheckpoint(0)
+        except apsw.Error as error:
+            connection.close()
+            raise storage_error(error, self.path) from error
+        return connection
+
+    def _prepare(self, connection: apsw.Connection) -> None:
+        """Check that the file is ours and of a version we know; lay out a new one."""
+        if self._is_ours(connection):
+            return
+        if not self.in_memory:
+            connection.pragma("journal_mode", "wal")
+        connection.execute(statements.BEGIN)
+        try:
+            if not self._is_ours(connection):  # another process may have been first
+                connection.execute(statements.CREATE_SCHEMA)
+                connection.pragma("application_id", statements.APPLICATION_ID)
+                connection.pragma("user_version", statements.SCHEMA_VERSION)
+            connection.execute(statements.COMMIT)
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute(statements.ROLLBACK)
+            raise
+
+    def _is_ours(self, connection: apsw.Connection) -> bool:
+        application, version = connection.pragma("application_id"), connection.pragma("user_version")
+        if application == statements.APPLICATION_ID:
+            if version > statements.SCHEMA_VERSION:
+                raise DatabaseVersionError(
+                    f"{self.path} has layout {version}; this keyplan knows up to {statements.SCHEMA_VERSION}:"
+                    " open it with the newer keyplan that wrote it"
+                )
+            return True
+        if application or connection.pragma("schema_version"):
+            raise DatabaseCorruptError(f"{self.path} is an SQLite database, but not keyplan's")
+        return False
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        try:
+            yield
+        except (apsw.ConnectionClosedError, apsw.CursorClosedError):
+            raise EngineClosedError(f"{self.path} is closed") from None
+        except apsw.Error as error:
+            raise storage_error(error, self.path) from error

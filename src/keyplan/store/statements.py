@@ -1,0 +1,121 @@
+"""Every SQL statement of the store, and the layout they speak of.
+
+    keyplan_document (name, body)             table descriptions and settings, as JSON
+    tree_N (id, k, size, body)                one sorted tree: a table's items, an index's entries, ...
+    log_N (sequence, written_at, shard, body) one stream's records, in order of commit
+
+A tree is an ordinary rowid table with a unique index on its key bytes: at these row sizes that is
+faster than WITHOUT ROWID, whose interior pages would hold whole bodies. Rows are written by UPSERT,
+never by INSERT OR REPLACE, which deletes and inserts and so touches every page twice.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+APPLICATION_ID = 0x4B504C4E  # "KPLN": how the file is told from other SQLite databases
+SCHEMA_VERSION = 1
+
+CREATE_SCHEMA = """
+CREATE TABLE keyplan_document (name TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE keyplan_sequence (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+"""
+
+BEGIN = "BEGIN IMMEDIATE"
+BEGIN_READ = "BEGIN"
+COMMIT = "COMMIT"
+ROLLBACK = "ROLLBACK"
+SAVEPOINT = "SAVEPOINT call"
+RELEASE = "RELEASE call"
+ROLLBACK_TO = "ROLLBACK TO call"
+
+GET_DOCUMENT = "SELECT body FROM keyplan_document WHERE name = ?"
+LIST_DOCUMENTS = "SELECT name, body FROM keyplan_document WHERE name >= ? AND name < ? ORDER BY name"
+PUT_DOCUMENT = (
+    "INSERT INTO keyplan_document (name, body) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET body = excluded.body"
+)
+DELETE_DOCUMENT = "DELETE FROM keyplan_document WHERE name = ?"
+NEXT_SEQUENCE = (
+    "INSERT INTO keyplan_sequence (name, value) VALUES (?, 1)"
+    " ON CONFLICT (name) DO UPDATE SET value = value + 1 RETURNING value"
+)
+GET_SEQUENCE = "SELECT value FROM keyplan_sequence WHERE name = ?"
+INTEGRITY = "PRAGMA integrity_check"
+
+
+class TreeStatements(NamedTuple):
+    """The statements of one tree."""
+
+    number: int
+    create: str
+    drop: str
+    point: str
+    upsert: str
+    upsert_while: str
+    delete: str
+    forward: str
+    backward: str
+    forward_from: str
+    backward_from: str
+    totals: str
+    span_totals: str
+
+
+def tree(number: int) -> TreeStatements:
+    """The statements of tree `number`."""
+    name = f"tree_{number}"
+    columns = f"SELECT k, size, body FROM {name}"
+    replaced = "ON CONFLICT (k) DO UPDATE SET size = excluded.size, body = excluded.body"
+    return TreeStatements(
+        number=number,
+        create=(
+            f"CREATE TABLE {name} (id INTEGER PRIMARY KEY, k BLOB NOT NULL, size INTEGER NOT NULL, body BLOB NOT NULL);"
+            f"CREATE UNIQUE INDEX {name}_k ON {name} (k);"
+        ),
+        drop=f"DROP TABLE IF EXISTS {name}",
+        point=f"SELECT size, body FROM {name} WHERE k = ?",
+        upsert=f"INSERT INTO {name} (k, size, body) VALUES (?, ?, ?) {replaced}",
+        upsert_while=(
+            f"INSERT INTO {name} (k, size, body) SELECT ?, ?, ?"
+            f" WHERE (SELECT value FROM keyplan_sequence WHERE name = ?) = ? {replaced}"
+        ),
+        delete=f"DELETE FROM {name} WHERE k = ?",
+        forward=f"{columns} WHERE k >= ? AND k < ? ORDER BY k LIMIT ?",
+        backward=f"{columns} WHERE k >= ? AND k < ? ORDER BY k DESC LIMIT ?",
+        forward_from=f"{columns} WHERE k >= ? ORDER BY k LIMIT ?",
+        backward_from=f"{columns} WHERE k >= ? ORDER BY k DESC LIMIT ?",
+        totals=f"SELECT count(*), coalesce(sum(size), 0) FROM {name}",
+        span_totals=f"SELECT count(*), coalesce(sum(size), 0) FROM {name} WHERE k >= ? AND k < ?",
+    )
+
+
+class LogStatements(NamedTuple):
+    """The statements of one log."""
+
+    number: int
+    create: str
+    drop: str
+    append: str
+    read: str
+    bounds: str
+    trim: str
+
+
+def log(number: int) -> LogStatements:
+    """The statements of log `number`. AUTOINCREMENT: a sequence is never used twice, even after a trim."""
+    name = f"log_{number}"
+    return LogStatements(
+        number=number,
+        create=(
+            f"CREATE TABLE {name} (sequence INTEGER PRIMARY KEY AUTOINCREMENT, written_at REAL NOT NULL,"
+            " shard INTEGER NOT NULL, body BLOB NOT NULL);"
+            f"CREATE INDEX {name}_shard ON {name} (shard, sequence);"
+        ),
+        drop=f"DROP TABLE IF EXISTS {name}",
+        append=f"INSERT INTO {name} (written_at, shard, body) VALUES (?, ?, ?)",
+        read=(
+            f"SELECT sequence, written_at, body FROM {name} WHERE shard = ? AND sequence >= ? ORDER BY sequence LIMIT ?"
+        ),
+        bounds=f"SELECT min(sequence), max(sequence) FROM {name} WHERE shard = ?",
+        trim=f"DELETE FROM {name} WHERE written_at < ?",
+    )

@@ -1,0 +1,75 @@
+"""Commits made durable in groups: whoever syncs the log first does it for every commit before.
+
+SQLite appends commits to the write-ahead log without waiting for the disk (synchronous=NORMAL); what
+`durability="full"` adds is a sync of that log before a commit is acknowledged. Making that call here and
+not inside SQLite's COMMIT means that the next transactions run while the disk works, and that one sync
+covers all of them. A log frame counts only with its checksum and its commit mark, so a crash before the
+sync leaves the state before the commit, never a part of it. When a checkpoint moves frames into the
+database file, SQLite syncs the log first and the file after, at this setting too.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+from keyplan.errors import StorageError
+
+_sync_data = getattr(os, "fdatasync", os.fsync)
+
+
+class LogSync:
+    """Counts commits of one database and syncs its log up to a count."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._descriptor: int | None = None
+        self._failure: OSError | None = None
+        self.committed = 0
+        """How many commits were appended to the log; counted by the writer, under its lock."""
+        self.synced = 0
+        """How many of them are known to be on the disk."""
+
+    def wait(self, commit: int) -> None:
+        """Return when that many commits are on the disk. Raises StorageError if the disk fails."""
+        while self.synced < commit:
+            with self._lock:
+                if self.synced < commit:
+                    self._sync()
+
+    def _sync(self) -> None:
+        # A failed sync may have dropped the pages it could not write: a later one would lie.
+        if self._failure is not None:
+            raise StorageError(f"{self._path}: an earlier sync failed, reopen the database ({self._failure})")
+        covered = self.committed
+        try:
+            _sync_data(self._opened())
+        except OSError as error:
+            self._failure = error
+            raise StorageError(f"{self._path}: the log could not be synced to the disk ({error})") from error
+        self.synced = covered
+
+    def _opened(self) -> int:
+        if self._descriptor is None:
+            self._descriptor = os.open(f"{self._path}-wal", os.O_RDWR)
+            self._sync_folder()
+        return self._descriptor
+
+    def _sync_folder(self) -> None:
+        """Make the names of a new database's files durable, once."""
+        if os.name == "nt":
+            return  # Windows keeps names and content together
+        folder = os.open(Path(self._path).resolve().parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def close(self) -> None:
+        """Close the log. The last commits are synced by the database's own last checkpoint."""
+        with self._lock:
+            if self._descriptor is not None:
+                os.close(self._descriptor)
+                self._descriptor = None

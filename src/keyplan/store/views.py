@@ -1,0 +1,196 @@
+"""What is read and written through one SQLite connection: committed rows, or a transaction's own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import apsw
+
+from keyplan.store import statements
+from keyplan.store.rows import Log, Row, Tree
+
+CHUNK_ROWS = 256
+
+
+class Connected:
+    """Reads through one connection."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self.connection = connection
+        self._cursor = connection.cursor()
+        self.execute = self._cursor.execute
+        """Runs a statement that is done with before the next one."""
+
+    def point(self, tree: Tree, key: bytes) -> tuple[int, bytes] | None:
+        """Size and body under a key."""
+        found: tuple[int, bytes] | None = self.execute(tree.point, (key,)).get
+        return found
+
+    def span(
+        self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
+    ) -> Iterator[Row]:
+        """Rows with low <= key < high in key order; `limit` -1: all."""
+        cursor = self.connection.cursor()
+        try:
+            if high is None:
+                yield from cursor.execute(tree.backward_from if reverse else tree.forward_from, (low, limit))
+            else:
+                yield from cursor.execute(tree.backward if reverse else tree.forward, (low, high, limit))
+        finally:
+            cursor.close()
+
+    def rows(self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1) -> list[Row]:
+        """The same rows in one go."""
+        execute = self._cursor.execute
+        if high is None:
+            found = execute(tree.backward_from if reverse else tree.forward_from, (low, limit))
+        else:
+            found = execute(tree.backward if reverse else tree.forward, (low, high, limit))
+        return found.fetchall()  # type: ignore[return-value]  # the columns of `Row`
+
+    def totals(self, tree: Tree, low: bytes | None = None, high: bytes | None = None) -> tuple[int, int]:
+        """Number of rows and sum of sizes, of all or of a span."""
+        if low is None:
+            found: tuple[int, int] = self._cursor.execute(tree.totals).get
+        else:
+            found = self._cursor.execute(tree.span_totals, (low, high)).get
+        return found
+
+    def records(self, log: Log, shard: int, sequence: int, limit: int) -> list[tuple[int, float, bytes]]:
+        """Records of a shard from a sequence on."""
+        found = self._cursor.execute(log.read, (shard, sequence, limit))
+        return found.fetchall()  # type: ignore[return-value]  # the log's own columns
+
+    def bounds(self, log: Log, shard: int) -> tuple[int | None, int | None]:
+        """First and last sequence of a shard that are still there."""
+        found: tuple[int | None, int | None] = self._cursor.execute(log.bounds, (shard,)).get
+        return found
+
+    def document(self, name: str) -> bytes | None:
+        """A named document."""
+        found: bytes | None = self._cursor.execute(statements.GET_DOCUMENT, (name,)).get
+        return found
+
+    def documents(self, prefix: str) -> list[tuple[str, bytes]]:
+        """All documents whose name starts with the prefix, by name."""
+        found = self._cursor.execute(statements.LIST_DOCUMENTS, (prefix, prefix + "\U0010ffff"))
+        return found.fetchall()  # type: ignore[return-value]  # name and body
+
+    def sequence(self, name: str) -> int:
+        """The value of a named sequence; 0 before its first use."""
+        return self._cursor.execute(statements.GET_SEQUENCE, (name,)).get or 0
+
+
+class Writing(Connected):
+    """Reads and writes of the transaction under way on the write connection."""
+
+    foreign = False
+    """Whether another connection committed since this one's last transaction."""
+
+    def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
+        """Write a row, new or not."""
+        self.execute(tree.upsert, (key, size, body))
+
+    def delete(self, tree: Tree, key: bytes) -> None:
+        """Remove a row, there or not."""
+        self.execute(tree.delete, (key,))
+
+    def append(self, log: Log, written_at: float, shard: int, body: bytes) -> int:
+        """Add a record; its sequence."""
+        self._cursor.execute(log.append, (written_at, shard, body))
+        return self.connection.last_insert_rowid()
+
+    def trim(self, log: Log, before: float) -> int:
+        """Drop records written before a moment; how many."""
+        self._cursor.execute(log.trim, (before,))
+        return self.connection.changes()
+
+    def put_document(self, name: str, body: bytes) -> None:
+        """Write a named document."""
+        self._cursor.execute(statements.PUT_DOCUMENT, (name, body))
+
+    def delete_document(self, name: str) -> None:
+        """Remove a named document."""
+        self._cursor.execute(statements.DELETE_DOCUMENT, (name,))
+
+    def next_sequence(self, name: str) -> int:
+        """Advance a named sequence and return its new value."""
+        value: int = self._cursor.execute(statements.NEXT_SEQUENCE, (name,)).get
+        return value
+
+    def create_tree(self) -> Tree:
+        """A new, empty tree."""
+        tree = statements.tree(self.next_sequence("tree"))
+        self._cursor.execute(tree.create)
+        return tree
+
+    def drop_tree(self, tree: Tree) -> None:
+        """Remove a tree and its rows."""
+        self._cursor.execute(tree.drop)
+
+    def create_log(self) -> Log:
+        """A new, empty log."""
+        log = statements.log(self.next_sequence("log"))
+        self._cursor.execute(log.create)
+        return log
+
+    def drop_log(self, log: Log) -> None:
+        """Remove a log and its records."""
+        self._cursor.execute(log.drop)
+
+
+class Locked(Connected):
+    """Reads of a database in memory: its one connection, behind the lock, a chunk at a time."""
+
+    def __init__(self, connection: apsw.Connection, lock: threading.RLock) -> None:
+        super().__init__(connection)
+        self._lock: Any = lock
+
+    def point(self, tree: Tree, key: bytes) -> tuple[int, bytes] | None:
+        with self._lock:
+            return super().point(tree, key)
+
+    def span(
+        self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
+    ) -> Iterator[Row]:
+        while limit:
+            wanted = CHUNK_ROWS if limit < 0 else min(limit, CHUNK_ROWS)
+            rows = self.rows(tree, low, high, reverse=reverse, limit=wanted)
+            yield from rows
+            if len(rows) < wanted:
+                return
+            limit = limit - wanted if limit > 0 else limit
+            if reverse:
+                high = rows[-1][0]
+            else:
+                low = rows[-1][0] + b"\x00"
+
+    def rows(self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1) -> list[Row]:
+        with self._lock:
+            return super().rows(tree, low, high, reverse=reverse, limit=limit)
+
+    def totals(self, tree: Tree, low: bytes | None = None, high: bytes | None = None) -> tuple[int, int]:
+        with self._lock:
+            return super().totals(tree, low, high)
+
+    def records(self, log: Log, shard: int, sequence: int, limit: int) -> list[tuple[int, float, bytes]]:
+        with self._lock:
+            return super().records(log, shard, sequence, limit)
+
+    def bounds(self, log: Log, shard: int) -> tuple[int | None, int | None]:
+        with self._lock:
+            return super().bounds(log, shard)
+
+    def document(self, name: str) -> bytes | None:
+        with self._lock:
+            return super().document(name)
+
+    def documents(self, prefix: str) -> list[tuple[str, bytes]]:
+        with self._lock:
+            return super().documents(prefix)
+
+    def sequence(self, name: str) -> int:
+        with self._lock:
+            return super().sequence(name)

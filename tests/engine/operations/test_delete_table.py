@@ -1,0 +1,108 @@
+"""DeleteTable: what it answers, what is gone, what stays, what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.engine.table_making import IN_USE, create, describe, failure, put, units, update
+
+from keyplan import limits
+from keyplan.clock import ManualClock
+from keyplan.engine import stream_logs
+from keyplan.engine.engine import Engine
+
+STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
+
+
+def test_the_answer_leaves_out_keys_and_indexes(engine: Engine) -> None:
+    made = create(engine)
+    put(engine, "a")
+    answer = engine.call("DeleteTable", {"TableName": "notes"})["TableDescription"]
+    assert answer["TableStatus"] == "DELETING"
+    assert answer["TableId"] == made["TableId"]
+    assert (answer["ItemCount"], answer["TableSizeBytes"]) == (1, 3)
+    assert not {"KeySchema", "AttributeDefinitions", "CreationDateTime"} & set(answer)
+    assert answer["BillingModeSummary"]["LastUpdateToPayPerRequestDateTime"] is not None
+    assert answer["ProvisionedThroughput"] == {"NumberOfDecreasesToday": 0, **units(0, 0)}
+
+
+def test_the_table_is_gone_and_can_be_made_anew(engine: Engine) -> None:
+    create(engine)
+    put(engine, "a")
+    engine.call("DeleteTable", {"TableName": "notes"})
+    assert failure(engine, "DescribeTable", {"TableName": "notes"})[0] == "ResourceNotFoundException"
+    assert failure(engine, "GetItem", {"TableName": "notes", "Key": {"id": {"S": "a"}}}) == (
+        "ResourceNotFoundException",
+        "Requested resource not found",
+    )
+    create(engine)
+    assert describe(engine)["ItemCount"] == 0
+
+
+def test_a_table_that_is_not_there(engine: Engine) -> None:
+    assert failure(engine, "DeleteTable", {"TableName": "notes"}) == (
+        "ResourceNotFoundException",
+        "Requested resource not found: Table: notes not found",
+    )
+
+
+def test_deletion_can_be_protected_against(engine: Engine) -> None:
+    create(engine, DeletionProtectionEnabled=True)
+    assert failure(engine, "DeleteTable", {"TableName": "notes"}) == (
+        "ValidationException",
+        "Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first.",
+    )
+    update(engine, DeletionProtectionEnabled=False)
+    engine.call("DeleteTable", {"TableName": "notes"})
+
+
+def test_deletion_takes_as_long_as_the_delay(tmp_path: Path) -> None:
+    clock = ManualClock()
+    with Engine.open(tmp_path / "data.db", clock=clock, state_delay_s=2.0) as engine:
+        create(engine)
+        in_use = failure(engine, "DeleteTable", {"TableName": "notes"})
+        assert in_use == ("ResourceInUseException", IN_USE + "Table is being created: notes")
+        clock.advance(2.0)
+        engine.call("DeleteTable", {"TableName": "notes"})
+        assert describe(engine)["TableStatus"] == "DELETING"
+        again = failure(engine, "DeleteTable", {"TableName": "notes"})
+        assert again == ("ResourceInUseException", IN_USE + "Table is being deleted: notes")
+        item = {"TableName": "notes", "Item": {"id": {"S": "a"}}}
+        assert failure(engine, "PutItem", item)[0] == "ResourceNotFoundException"
+        clock.advance(2.0)
+        assert failure(engine, "DescribeTable", {"TableName": "notes"})[0] == "ResourceNotFoundException"
+        create(engine, "other")  # sweeps away what is left of the first
+        assert [table.name for table in engine.catalog.known()] == ["other"]
+
+
+def test_a_table_that_is_being_updated_stays(tmp_path: Path) -> None:
+    clock = ManualClock()
+    with Engine.memory(clock=clock, state_delay_s=2.0) as engine:
+        create(engine, ProvisionedThroughput=units(1, 1))
+        clock.advance(2.0)
+        update(engine, ProvisionedThroughput=units(2, 2))
+        assert failure(engine, "DeleteTable", {"TableName": "notes"}) == (
+            "ResourceInUseException",
+            IN_USE + "Table: notes is in the process of being updated.",
+        )
+
+
+def test_the_records_of_its_stream_stay_for_a_day(tmp_path: Path) -> None:
+    clock = ManualClock()
+    with Engine.open(tmp_path / "data.db", clock=clock) as engine:
+        create(engine, StreamSpecification=STREAM)
+        put(engine, "a")
+        engine.call("DeleteTable", {"TableName": "notes"})
+        (stream,) = stream_logs.stored(engine.store.view())
+        assert stream["ended_at"] == clock.now()
+        assert stream["table"] == "notes"
+        clock.advance(limits.STREAM_RETENTION_S)
+        create(engine, "other")
+        assert stream_logs.stored(engine.store.view()) == []
+
+
+def test_a_table_made_anew_in_the_same_millisecond_has_a_stream_of_its_own(tmp_path: Path) -> None:
+    with Engine.memory(clock=ManualClock()) as engine:
+        first = create(engine, StreamSpecification=STREAM)["LatestStreamArn"]
+        engine.call("DeleteTable", {"TableName": "notes"})
+        assert create(engine, StreamSpecification=STREAM)["LatestStreamArn"] != first

@@ -1,0 +1,56 @@
+"""DescribeTable: live figures, and tables that are not there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.engine.table_making import create, describe, failure, put
+
+from keyplan.clock import ManualClock
+from keyplan.engine.engine import Engine
+
+
+def test_figures_follow_the_items(engine: Engine) -> None:
+    create(engine)
+    put(engine, "a", text={"S": "x" * 100})
+    put(engine, "b")
+    table = describe(engine)
+    assert (table["ItemCount"], table["TableSizeBytes"]) == (2, 110)
+    engine.call("DeleteItem", {"TableName": "notes", "Key": {"id": {"S": "a"}}})
+    table = describe(engine)
+    assert (table["ItemCount"], table["TableSizeBytes"]) == (1, 3)
+
+
+def test_a_table_that_is_not_there(engine: Engine) -> None:
+    assert failure(engine, "DescribeTable", {"TableName": "notes"}) == (
+        "ResourceNotFoundException",
+        "Requested resource not found: Table: notes not found",
+    )
+
+
+def test_the_identity_of_a_table_is_stable(engine: Engine) -> None:
+    create(engine)
+    assert describe(engine)["TableId"] == describe(engine)["TableId"]
+
+
+def test_the_table_may_be_named_by_arn(engine: Engine) -> None:
+    assert describe(engine, create(engine)["TableArn"])["TableName"] == "notes"
+
+
+def test_changes_of_another_process_are_seen(tmp_path: Path) -> None:
+    with Engine.open(tmp_path / "data.db") as one, Engine.open(tmp_path / "data.db") as other:
+        create(one)
+        describe(other)
+        one.call("UpdateTable", {"TableName": "notes", "DeletionProtectionEnabled": True})
+        assert describe(other)["DeletionProtectionEnabled"] is True
+
+
+def test_a_table_becomes_active_by_the_clock_alone(tmp_path: Path) -> None:
+    clock = ManualClock()
+    with Engine.open(tmp_path / "data.db", clock=clock, state_delay_s=3.0) as engine:
+        create(engine)
+        clock.advance(2.9)
+        assert describe(engine)["TableStatus"] == "CREATING"
+    clock.advance(0.2)
+    with Engine.open(tmp_path / "data.db", clock=clock) as engine:
+        assert describe(engine)["TableStatus"] == "ACTIVE"

@@ -1,0 +1,149 @@
+"""TagResource: tags added and changed, what cannot be one, whose resources can have them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.engine.table_making import ARN, IN_USE, create, definitions, failure, index
+
+from keyplan.clock import ManualClock
+from keyplan.engine.engine import Engine
+
+NOTES = ARN + "notes"
+
+
+def tag(key: str, value: str = "x") -> dict[str, str]:
+    return {"Key": key, "Value": value}
+
+
+def add(engine: Engine, *tags: dict[str, str]) -> dict[str, Any]:
+    return engine.call("TagResource", {"ResourceArn": NOTES, "Tags": list(tags)})
+
+
+def refusal(engine: Engine, *tags: dict[str, str]) -> tuple[str, str]:
+    return failure(engine, "TagResource", {"ResourceArn": NOTES, "Tags": list(tags)})
+
+
+def listed(engine: Engine) -> dict[str, str]:
+    answer = engine.call("ListTagsOfResource", {"ResourceArn": NOTES})
+    return {each["Key"]: each["Value"] for each in answer["Tags"]}
+
+
+def test_tags_are_added_and_changed(engine: Engine) -> None:
+    create(engine, Tags=[tag("stage", "test")])
+    assert add(engine, tag("team", "blue"), tag("stage", "live")) == {}
+    assert listed(engine) == {"stage": "live", "team": "blue"}
+
+
+@pytest.mark.parametrize("plain", ["7", " ", "a+b-c=d._:/@", "законные буквы", "א" * 128])
+def test_letters_digits_blanks_and_a_little_more(engine: Engine, plain: str) -> None:
+    create(engine)
+    add(engine, tag(plain, plain))
+    assert listed(engine) == {plain: plain}
+
+
+def test_a_value_may_be_empty(engine: Engine) -> None:
+    create(engine)
+    add(engine, tag("a", ""))
+    assert listed(engine) == {"a": ""}
+
+
+def test_lengths(engine: Engine) -> None:
+    create(engine)
+    add(engine, tag("k" * 128, "v" * 256))
+    for key in ("", "k" * 129):
+        assert refusal(engine, tag("good"), tag(key))[1] == f"The Tag Key provided is invalid, Key: {key}"
+    assert refusal(engine, tag("a", "v" * 257))[1] == f"The Tag Value provided is invalid, Value: {'v' * 257}"
+    assert listed(engine) == {"k" * 128: "v" * 256}
+
+
+@pytest.mark.parametrize(
+    ("half", "message"),
+    [
+        ({}, "The Tag Key provided is invalid, Key: null"),
+        ({"Value": "x"}, "The Tag Key provided is invalid, Key: null"),
+        ({"Key": "a"}, "The Tag Value provided is invalid, Value: null"),
+    ],
+)
+def test_half_a_tag(engine: Engine, half: dict[str, str], message: str) -> None:
+    create(engine)
+    assert refusal(engine, half) == ("ValidationException", message)
+
+
+@pytest.mark.parametrize("odd", ["hi!", "d%g", '"hello"', "#!%%^$$&", "<>"])
+def test_other_characters_are_refused(engine: Engine, odd: str) -> None:
+    create(engine)
+    assert refusal(engine, tag(odd)) == ("ValidationException", f"The Tag Key provided is invalid, Key: {odd}")
+    assert refusal(engine, tag("a", odd)) == (
+        "ValidationException",
+        f"The Tag Value provided is invalid, Value: {odd}",
+    )
+
+
+def test_keys_of_the_service_and_keys_given_twice(engine: Engine) -> None:
+    create(engine)
+    assert refusal(engine, tag("aws:mine")) == (
+        "ValidationException",
+        "Tag Key cannot be prefixed with aws:, Key: aws:mine",
+    )
+    assert refusal(engine, tag("a"), tag("a")) == (
+        "ValidationException",
+        "Duplicate Tag Keys provided as input: Duplicate Tag Key found a",
+    )
+
+
+def test_fifty_tags_are_enough(engine: Engine) -> None:
+    create(engine)
+    add(engine, *(tag(str(number)) for number in range(50)))
+    add(engine, *(tag(str(number), "changed") for number in range(50)))
+    assert refusal(engine, tag("0", "again"), tag("one more")) == (
+        "ValidationException",
+        "Number of Tags exceed the current limit for the provided ResourceArn",
+    )
+    assert set(listed(engine).values()) == {"changed"}
+
+
+def test_a_table_that_is_not_there(engine: Engine) -> None:
+    assert refusal(engine, tag("a")) == (
+        "ResourceNotFoundException",
+        f"Requested resource not found: ResourceArn: {NOTES} not found",
+    )
+
+
+ELSEWHERE = "arn:aws:dynamodb:eu-west-1:123456789012:table/notes"
+STREAM = NOTES + "/stream/2026-10-09T00:29:04.041"
+
+
+@pytest.mark.parametrize(
+    ("arn", "told"),
+    [
+        ("arn:aws:dynamodb:us-east-1:000000000000:table/notes", ("AccessDeniedException", "Access is denied")),
+        (ELSEWHERE, ("ValidationException", f"Invalid TableArn: Invalid ResourceArn provided as input {ELSEWHERE}")),
+        (STREAM, ("ResourceNotFoundException", f"Requested resource not found: ResourceArn: {STREAM} not found")),
+    ],
+)
+def test_what_is_no_table_here(engine: Engine, arn: str, told: tuple[str, str]) -> None:
+    create(engine)
+    for operation, more in (("TagResource", {"Tags": [tag("a")]}), ("ListTagsOfResource", {})):
+        assert failure(engine, operation, {"ResourceArn": arn, **more}) == told
+
+
+def test_indexes_have_no_tags(engine: Engine) -> None:
+    made = create(
+        engine,
+        AttributeDefinitions=definitions(id="S", by="S"),
+        GlobalSecondaryIndexes=[index("mine", "by")],
+    )
+    arn = made["GlobalSecondaryIndexes"][0]["IndexArn"]
+    assert failure(engine, "TagResource", {"ResourceArn": arn, "Tags": [tag("a")]})[0] == "ValidationException"
+
+
+def test_a_table_that_comes_or_goes() -> None:
+    clock = ManualClock()
+    with Engine.memory(clock=clock, state_delay_s=1.0) as engine:
+        create(engine)
+        assert refusal(engine, tag("a"))[0] == "ResourceNotFoundException"
+        clock.advance(1.0)
+        engine.call("DeleteTable", {"TableName": "notes"})
+        assert refusal(engine, tag("a")) == ("ResourceInUseException", IN_USE + "Table is being deleted: notes")

@@ -1,0 +1,43 @@
+"""UntagResource: tags taken away."""
+
+from __future__ import annotations
+
+import pytest
+from tests.engine.table_making import ARN, create, failure
+
+from keyplan.engine.engine import Engine
+
+NOTES = ARN + "notes"
+TAGS = [{"Key": key, "Value": "x"} for key in "abc"]
+
+
+def test_tags_are_taken_away(engine: Engine) -> None:
+    create(engine, Tags=TAGS)
+    assert engine.call("UntagResource", {"ResourceArn": NOTES, "TagKeys": ["b", "never there"]}) == {}
+    assert engine.call("ListTagsOfResource", {"ResourceArn": NOTES}) == {"Tags": [TAGS[0], TAGS[2]]}
+
+
+@pytest.mark.parametrize("key", ["", "k" * 129])
+def test_what_is_no_key(engine: Engine, key: str) -> None:
+    create(engine, Tags=TAGS)
+    assert failure(engine, "UntagResource", {"ResourceArn": NOTES, "TagKeys": ["a", key]}) == (
+        "ValidationException",
+        f"The Tag Key provided is invalid, Key: {key}",
+    )
+    assert engine.call("ListTagsOfResource", {"ResourceArn": NOTES}) == {"Tags": TAGS}
+
+
+def test_more_keys_than_a_table_has_tags(engine: Engine) -> None:
+    create(engine)
+    assert failure(engine, "UntagResource", {"ResourceArn": NOTES, "TagKeys": [str(each) for each in range(51)]}) == (
+        "ValidationException",
+        "Number of Tags exceed the current limit for the provided ResourceArn",
+    )
+
+
+def test_a_table_that_is_not_there(engine: Engine) -> None:
+    request = {"ResourceArn": NOTES, "TagKeys": ["a"]}
+    assert failure(engine, "UntagResource", request) == (
+        "ResourceNotFoundException",
+        f"Requested resource not found: ResourceArn: {NOTES} not found",
+    )

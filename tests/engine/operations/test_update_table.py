@@ -1,0 +1,406 @@
+"""UpdateTable: capacity, billing mode, stream, class, encryption, protection; not indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.engine.table_making import (
+    IN_USE,
+    INVALID,
+    create,
+    definitions,
+    describe,
+    failure,
+    index,
+    put,
+    units,
+    update,
+    update_failure,
+)
+
+from keyplan.clock import ManualClock
+from keyplan.engine.engine import Engine
+
+DAY_S = 24 * 3600.0
+STREAM_ON = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
+STREAM_OFF = {"StreamEnabled": False}
+REFER = "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def slow(clock: ManualClock) -> Iterator[Engine]:
+    """An engine whose changes take ten seconds of a clock that stands still."""
+    with Engine.memory(clock=clock, state_delay_s=10.0) as engine:
+        yield engine
+
+
+def provisioned(engine: Engine, **more: Any) -> None:
+    create(engine, ProvisionedThroughput=units(2, 2), **more)
+
+
+def with_index(engine: Engine, **more: Any) -> None:
+    create(engine, AttributeDefinitions=definitions(id="S", by="S"), **more)
+
+
+# Provisioned throughput.
+
+
+def test_the_answer_shows_the_old_units_the_description_the_new_ones(engine: Engine) -> None:
+    provisioned(engine)
+    answer = update(engine, ProvisionedThroughput=units(3, 1))
+    assert answer["TableStatus"] == "UPDATING"
+    assert answer["ProvisionedThroughput"]["ReadCapacityUnits"] == 2
+    assert answer["ProvisionedThroughput"]["NumberOfDecreasesToday"] == 0
+    table = describe(engine)
+    assert table["TableStatus"] == "ACTIVE"
+    capacity = table["ProvisionedThroughput"]
+    assert (capacity["ReadCapacityUnits"], capacity["WriteCapacityUnits"]) == (3, 1)
+    assert capacity["NumberOfDecreasesToday"] == 1
+    assert capacity["LastIncreaseDateTime"] == capacity["LastDecreaseDateTime"]
+
+
+def test_decreases_are_counted_by_the_day(clock: ManualClock) -> None:
+    with Engine.memory(clock=clock) as engine:
+        create(engine, ProvisionedThroughput=units(9, 9))
+        for read in (8, 7):
+            update(engine, ProvisionedThroughput=units(read, 9))
+        assert describe(engine)["ProvisionedThroughput"]["NumberOfDecreasesToday"] == 2
+        clock.advance(DAY_S)
+        assert describe(engine)["ProvisionedThroughput"]["NumberOfDecreasesToday"] == 0
+        update(engine, ProvisionedThroughput=units(6, 9))
+        assert describe(engine)["ProvisionedThroughput"]["NumberOfDecreasesToday"] == 1
+
+
+@pytest.mark.parametrize("more", [{}, {"BillingMode": "PROVISIONED"}])
+def test_units_must_change(engine: Engine, more: dict[str, Any]) -> None:
+    provisioned(engine)
+    assert update_failure(engine, ProvisionedThroughput=units(2, 2), **more) == (
+        "ValidationException",
+        "The provisioned throughput for the table will not change. The requested value equals the current value. "
+        "Current ReadCapacityUnits provisioned for the table: 2. Requested ReadCapacityUnits: 2. "
+        "Current WriteCapacityUnits provisioned for the table: 2. Requested WriteCapacityUnits: 2. " + REFER,
+    )
+
+
+def test_an_on_demand_table_has_no_units(engine: Engine) -> None:
+    create(engine)
+    assert update_failure(engine, ProvisionedThroughput=units(2, 2)) == (
+        "ValidationException",
+        INVALID
+        + "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST",
+    )
+
+
+def test_a_change_takes_as_long_as_the_delay(slow: Engine, clock: ManualClock) -> None:
+    provisioned(slow)
+    assert update_failure(slow, ProvisionedThroughput=units(3, 3)) == (
+        "ResourceInUseException",
+        IN_USE + "Table is being created: notes",
+    )
+    clock.advance(10.0)
+    update(slow, ProvisionedThroughput=units(3, 3))
+    table = describe(slow)
+    assert table["TableStatus"] == "UPDATING"
+    assert table["ProvisionedThroughput"]["ReadCapacityUnits"] == 2
+    put(slow, "a")  # items are served all the time
+    assert update_failure(slow, ProvisionedThroughput=units(4, 4)) == (
+        "ResourceInUseException",
+        IN_USE + "Table IOPS are currently being updated. Table: notes",
+    )
+    assert update_failure(slow, StreamSpecification=STREAM_ON) == (
+        "ResourceInUseException",
+        IN_USE + "Can't enable or disable stream while table IOPS are being updated. Table: notes",
+    )
+    update(slow, DeletionProtectionEnabled=True)
+    clock.advance(10.0)
+    table = describe(slow)
+    assert (table["TableStatus"], table["ProvisionedThroughput"]["ReadCapacityUnits"]) == ("ACTIVE", 3)
+
+
+def test_a_table_that_is_being_deleted_cannot_change(slow: Engine, clock: ManualClock) -> None:
+    create(slow)
+    clock.advance(10.0)
+    slow.call("DeleteTable", {"TableName": "notes"})
+    assert update_failure(slow, DeletionProtectionEnabled=True) == (
+        "ResourceInUseException",
+        IN_USE + "Table is being deleted: notes",
+    )
+
+
+def test_a_table_that_is_not_there(engine: Engine) -> None:
+    assert failure(engine, "UpdateTable", {"TableName": "notes", "BillingMode": "PAY_PER_REQUEST"}) == (
+        "ResourceNotFoundException",
+        "Requested resource not found: Table: notes not found",
+    )
+
+
+# Billing mode.
+
+
+def test_to_on_demand_and_back(engine: Engine) -> None:
+    with_index(
+        engine,
+        ProvisionedThroughput=units(2, 2),
+        GlobalSecondaryIndexes=[index("mine", "by", ProvisionedThroughput=units(1, 1))],
+    )
+    answer = update(engine, BillingMode="PAY_PER_REQUEST")
+    assert answer["TableStatus"] == "UPDATING"
+    assert "BillingModeSummary" not in answer
+    table = describe(engine)
+    assert table["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
+    since = table["BillingModeSummary"]["LastUpdateToPayPerRequestDateTime"]
+    assert table["ProvisionedThroughput"]["ReadCapacityUnits"] == 0
+    assert table["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"]["ReadCapacityUnits"] == 0
+    assert table["WarmThroughput"]["ReadUnitsPerSecond"] == 12000
+    change = {"IndexName": "mine", "ProvisionedThroughput": units(4, 4)}
+    update(
+        engine,
+        BillingMode="PROVISIONED",
+        ProvisionedThroughput=units(3, 3),
+        GlobalSecondaryIndexUpdates=[{"Update": change}],
+    )
+    table = describe(engine)
+    assert table["BillingModeSummary"] == {
+        "BillingMode": "PROVISIONED",
+        "LastUpdateToPayPerRequestDateTime": since,
+    }
+    assert table["ProvisionedThroughput"]["ReadCapacityUnits"] == 3
+    assert table["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"]["WriteCapacityUnits"] == 4
+    assert table["WarmThroughput"]["ReadUnitsPerSecond"] == 12000
+
+
+def test_every_index_needs_units_too(engine: Engine) -> None:
+    with_index(engine, GlobalSecondaryIndexes=[index("mine", "by")])
+    assert update_failure(engine, BillingMode="PROVISIONED", ProvisionedThroughput=units(1, 1)) == (
+        "ValidationException",
+        INVALID + "ProvisionedThroughput must be specified for index: mine",
+    )
+
+
+def test_the_same_mode_again_changes_nothing(engine: Engine) -> None:
+    create(engine)
+    before = describe(engine)
+    assert update(engine, BillingMode="PAY_PER_REQUEST")["TableStatus"] == "UPDATING"
+    assert describe(engine) == before
+
+
+def test_a_switch_lifts_the_maxima(engine: Engine) -> None:
+    create(engine, OnDemandThroughput={"MaxReadRequestUnits": 5})
+    update(engine, BillingMode="PROVISIONED", ProvisionedThroughput=units(1, 1))
+    assert "OnDemandThroughput" not in describe(engine)
+
+
+# Maxima and warm throughput.
+
+
+def test_maxima_are_set_and_lifted_one_by_one(engine: Engine) -> None:
+    create(engine)
+    answer = update(engine, OnDemandThroughput={"MaxReadRequestUnits": 10, "MaxWriteRequestUnits": 5})
+    assert answer["TableStatus"] == "ACTIVE"
+    assert answer["OnDemandThroughput"] == {"MaxReadRequestUnits": 10, "MaxWriteRequestUnits": 5}
+    update(engine, OnDemandThroughput={"MaxReadRequestUnits": -1})
+    assert describe(engine)["OnDemandThroughput"] == {"MaxWriteRequestUnits": 5}
+    update(engine, OnDemandThroughput={"MaxWriteRequestUnits": -1})
+    assert "OnDemandThroughput" not in describe(engine)
+
+
+def test_maxima_that_cannot_be(engine: Engine) -> None:
+    create(engine)
+    assert update_failure(engine, OnDemandThroughput={"MaxWriteRequestUnits": -2}) == (
+        "ValidationException",
+        INVALID + "Requested MaxWriteRequestUnits for OnDemandThroughput for table is outside of valid range",
+    )
+    create(engine, "fixed", ProvisionedThroughput=units(1, 1))
+    request = {"TableName": "fixed", "OnDemandThroughput": {"MaxReadRequestUnits": 1}}
+    assert failure(engine, "UpdateTable", request) == (
+        "ValidationException",
+        INVALID
+        + "MaxReadRequestUnits for OnDemandThroughput cannot be specified when the table BillingMode is PROVISIONED",
+    )
+
+
+def test_warm_throughput_rises(slow: Engine, clock: ManualClock) -> None:
+    create(slow)
+    clock.advance(10.0)
+    answer = update(slow, WarmThroughput={"ReadUnitsPerSecond": 12001})
+    assert answer["TableStatus"] == "ACTIVE"
+    assert answer["WarmThroughput"] == {
+        "ReadUnitsPerSecond": 12000,
+        "WriteUnitsPerSecond": 4000,
+        "Status": "UPDATING",
+    }
+    clock.advance(10.0)
+    assert describe(slow)["WarmThroughput"] == {
+        "ReadUnitsPerSecond": 12001,
+        "WriteUnitsPerSecond": 4000,
+        "Status": "ACTIVE",
+    }
+
+
+def test_warm_throughput_never_falls(engine: Engine) -> None:
+    create(engine, WarmThroughput={"WriteUnitsPerSecond": 4100})
+    assert update_failure(engine, WarmThroughput={"WriteUnitsPerSecond": 4099}) == (
+        "ValidationException",
+        INVALID + "Requested WriteUnitsPerSecond for WarmThroughput for table is lower than current WarmThroughput,"
+        " decreasing WarmThroughput is not supported",
+    )
+    answer = update(engine, WarmThroughput={"WriteUnitsPerSecond": 4100})
+    assert answer["WarmThroughput"]["Status"] == "ACTIVE"
+
+
+def test_warm_throughput_keeps_the_most_units_ever(engine: Engine) -> None:
+    provisioned(engine)
+    update(engine, ProvisionedThroughput=units(7, 1))
+    update(engine, ProvisionedThroughput=units(1, 1))
+    warm = describe(engine)["WarmThroughput"]
+    assert (warm["ReadUnitsPerSecond"], warm["WriteUnitsPerSecond"]) == (7, 2)
+
+
+# Stream.
+
+
+def test_a_stream_is_switched_on_and_off(engine: Engine) -> None:
+    create(engine)
+    answer = update(engine, StreamSpecification=STREAM_ON)
+    assert answer["TableStatus"] == "UPDATING"
+    assert answer["StreamSpecification"] == STREAM_ON
+    first = describe(engine)["LatestStreamArn"]
+    put(engine, "a")
+    assert update_failure(engine, StreamSpecification=STREAM_ON) == (
+        "ValidationException",
+        "Table already has an enabled stream: TableName: notes",
+    )
+    other = {"StreamEnabled": True, "StreamViewType": "OLD_IMAGE"}
+    assert update_failure(engine, StreamSpecification=other)[1].startswith("Table already has an enabled stream")
+    update(engine, StreamSpecification=STREAM_OFF)
+    table = describe(engine)
+    assert "StreamSpecification" not in table
+    assert table["LatestStreamArn"] == first
+    assert update_failure(engine, StreamSpecification=STREAM_OFF) == (
+        "ValidationException",
+        "Table has no stream to disable: TableName: notes",
+    )
+    update(engine, StreamSpecification=STREAM_ON)
+    assert describe(engine)["LatestStreamArn"] != first
+
+
+# Class, encryption, protection.
+
+
+def test_the_class_changes(engine: Engine) -> None:
+    create(engine)
+    answer = update(engine, TableClass="STANDARD_INFREQUENT_ACCESS")
+    assert answer["TableStatus"] == "UPDATING"
+    assert "TableClassSummary" not in answer
+    summary = describe(engine)["TableClassSummary"]
+    assert summary["TableClass"] == "STANDARD_INFREQUENT_ACCESS"
+    assert summary["LastUpdateDateTime"] > 0
+    update(engine, TableClass="STANDARD")
+    assert describe(engine)["TableClassSummary"]["TableClass"] == "STANDARD"
+
+
+def test_the_class_that_it_has_anyway_leaves_no_trace(engine: Engine) -> None:
+    create(engine)
+    update(engine, TableClass="STANDARD")
+    assert "TableClassSummary" not in describe(engine)
+
+
+def test_encryption_goes_on_and_off(slow: Engine, clock: ManualClock) -> None:
+    create(slow)
+    clock.advance(10.0)
+    off = {"Enabled": False}
+    assert update_failure(slow, SSESpecification=off) == (
+        "ValidationException",
+        INVALID + "Table is already encrypted by default",
+    )
+    answer = update(slow, SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": "1234"})
+    assert answer["TableStatus"] == "ACTIVE"
+    assert answer["SSEDescription"] == {
+        "Status": "UPDATING",
+        "SSEType": "KMS",
+        "KMSMasterKeyArn": "arn:aws:kms:us-east-1:123456789012:key/1234",
+    }
+    assert update_failure(slow, SSESpecification=off) == (
+        "ResourceInUseException",
+        IN_USE + "Server-Side Encryption is still being updated",
+    )
+    clock.advance(10.0)
+    described = describe(slow)["SSEDescription"]
+    assert described["Status"] == "ENABLED"
+    again = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": described["KMSMasterKeyArn"]}
+    assert update_failure(slow, SSESpecification=again)[1].startswith(
+        INVALID + "Table is already encrypted with given KMSMasterKeyId."
+    )
+    update(slow, SSESpecification=off)
+    clock.advance(10.0)
+    assert "SSEDescription" not in describe(slow)
+
+
+def test_protection_changes_at_once(slow: Engine, clock: ManualClock) -> None:
+    create(slow)
+    clock.advance(10.0)
+    answer = update(slow, DeletionProtectionEnabled=True)
+    assert (answer["TableStatus"], answer["DeletionProtectionEnabled"]) == ("ACTIVE", True)
+    update(slow, DeletionProtectionEnabled=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"SSESpecification": {"Enabled": True}, "DeletionProtectionEnabled": True},
+            "Server-Side Encryption modification must be the only operation in the request",
+        ),
+        (
+            {"TableClass": "STANDARD", "DeletionProtectionEnabled": True},
+            "TableClass modification must be the only operation in the request",
+        ),
+        (
+            {"DeletionProtectionEnabled": True, "BillingMode": "PAY_PER_REQUEST"},
+            "DeletionProtection modification must be the only operation in the request",
+        ),
+        (
+            {"WarmThroughput": {"ReadUnitsPerSecond": 1}, "BillingMode": "PAY_PER_REQUEST"},
+            "WarmThroughput must be the only operation in the request",
+        ),
+        (
+            {"OnDemandThroughput": {"MaxReadRequestUnits": 1}, "StreamSpecification": STREAM_ON},
+            "OnDemandThroughput can only be combined with BillingMode in an UpdateTable request",
+        ),
+        (
+            {"ProvisionedThroughput": units(3, 3), "StreamSpecification": STREAM_ON},
+            "You cannot modify stream status while updating table IOPS",
+        ),
+        (
+            {"DeletionProtectionEnabled": True, "GlobalSecondaryIndexUpdates": []},
+            "List of GlobalSecondaryIndexUpdates is empty",
+        ),
+    ],
+)
+def test_changes_that_cannot_be_made_together(engine: Engine, changes: dict[str, Any], message: str) -> None:
+    provisioned(engine)
+    before = describe(engine)
+    assert update_failure(engine, **changes) == ("ValidationException", INVALID + message)
+    assert describe(engine) == before
+
+
+@pytest.mark.parametrize("empty", ["WarmThroughput", "OnDemandThroughput"])
+def test_an_empty_maximum_is_no_change_beside_another(engine: Engine, empty: str) -> None:
+    create(engine)
+    update(engine, DeletionProtectionEnabled=True, **{empty: {}})
+    assert describe(engine)["DeletionProtectionEnabled"] is True
+
+
+def test_mode_and_stream_can_be_changed_together(engine: Engine) -> None:
+    provisioned(engine)
+    update(engine, BillingMode="PAY_PER_REQUEST", StreamSpecification=STREAM_ON)
+    table = describe(engine)
+    assert table["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
+    assert table["StreamSpecification"] == STREAM_ON

@@ -1,0 +1,143 @@
+"""UpdateTimeToLive: switched on and off, with the items that are there already."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.engine.table_making import IN_USE, create, failure, put, update
+
+from keyplan.clock import ManualClock
+from keyplan.engine import backfill
+from keyplan.engine.engine import Engine
+
+ON = {"Enabled": True, "AttributeName": "until"}
+OFF = {"Enabled": False, "AttributeName": "until"}
+
+
+def request(specification: dict[str, Any]) -> dict[str, Any]:
+    return {"TableName": "notes", "TimeToLiveSpecification": specification}
+
+
+def switch(engine: Engine, specification: dict[str, Any]) -> dict[str, Any]:
+    return engine.call("UpdateTimeToLive", request(specification))
+
+
+def described(engine: Engine) -> dict[str, Any]:
+    answer: dict[str, Any] = engine.call("DescribeTimeToLive", {"TableName": "notes"})["TimeToLiveDescription"]
+    return answer
+
+
+def expiries(engine: Engine) -> int:
+    expiry = engine.table("notes").expiry
+    return 0 if expiry is None else engine.store.view().totals(expiry.tree)[0]
+
+
+def test_on_and_off(engine: Engine) -> None:
+    create(engine)
+    assert described(engine) == {"TimeToLiveStatus": "DISABLED"}
+    assert switch(engine, ON) == {"TimeToLiveSpecification": ON}
+    assert described(engine) == {"TimeToLiveStatus": "ENABLED", "AttributeName": "until"}
+    assert switch(engine, OFF) == {"TimeToLiveSpecification": OFF}
+    assert described(engine) == {"TimeToLiveStatus": "DISABLED"}
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "message"),
+    [
+        ([], OFF, "TimeToLive is already disabled"),
+        ([ON], ON, "TimeToLive is already enabled"),
+        (
+            [ON],
+            {"Enabled": True, "AttributeName": "other"},
+            "TimeToLive is active on a different AttributeName: current AttributeName is until",
+        ),
+        (
+            [ON],
+            {"Enabled": False, "AttributeName": "other"},
+            "TimeToLive is active on a different AttributeName: current AttributeName is until",
+        ),
+        ([ON, OFF], OFF, "TimeToLive is already disabled"),
+    ],
+)
+def test_changes_that_cannot_be(
+    engine: Engine, before: list[dict[str, Any]], change: dict[str, Any], message: str
+) -> None:
+    create(engine)
+    for earlier in before:
+        switch(engine, earlier)
+    assert failure(engine, "UpdateTimeToLive", request(change)) == ("ValidationException", message)
+
+
+def test_items_that_are_there_count(engine: Engine) -> None:
+    create(engine)
+    put(engine, "a", until={"N": "1700000000"})
+    put(engine, "b", until={"S": "never"})
+    put(engine, "c")
+    switch(engine, ON)
+    assert expiries(engine) == 1
+    put(engine, "d", until={"N": "1700000001"})
+    assert expiries(engine) == 2
+
+
+def test_many_items_are_looked_through_by_the_thread(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backfill, "CHUNK_ROWS", 2)
+    monkeypatch.setattr(backfill, "CHUNKS_AT_ONCE", 1)
+    create(engine)
+    for number in range(7):
+        put(engine, str(number), until={"N": "9000000000"})
+    switch(engine, ON)
+    engine.backfiller.wait()
+    assert expiries(engine) == 7
+    assert described(engine)["TimeToLiveStatus"] == "ENABLED"
+
+
+def test_switched_off_half_way(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backfill, "CHUNK_ROWS", 2)
+    monkeypatch.setattr(backfill, "CHUNKS_AT_ONCE", 1)
+    monkeypatch.setattr(backfill.Backfiller, "wake", lambda self: None)
+    create(engine)
+    for number in range(7):
+        put(engine, str(number), until={"N": "9000000000"})
+    switch(engine, ON)
+    assert described(engine)["TimeToLiveStatus"] == "ENABLING"
+    switch(engine, OFF)
+    assert engine.store.view().documents(backfill.DOCUMENT_PREFIX) == []
+    switch(engine, {"Enabled": True, "AttributeName": "other"})
+    assert backfill.fill_some(engine, "notes", backfill.EXPIRY, 10)
+    assert expiries(engine) == 0
+
+
+def test_it_takes_as_long_as_the_delay() -> None:
+    clock = ManualClock()
+    with Engine.memory(clock=clock, state_delay_s=4.0) as engine:
+        create(engine)
+        assert failure(engine, "UpdateTimeToLive", request(ON)) == (
+            "ResourceInUseException",
+            IN_USE + "Table notes is being created",
+        )
+        clock.advance(4.0)
+        switch(engine, ON)
+        assert described(engine) == {"TimeToLiveStatus": "ENABLING", "AttributeName": "until"}
+        clock.advance(4.0)
+        assert described(engine)["TimeToLiveStatus"] == "ENABLED"
+        switch(engine, OFF)
+        assert described(engine) == {"TimeToLiveStatus": "DISABLING", "AttributeName": "until"}
+        clock.advance(4.0)
+        assert described(engine) == {"TimeToLiveStatus": "DISABLED"}
+
+
+def test_while_the_table_is_being_updated() -> None:
+    clock = ManualClock()
+    with Engine.memory(clock=clock, state_delay_s=4.0) as engine:
+        create(engine)
+        clock.advance(4.0)
+        update(engine, TableClass="STANDARD_INFREQUENT_ACCESS")
+        switch(engine, ON)
+
+
+def test_a_table_that_is_not_there(engine: Engine) -> None:
+    assert failure(engine, "UpdateTimeToLive", request(ON)) == (
+        "ResourceNotFoundException",
+        "Requested resource not found: Table: notes not found",
+    )

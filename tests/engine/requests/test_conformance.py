@@ -1,0 +1,72 @@
+"""Every recorded request gets the recorded answer: shapes first, then the rules between members.
+
+The cases are data, one file an operation: the request in wire form, the error's code and message or
+`accepted`, and the source. "captured" means an answer of the service that somebody recorded and published;
+"documented" one that follows from the service's guide and model; "inferred" one whose wording is not known.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from keyplan.engine import shapes
+from keyplan.errors import ServiceError
+
+CASES = Path(__file__).parent / "cases"
+OPERATIONS = sorted(path.stem for path in CASES.glob("*.json"))
+
+
+def module(operation: str) -> ModuleType:
+    return importlib.import_module(f"keyplan.engine.requests.{operation}")
+
+
+def all_cases() -> list[Any]:
+    return [
+        pytest.param(operation, case, id=f"{operation}: {case['name']}")
+        for operation in OPERATIONS
+        for case in json.loads((CASES / f"{operation}.json").read_text())
+    ]
+
+
+def examine(operation: str, request: dict[str, Any], *, wire: bool = True) -> None:
+    """All that is checked of a request before its values, expressions and table."""
+    rules = module(operation)
+    shapes.compile(rules.SHAPE)(request, wire)
+    rules.check(request)
+    if operation == "transact_get_items":
+        for element in request["TransactItems"]:
+            rules.check_action(element["Get"])
+    if operation == "transact_write_items":
+        for element in request["TransactItems"]:
+            rules.check_action(rules.action_of(element)[1])
+    if hasattr(rules, "check_late"):
+        rules.check_late(request)
+
+
+@pytest.mark.parametrize(("operation", "case"), all_cases())
+def test_the_service_answers_so(operation: str, case: dict[str, Any]) -> None:
+    request = copy.deepcopy(case["request"])
+    if case.get("accepted"):
+        examine(operation, request)
+        return
+    with pytest.raises(ServiceError) as caught:
+        examine(operation, request)
+    assert (caught.value.code, caught.value.message) == (case["code"], case["message"])
+
+
+@pytest.mark.parametrize(("operation", "case"), all_cases())
+def test_a_case_names_its_source(operation: str, case: dict[str, Any]) -> None:
+    assert case["source"] in {"captured", "documented", "inferred"}
+
+
+def test_every_operation_has_cases() -> None:
+    package = Path(importlib.import_module("keyplan.engine.requests").__file__ or "").parent
+    with_shapes = {path.stem for path in package.glob("*.py") if "\nSHAPE = " in path.read_text()}
+    assert with_shapes == set(OPERATIONS)

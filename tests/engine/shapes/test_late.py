@@ -1,0 +1,144 @@
+"""New items are walked once, by what makes them canonical; every outcome is as if they had been checked before."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from keyplan.engine import shapes
+from keyplan.engine.commands import command
+from keyplan.engine.operations import batch_write_item, put_item
+from keyplan.engine.requests import batch_write_item as batch_write_item_request
+from keyplan.engine.requests import put_item as put_item_request
+from keyplan.errors import SerializationError, ServiceError
+from keyplan.values.encoding import PYTHON, WIRE, Form
+
+from .requests_of import JSON, ODD, damaged, good
+
+PREPARED: dict[str, Callable[[dict[str, Any], Form], Any]] = {
+    "PutItem": put_item.prepare,
+    "BatchWriteItem": batch_write_item.prepare,
+}
+SHAPES = {"PutItem": put_item_request.SHAPE, "BatchWriteItem": batch_write_item_request.SHAPE}
+FORMS = pytest.mark.parametrize("form", [WIRE, PYTHON], ids=["wire", "python"])
+OPERATIONS = pytest.mark.parametrize("operation", sorted(PREPARED))
+DRAWN = {
+    (name, form.wire): good(shape, form.wire) | damaged(good(shape, form.wire), form.wire)
+    for name, shape in SHAPES.items()
+    for form in (WIRE, PYTHON)
+}
+RELAXED = settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
+
+
+def outcome(operation: str, request: Any, form: Form, check: shapes.Check) -> Any:
+    """What is made of a request, or the service's error; any other exception is a fault of the engine."""
+    given_request = copy.deepcopy(request) if form.wire else request  # what is converted is changed in place
+    try:
+        check(given_request, form.wire)
+        return repr(PREPARED[operation](given_request, form))
+    except ServiceError as error:
+        return type(error), error.message, repr(error.members)
+
+
+def assert_agrees(operation: str, request: Any, form: Form) -> None:
+    known = command(operation)
+    assert known is not None
+    assert outcome(operation, request, form, known.quick_check) == outcome(operation, request, form, known.check)
+
+
+def with_item(operation: str, item: Any) -> dict[str, Any]:
+    if operation == "PutItem":
+        return {"TableName": "abc", "Item": item}
+    return {"RequestItems": {"abc": [{"PutRequest": {"Item": {"pk": {"S": "a"}}}}, {"PutRequest": {"Item": item}}]}}
+
+
+@OPERATIONS
+@FORMS
+@RELAXED
+@given(data=st.data())
+def test_a_damaged_request_meets_the_same_error(operation: str, form: Form, data: st.DataObject) -> None:
+    assert_agrees(operation, data.draw(DRAWN[operation, form.wire]), form)
+
+
+@OPERATIONS
+@FORMS
+@RELAXED
+@given(data=st.data())
+def test_an_item_may_hold_anything(operation: str, form: Form, data: st.DataObject) -> None:
+    anything = JSON if form.wire else JSON | ODD
+    kinds = st.sampled_from(["S", "N", "B", "SS", "NS", "BS", "BOOL", "NULL", "L", "M", "X"])
+    values = st.dictionaries(kinds, anything, min_size=1, max_size=2) | anything
+    nested = (
+        values | st.builds(lambda inner: {"M": {"a": inner}}, values) | st.builds(lambda inner: {"L": [inner]}, values)
+    )
+    item = data.draw(st.dictionaries(st.text(max_size=2), nested, max_size=3) | anything)
+    assert_agrees(operation, with_item(operation, item), form)
+
+
+@OPERATIONS
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"S": 5},
+        {"S": b"a"},
+        {"S": ["a"]},
+        {"N": 5},
+        {"N": b"5"},
+        {"SS": "ab"},
+        {"SS": [b"a"]},
+        {"SS": {"a": 1}},
+        {"NS": ("1", 2)},
+        {"BS": "ab"},
+        {"B": 5},
+        {"B": range(3)},
+        {"BOOL": 1},
+        {"BOOL": "yes"},
+        {"NULL": "yes"},
+        {"L": {"S": "a"}},
+        {"L": "S"},
+        {"L": [None]},
+        {"M": [("a", {"S": "a"})]},
+        {"M": {"a": None}},
+        {"M": {5: {"S": "a"}}},
+        {"S": "a", "X": 5},
+        {"S": "a", "N": None},
+        "S",
+        ["S"],
+        None,
+        5,
+    ],
+)
+def test_content_of_another_type_meets_the_same_error(operation: str, value: Any) -> None:
+    for form in (WIRE, PYTHON):
+        assert_agrees(operation, with_item(operation, {"pk": {"S": "a"}, "a": value}), form)
+        assert_agrees(operation, with_item(operation, {"a": {"L": [value]}}), form)
+
+
+@OPERATIONS
+@pytest.mark.parametrize("value", [{"S": "\ud800"}, {"SS": ["\ud800"]}, {"M": {"\ud800": {"S": "a"}}}])
+def test_text_without_a_utf8_form_meets_the_same_error(operation: str, value: Any) -> None:
+    assert_agrees(operation, with_item(operation, {"pk": value}), PYTHON)
+    assert_agrees(operation, with_item(operation, {"\ud800": value}), PYTHON)
+
+
+@pytest.mark.parametrize("text", ["YQ=", "YR==", "Y?==", "é"])
+def test_base64_is_as_strict_as_before(text: str) -> None:
+    for value in ({"B": text}, {"BS": [text]}):
+        assert_agrees("PutItem", with_item("PutItem", {"pk": value}), WIRE)
+
+
+def test_words_for_true_are_converted_before_the_item_is_written() -> None:
+    request = with_item("PutItem", {"pk": {"S": "a"}, "a": {"BOOL": "yes"}, "b": {"L": [{"NULL": "TRUE"}]}})
+    put = put_item.prepare(request, WIRE)
+    assert put.new.body == b'{"pk":{"S":"a"},"a":{"BOOL":true},"b":{"L":[{"NULL":true}]}}'
+
+
+def test_the_types_of_a_request_come_before_its_rules() -> None:
+    request = with_item("PutItem", {"pk": {"S": 5}}) | {"ConditionExpression": "a", "Expected": {}}
+    with pytest.raises(SerializationError):
+        put_item.prepare(request, PYTHON)

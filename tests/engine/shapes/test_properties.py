@@ -1,0 +1,94 @@
+"""Whatever a request holds, it is accepted or answered as the service answers, never anything else."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from keyplan.engine import shapes
+from keyplan.engine.shapes.acceptor import acceptor
+from keyplan.engine.shapes.constraints import check_constraints
+from keyplan.engine.shapes.wire import check_types
+from keyplan.errors import ServiceError
+
+from .requests_of import JSON, ODD, damaged, good
+
+CASES = Path(__file__).parents[1] / "requests" / "cases"
+MODULES = {
+    path.stem: importlib.import_module(f"keyplan.engine.requests.{path.stem}") for path in sorted(CASES.glob("*.json"))
+}
+CHECKS = {name: shapes.compile(module.SHAPE) for name, module in MODULES.items()}
+ACCEPTORS = {(name, wire): acceptor(module.SHAPE, wire) for name, module in MODULES.items() for wire in (True, False)}
+# Built once: building a strategy takes longer than drawing from it.
+GOOD = {(name, wire): good(module.SHAPE, wire) for name, module in MODULES.items() for wire in (True, False)}
+DAMAGED = {(name, wire): damaged(strategy, wire) for (name, wire), strategy in GOOD.items()}
+RELAXED = settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
+
+operations = pytest.mark.parametrize("operation", sorted(MODULES))
+forms = pytest.mark.parametrize("wire", [True, False], ids=["wire", "python"])
+
+
+def passes(operation: str, request: dict[str, Any], wire: bool) -> bool:
+    """Whether shape and rules let the request through; every refusal is a ServiceError."""
+    try:
+        CHECKS[operation](request, wire)
+        MODULES[operation].check(request)
+    except ServiceError:
+        return False
+    return True
+
+
+@operations
+@forms
+@RELAXED
+@given(data=st.data())
+def test_good_requests_pass_the_shape(operation: str, wire: bool, data: st.DataObject) -> None:
+    CHECKS[operation](data.draw(GOOD[operation, wire]), wire)
+
+
+@operations
+@forms
+@RELAXED
+@given(data=st.data())
+def test_damaged_requests_are_answered(operation: str, wire: bool, data: st.DataObject) -> None:
+    passes(operation, data.draw(DAMAGED[operation, wire]), wire)
+
+
+@operations
+@RELAXED
+@given(data=st.data())
+def test_members_may_hold_anything(operation: str, data: st.DataObject) -> None:
+    names = st.sampled_from([*MODULES[operation].SHAPE.members, "Unknown"])
+    passes(operation, data.draw(st.dictionaries(names, JSON, max_size=4)), True)
+    passes(operation, data.draw(st.dictionaries(names, JSON | ODD, max_size=4)), False)
+
+
+@operations
+@forms
+@RELAXED
+@given(data=st.data())
+def test_the_fast_way_never_takes_what_the_slow_way_refuses(operation: str, wire: bool, data: st.DataObject) -> None:
+    shape = MODULES[operation].SHAPE
+    request = data.draw(DAMAGED[operation, wire] | GOOD[operation, wire])
+    if not isinstance(request, dict) or not ACCEPTORS[operation, wire](request):
+        return
+    before = copy.deepcopy(request) if wire else None
+    check_types(shape, request, wire)
+    check_constraints(shape, request)
+    assert before is None or before == request
+
+
+@operations
+@RELAXED
+@given(data=st.data())
+def test_a_call_in_python_is_never_changed(operation: str, data: st.DataObject) -> None:
+    request = data.draw(GOOD[operation, False])
+    before = copy.deepcopy(request)
+    passes(operation, request, False)
+    assert request == before

@@ -1,0 +1,281 @@
+"""The engine itself: two forms that agree, unknown operations, closing, restarts, groups and copies."""
+
+from __future__ import annotations
+
+import threading
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.engine import tables_of
+from tests.engine.table_making import create, put
+
+from keyplan.engine import commands
+from keyplan.engine import engine as engine_module
+from keyplan.engine.catalog import CatalogChanged
+from keyplan.engine.engine import Engine
+from keyplan.errors import (
+    DatabaseCorruptError,
+    EngineClosedError,
+    ServiceError,
+    UnknownOperationError,
+)
+
+KEY = {"id": {"S": "a"}}
+
+binaries = st.binary(max_size=8)
+scalars = st.one_of(
+    binaries.map(lambda content: {"B": content}),
+    st.text(max_size=5).map(lambda content: {"S": content}),
+    st.integers(-(10**20), 10**20).map(lambda number: {"N": str(number)}),
+    st.booleans().map(lambda content: {"BOOL": content}),
+    st.lists(binaries, min_size=1, max_size=3, unique=True).map(lambda content: {"BS": content}),
+    st.lists(st.text(max_size=3), min_size=1, max_size=3, unique=True).map(lambda content: {"SS": content}),
+)
+values = st.recursive(
+    scalars,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3).map(lambda content: {"L": content}),
+        st.dictionaries(st.sampled_from(["B", "BS", "k", "S"]), inner, max_size=3).map(lambda content: {"M": content}),
+    ),
+    max_leaves=6,
+)
+attributes = st.dictionaries(st.sampled_from(["B", "BS", "x", "y"]), values, max_size=4)
+
+
+def on_wire(told: Any) -> Any:
+    """An answer or request in Python form as JSON says it."""
+    if isinstance(told, bytes):
+        return b64encode(told).decode()
+    if isinstance(told, dict):
+        return {name: on_wire(each) for name, each in told.items()}
+    return [on_wire(each) for each in told] if isinstance(told, list) else told
+
+
+@settings(max_examples=60, deadline=None, database=None, derandomize=True)
+@given(attributes=attributes, other=attributes)
+def test_python_and_wire_form_say_the_same(attributes: dict[str, Any], other: dict[str, Any]) -> None:
+    with Engine.memory() as one, Engine.memory() as another:
+        for made in (one, another):
+            create(made)
+        for operation, request in _requests({**KEY, **attributes}, {**KEY, **other}):
+            python = one.call(operation, request)
+            wire = tables_of.wire(another.call_wire(operation, on_wire(request)))
+            assert on_wire(python) == wire
+
+
+def _requests(item: dict[str, Any], other: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    table = {"TableName": "notes"}
+    changed = {name: value for name, value in other.items() if name != "id"}
+    requests = [
+        ("PutItem", {**table, "Item": item}),
+        ("PutItem", {**table, "Item": item, "ReturnValues": "ALL_OLD"}),
+        ("GetItem", {**table, "Key": KEY, "ReturnConsumedCapacity": "TOTAL"}),
+        ("GetItem", {**table, "Key": KEY, "ProjectionExpression": "x, BS"}),
+        ("BatchGetItem", {"RequestItems": {"notes": {"Keys": [KEY]}}}),
+        ("TransactGetItems", {"TransactItems": [{"Get": {**table, "Key": KEY}}]}),
+        ("Scan", table),
+        ("Scan", {**table, "Limit": 1, "ProjectionExpression": "id, x"}),
+    ]
+    if changed:
+        update = {
+            **table,
+            "Key": KEY,
+            "UpdateExpression": "SET " + ", ".join(f"#{number} = :{number}" for number in range(len(changed))),
+            "ExpressionAttributeNames": {f"#{number}": name for number, name in enumerate(changed)},
+            "ExpressionAttributeValues": {f":{number}": value for number, value in enumerate(changed.values())},
+        }
+        requests += [("UpdateItem", {**update, "ReturnValues": kind}) for kind in ("UPDATED_NEW", "ALL_OLD", "ALL_NEW")]
+    query = {"KeyConditionExpression": "id = :a", "ExpressionAttributeValues": {":a": {"S": "a"}}}
+    return [*requests, ("Query", {**table, **query}), ("DeleteItem", {**table, "Key": KEY, "ReturnValues": "ALL_OLD"})]
+
+
+def test_a_failed_condition_shows_the_item_in_the_form_of_the_call(engine: Engine) -> None:
+    create(engine)
+    put(engine, "a", x={"B": b"\x00\xff"})
+    request = {
+        "TableName": "notes",
+        "Key": KEY,
+        "ConditionExpression": "attribute_not_exists(id)",
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+    with pytest.raises(ServiceError) as python:
+        engine.call("DeleteItem", request)
+    with pytest.raises(ServiceError) as wire:
+        engine.call_wire("DeleteItem", request)
+    assert python.value.members["Item"]["x"] == {"B": b"\x00\xff"}
+    assert wire.value.members["Item"]["x"] == {"B": "AP8="}
+
+
+def test_a_request_is_not_changed_and_the_answer_is_the_callers_own(engine: Engine) -> None:
+    create(engine)
+    item = {**KEY, "x": {"M": {"l": {"L": [{"N": "1.0"}, {"B": b"b"}]}}}}
+    before = repr(item)
+    engine.call("PutItem", {"TableName": "notes", "Item": item})
+    assert repr(item) == before
+    item["x"]["M"]["l"]["L"].clear()
+    found = engine.call("GetItem", {"TableName": "notes", "Key": KEY})["Item"]
+    assert found["x"] == {"M": {"l": {"L": [{"N": "1"}, {"B": b"b"}]}}}
+    found["x"]["M"].clear()
+    assert engine.call("GetItem", {"TableName": "notes", "Key": KEY})["Item"]["x"]["M"] != {}
+
+
+@pytest.mark.parametrize("name", ["NoSuchThing", "", "putitem", "__class__"])
+def test_an_unknown_operation_is_refused(engine: Engine, name: str) -> None:
+    for call in (engine.call, engine.call_wire):
+        with pytest.raises(UnknownOperationError):
+            call(name, {})
+
+
+def test_operations_are_those_that_can_be_called(engine: Engine) -> None:
+    assert engine.operations == frozenset(commands.MODULES)
+    told = {name: _error_of(engine, name) for name in engine.operations}
+    assert UnknownOperationError not in told.values()
+
+
+def _error_of(engine: Engine, operation: str) -> type[ServiceError] | None:
+    try:
+        engine.call(operation, {})
+    except ServiceError as error:
+        return type(error)
+    return None
+
+
+@pytest.mark.parametrize("operation", ["GetItem", "PutItem", "ListTables", "CreateTable", "Scan"])
+@pytest.mark.parametrize("in_file", [False, True])
+def test_a_closed_engine_says_so(operation: str, in_file: bool, tmp_path: Path) -> None:
+    engine = Engine.open(tmp_path / "data.db") if in_file else Engine.memory()
+    create(engine)
+    put(engine, "a")
+    engine.close()
+    engine.close()
+    requests: dict[str, dict[str, Any]] = {
+        "GetItem": {"TableName": "notes", "Key": KEY},
+        "PutItem": {"TableName": "notes", "Item": KEY},
+        "ListTables": {},
+        "CreateTable": {
+            "TableName": "more",
+            "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+            "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+            "BillingMode": "PAY_PER_REQUEST",
+        },
+        "Scan": {"TableName": "notes"},
+    }
+    with pytest.raises(EngineClosedError):
+        engine.call(operation, requests[operation])
+    told: list[BaseException] = []
+
+    def elsewhere() -> None:
+        try:
+            engine.call(operation, requests[operation])
+        except EngineClosedError as error:
+            told.append(error)
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert len(told) == 1
+
+
+def test_maintenance_of_a_closed_engine_says_so(tmp_path: Path) -> None:
+    engine = Engine.open(tmp_path / "data.db", clock=tables_of.clock())
+    tables_of.create(engine, **tables_of.with_stream())
+    engine.close()
+    for work in (engine.sweep, engine.trim_streams):
+        with pytest.raises(EngineClosedError):
+            work()
+    with pytest.raises(EngineClosedError), engine.group():
+        put(engine, "a")
+
+
+def test_an_operation_starts_over_when_the_table_has_changed(tmp_path: Path) -> None:
+    """Another engine on the file replaces the table between look-up and write, again and again."""
+    with Engine.open(tmp_path / "data.db") as engine, Engine.open(tmp_path / "data.db") as other:
+        create(engine)
+        for _ in range(3):
+            other.call("DeleteTable", {"TableName": "notes"})
+            create(other)
+            put(engine, "a")
+            assert other.call("GetItem", {"TableName": "notes", "Key": KEY})["Item"] == KEY
+            other.call("DeleteTable", {"TableName": "notes"})
+            create(other)
+            assert engine.call("Scan", {"TableName": "notes"})["Items"] == []
+
+
+def test_an_operation_does_not_start_over_for_ever(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    starts = []
+
+    def changing(*arguments: Any) -> dict[str, Any]:
+        starts.append(arguments)
+        raise CatalogChanged
+
+    known = commands.command("ListTables")
+    assert known is not None
+    monkeypatch.setattr(engine_module, "command", lambda name: known._replace(run=changing))
+    with pytest.raises(CatalogChanged):
+        engine.call("ListTables", {})
+    assert 1 < len(starts) <= 100
+
+
+def test_a_group_is_seen_by_others_when_it_has_ended(tmp_path: Path) -> None:
+    with Engine.open(tmp_path / "data.db") as engine, Engine.open(tmp_path / "data.db") as other:
+        create(engine)
+        with engine.group():
+            put(engine, "a")
+            put(engine, "b")
+            assert other.call("Scan", {"TableName": "notes"})["Count"] == 0
+        assert other.call("Scan", {"TableName": "notes"})["Count"] == 2
+
+
+def test_a_group_that_raises_has_written_nothing(tmp_path: Path) -> None:
+    with Engine.open(tmp_path / "data.db") as engine:
+        create(engine)
+        with pytest.raises(ZeroDivisionError), engine.group():  # noqa: PT012 - a write, then the failure
+            put(engine, "a")
+            raise ZeroDivisionError
+        assert engine.call("Scan", {"TableName": "notes"})["Count"] == 0
+
+
+def test_a_copy_goes_its_own_way(engine: Engine) -> None:
+    create(engine)
+    put(engine, "a")
+    with engine.copy() as copy:
+        put(copy, "b")
+        assert copy.call("Scan", {"TableName": "notes"})["Count"] == 2
+    assert engine.call("Scan", {"TableName": "notes"})["Count"] == 1
+
+
+def test_what_cannot_be_read_is_told_as_damage(tmp_path: Path) -> None:
+    with Engine.open(tmp_path / "data.db") as engine:
+        create(engine)
+        put(engine, "a")
+        table = engine.table("notes")
+        key = table.key.of_key(KEY)
+        engine.write(table, lambda transaction: transaction.put(table.tree, key, 3, b"{not json"))
+        with pytest.raises(DatabaseCorruptError, match=r"data\.db is damaged"):
+            engine.call("GetItem", {"TableName": "notes", "Key": KEY})
+        put(engine, "b")
+
+
+def test_a_description_that_cannot_be_read_is_told_as_damage(tmp_path: Path) -> None:
+    with Engine.open(tmp_path / "data.db") as engine:
+        create(engine)
+
+        def damage(transaction: Any) -> None:
+            transaction.put_document("table:notes", b"{not json")
+            transaction.next_sequence("catalog")
+
+        engine.store.write(damage)
+    with pytest.raises(DatabaseCorruptError, match=r"data\.db is damaged"):
+        Engine.open(tmp_path / "data.db")
+
+
+def test_wire_answers_are_json(engine: Engine) -> None:
+    create(engine)
+    put(engine, "a", x={"BS": [b"1", b"2"]})
+    for operation, request in _requests({**KEY, "x": {"B": b"\x00"}}, {**KEY, "x": {"NULL": True}}):
+        assert isinstance(orjson.loads(orjson.dumps(engine.call_wire(operation, on_wire(request)))), dict)

@@ -1,0 +1,385 @@
+"""The partition model: burst, splits for heat, what no split can help, ceilings."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+
+import pytest
+from tests.engine import tables_of
+from tests.engine.tables_of import put
+
+from keyplan.clock import ManualClock
+from keyplan.engine.engine import Engine
+from keyplan.engine.faults import Faults
+from keyplan.engine.keys import partition_bytes_of
+from keyplan.engine.partitions import GROWTH_S, Bucket, OnDemandCeiling, Partitions, ProvisionedCeiling
+from keyplan.errors import ProvisionedThroughputExceededError, ServiceError, ThrottlingError
+from keyplan.values.keybytes import partition_prefix
+
+STEPS = 50  # of a second; the model is asked in this grain
+
+
+def partitions(count: int = 1, **options: Callable[[bytes], bytes]) -> Partitions:
+    return Partitions(count, 0.0, random.Random(1), **options)
+
+
+def refused(model: Partitions, keys: Iterator[bytes], units_per_s: float, seconds: range) -> float:
+    """The share of writes refused between two seconds, with units spread evenly over time and keys."""
+    units, asked, denied = units_per_s / STEPS / 10, 0, 0
+    for step in range(seconds.start * STEPS, seconds.stop * STEPS):
+        now = step / STEPS
+        for _ in range(10):
+            key = next(keys)
+            asked += 1
+            if model.admits("Write", key, units, now):
+                model.take("Write", key, units)
+            else:
+                denied += 1
+    return denied / asked
+
+
+def forever(*keys: bytes) -> Iterator[bytes]:
+    while True:
+        yield from keys
+
+
+def rising(prefix: bytes = b"") -> Iterator[bytes]:
+    number = 0
+    while True:
+        yield prefix + number.to_bytes(8, "big")
+        number += 1
+
+
+def item_keys(count: int) -> list[bytes]:
+    return [partition_prefix(b"key%d" % number) for number in range(count)]
+
+
+def test_a_hot_key_throttles_about_a_third_once_burst_is_spent() -> None:
+    model = partitions()
+    keys = forever(*item_keys(1))
+    refused(model, keys, 1500, range(600))
+    assert refused(model, keys, 1500, range(600, 900)) == pytest.approx(1 / 3, abs=0.01)
+    assert len(model) == 1
+
+
+def test_burst_is_what_was_not_used_in_five_minutes() -> None:
+    model = partitions()
+    keys = forever(*item_keys(1))
+    assert refused(model, keys, 1500, range(1000, 1599)) == 0
+    assert refused(model, keys, 1500, range(1600, 1700)) == pytest.approx(1 / 3, abs=0.01)
+
+
+def test_the_same_load_over_ten_keys_does_not_after_splits() -> None:
+    model = partitions()
+    keys = forever(*item_keys(10))
+    assert refused(model, keys, 1500, range(120)) > 0.1
+    assert refused(model, keys, 1500, range(120, 300)) == 0
+    assert len(model) >= 2
+
+
+def test_a_rising_sort_key_never_recovers() -> None:
+    model = partitions()
+    keys = rising(partition_prefix(b"events"))
+    refused(model, keys, 1500, range(900))
+    assert refused(model, keys, 1500, range(900, 1200)) == pytest.approx(1 / 3, abs=0.01)
+    assert len(model) == 1
+
+
+def test_a_falling_sort_key_never_recovers() -> None:
+    model = partitions()
+    keys = ((2**60 - number).to_bytes(8, "big") for number in range(10**9))
+    refused(model, keys, 1500, range(900))
+    assert refused(model, keys, 1500, range(900, 1000)) == pytest.approx(1 / 3, abs=0.01)
+
+
+def test_a_hot_item_is_set_apart_from_its_neighbours() -> None:
+    model = partitions()
+    hot, *others = sorted(item_keys(7))
+    keys = forever(hot, others[0], hot, others[1], hot, others[2])
+    refused(model, keys, 1600, range(300))
+    assert refused(model, keys, 1600, range(300, 400)) == 0
+
+
+def test_collections_that_stay_together_are_not_split_inside() -> None:
+    prefix = partition_prefix(b"one")
+    keys = [prefix + bytes([number]) for number in range(20)]
+    whole, loose = partitions(collection=partition_bytes_of), partitions()
+    for model in (whole, loose):
+        refused(model, forever(*keys), 1500, range(300))
+    assert refused(whole, forever(*keys), 1500, range(300, 400)) > 0.3
+    assert refused(loose, forever(*keys), 1500, range(300, 400)) == 0
+
+
+def test_splits_are_never_undone() -> None:
+    model = partitions()
+    refused(model, forever(*item_keys(10)), 1500, range(300))
+    split = len(model)
+    refused(model, forever(*item_keys(10)), 1, range(300, 2000))
+    assert len(model) == split
+
+
+def test_partitions_grow_by_halving_the_widest() -> None:
+    model = partitions(2)
+    model.grow(8, 0.0)
+    assert len(model) == 8
+    assert refused(model, forever(*item_keys(1000)), 7000, range(20)) < 0.05
+
+
+def test_a_bucket_lets_pass_what_is_larger_than_it_only_when_full() -> None:
+    bucket = Bucket(1.0, 0.0)
+    assert not bucket.has(1000, 298.0)
+    assert bucket.has(1000, 300.0)
+    bucket.take(1000)
+    assert not bucket.has(1, 600.0)
+
+
+def test_provisioned_capacity_has_a_burst_of_five_minutes() -> None:
+    ceiling = ProvisionedCeiling(10, 0.0)
+    passed = 0
+    while ceiling.admits(1, 10_000.0):
+        ceiling.take(1)
+        passed += 1
+    assert passed == 3000
+
+
+def test_an_on_demand_ceiling_rises_to_double_the_peak_after_half_an_hour() -> None:
+    ceiling = OnDemandCeiling(4000.0, 0.0)
+    limits_seen = []
+    for second in range(int(GROWTH_S * 2) + 200):
+        while ceiling.admits(500, float(second)):
+            ceiling.take(500)
+        limits_seen.append(ceiling.units_per_s)
+    assert limits_seen[int(GROWTH_S) - 100] == 4000
+    assert limits_seen[int(GROWTH_S) + 100] == pytest.approx(8000, rel=0.01)
+    assert limits_seen[-1] == pytest.approx(16000, rel=0.02)
+    assert ceiling.partitions("Write") in (16, 17)
+
+
+# Through an engine: coarser grain, the same behaviour.
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return tables_of.clock()
+
+
+@pytest.fixture
+def engine(clock: ManualClock) -> Iterator[Engine]:
+    with Engine.memory(clock=clock, faults=Faults(throttle=True)) as engine:
+        yield engine
+
+
+def kilobytes(count: int) -> dict[str, str]:
+    """A value that makes an item of so many KB, less than two dozen bytes."""
+    return {"S": "x" * (count * 1024 - 30)}
+
+
+def share_refused(
+    engine: Engine,
+    clock: ManualClock,
+    seconds: int,
+    kilobytes_per_s: int,
+    item: Callable[[int], tuple[str, str]],
+    **attributes: Callable[[int], str],
+) -> float:
+    """Write items of 250 KB for some seconds; the share refused."""
+    writes = kilobytes_per_s // 250
+    denied = number = 0
+    for _ in range(seconds):
+        for _ in range(writes):
+            p, s = item(number)
+            extra = {name: {"S": make(number)} for name, make in attributes.items()}
+            try:
+                put(engine, p, s, v=kilobytes(250 - (1 if extra else 0)), **extra)
+            except (ProvisionedThroughputExceededError, ThrottlingError):
+                denied += 1
+            number += 1
+            clock.advance(1 / writes)
+    return denied / (seconds * writes)
+
+
+def test_one_hot_key_of_a_table_throttles_about_a_third(engine: Engine, clock: ManualClock) -> None:
+    tables_of.create(engine)
+    share = share_refused(engine, clock, 120, 1500, lambda _: ("hot", "1"))
+    assert share == pytest.approx(1 / 3, abs=0.03)
+
+
+def test_ten_keys_of_a_table_do_not(engine: Engine, clock: ManualClock) -> None:
+    tables_of.create(engine)
+    share_refused(engine, clock, 120, 1500, lambda number: (str(number % 10), "1"))
+    assert share_refused(engine, clock, 60, 1500, lambda number: (str(number % 10), "1")) == 0
+
+
+def test_a_new_on_demand_table_throttles_ten_thousand_a_second_until_it_has_grown(
+    engine: Engine, clock: ManualClock
+) -> None:
+    tables_of.create(engine)
+    spread = lambda number: (str(number % 997), "1")  # noqa: E731
+    assert share_refused(engine, clock, 10, 10_000, spread) > 0.5
+    for _ in range(2):
+        share_refused(engine, clock, 70, 10_000, spread)
+        clock.advance(GROWTH_S)
+    share_refused(engine, clock, 130, 10_000, spread)
+    assert share_refused(engine, clock, 20, 10_000, spread) < 0.01
+
+
+def test_two_values_of_an_index_key_throttle_the_table(engine: Engine, clock: ManualClock) -> None:
+    tables_of.create(engine, **tables_of.with_index())
+    share = share_refused(
+        engine, clock, 130, 3000, lambda number: (str(number), "1"), g=lambda number: "ab"[number % 2]
+    )
+    assert share > 0.3
+
+
+def test_a_refused_index_refuses_the_write_and_says_which(engine: Engine) -> None:
+    tables_of.create(engine, **tables_of.with_index())
+    error = first_refusal(engine, lambda number: put(engine, str(number), g={"S": "a"}, v=kilobytes(250)))
+    assert isinstance(error, ThrottlingError)
+    assert error.message.startswith("Throughput exceeds the current capacity for one or more global secondary indexes")
+    (reason,) = error.members["throttlingReasons"]
+    assert reason["reason"] == "IndexWriteKeyRangeThroughputExceeded"
+    assert reason["resource"].endswith(":table/things/index/by_g")
+    items = engine.call("Scan", {"TableName": "things", "Select": "COUNT"})["Count"]
+    entries = engine.call("Scan", {"TableName": "things", "IndexName": "by_g", "Select": "COUNT"})["Count"]
+    assert items == entries
+
+
+def first_refusal(engine: Engine, write: Callable[[int], object]) -> ServiceError:
+    for number in range(10_000):
+        try:
+            write(number)
+        except ServiceError as error:
+            return error
+    raise AssertionError("nothing was refused")
+
+
+def test_provisioned_capacity_is_enforced(engine: Engine, clock: ManualClock) -> None:
+    tables_of.create(
+        engine,
+        BillingMode="PROVISIONED",
+        ProvisionedThroughput={"ReadCapacityUnits": 5, "WriteCapacityUnits": 5},
+    )
+    clock.advance(1000)
+    passed = 0
+
+    def write(number: int) -> None:
+        nonlocal passed
+        put(engine, str(number))
+        passed += 1
+
+    error = first_refusal(engine, write)
+    assert passed == 1500
+    assert isinstance(error, ProvisionedThroughputExceededError)
+    assert error.message.startswith("The level of configured provisioned throughput for the table was exceeded.")
+    (reason,) = error.members["ThrottlingReasons"]
+    assert reason["reason"] == "TableWriteProvisionedThroughputExceeded"
+    clock.advance(1)
+    put(engine, "again")
+
+
+def test_a_page_that_is_refused_uses_nothing_so_that_enough_gathers_for_the_next(
+    engine: Engine, clock: ManualClock
+) -> None:
+    tables_of.create(
+        engine,
+        BillingMode="PROVISIONED",
+        ProvisionedThroughput={"ReadCapacityUnits": 2, "WriteCapacityUnits": 1000},
+    )
+    clock.advance(60)
+    for number in range(10):
+        put(engine, "one", str(number), v=kilobytes(4))
+    page = {
+        "TableName": "things",
+        "KeyConditionExpression": "p = :p",
+        "ExpressionAttributeValues": {":p": {"S": "one"}},
+        "ConsistentRead": True,
+    }
+    for _ in range(12):  # ten units each, of a minute's two a second and what is there at first
+        engine.call("Query", page)
+    waited = 0.0
+    while waited < 60:
+        try:
+            engine.call("Query", page)
+        except ProvisionedThroughputExceededError:
+            clock.advance(0.1)
+            waited += 0.1
+        else:
+            break
+    assert waited == pytest.approx(4.0, abs=0.2)
+
+
+def test_reads_are_charged_too(engine: Engine, clock: ManualClock) -> None:
+    tables_of.create(
+        engine,
+        BillingMode="PROVISIONED",
+        ProvisionedThroughput={"ReadCapacityUnits": 2, "WriteCapacityUnits": 100},
+    )
+    put(engine, "a", v=kilobytes(4))
+    query = {
+        "TableName": "things",
+        "KeyConditionExpression": "p = :p",
+        "ExpressionAttributeValues": {":p": {"S": "a"}},
+        "ConsistentRead": True,
+    }
+    assert engine.call("Query", query)["Count"] == 1
+    tables_of.get(engine, "a", ConsistentRead=True)
+    with pytest.raises(ProvisionedThroughputExceededError):
+        tables_of.get(engine, "a")
+    with pytest.raises(ProvisionedThroughputExceededError):
+        engine.call("Query", query)
+    clock.advance(0.25)
+    tables_of.get(engine, "a")
+
+
+def test_the_maximum_of_on_demand_throughput_holds(engine: Engine) -> None:
+    tables_of.create(engine, OnDemandThroughput={"MaxWriteRequestUnits": 2})
+    error = first_refusal(engine, lambda number: put(engine, str(number)))
+    (reason,) = error.members["throttlingReasons"]
+    assert reason["reason"] == "TableWriteMaxOnDemandThroughputExceeded"
+
+
+def test_more_provisioned_capacity_counts_at_once(engine: Engine) -> None:
+    capacity = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}
+    tables_of.create(engine, BillingMode="PROVISIONED", ProvisionedThroughput=capacity)
+    put(engine, "a")
+    with pytest.raises(ProvisionedThroughputExceededError):
+        put(engine, "b")
+    clock = engine.clock
+    assert isinstance(clock, ManualClock)
+    capacity = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 50}
+    engine.call("UpdateTable", {"TableName": "things", "ProvisionedThroughput": capacity})
+    clock.advance(1)
+    for number in range(50):
+        put(engine, str(number))
+
+
+def test_a_batch_leaves_undone_what_is_throttled(engine: Engine) -> None:
+    capacity = {"ReadCapacityUnits": 3, "WriteCapacityUnits": 3}
+    tables_of.create(engine, BillingMode="PROVISIONED", ProvisionedThroughput=capacity)
+    puts = [{"PutRequest": {"Item": tables_of.key(name)}} for name in "abcde"]
+    left = engine.call("BatchWriteItem", {"RequestItems": {"things": puts}})["UnprocessedItems"]
+    assert left == {"things": puts[3:]}
+    with pytest.raises(ProvisionedThroughputExceededError):
+        engine.call("BatchWriteItem", {"RequestItems": left})
+    keys = [tables_of.key(name) for name in "abcdefgh"]
+    answer = engine.call("BatchGetItem", {"RequestItems": {"things": {"Keys": keys}}})
+    assert answer["UnprocessedKeys"]["things"]["Keys"] == keys[6:]
+    assert len(answer["Responses"]["things"]) == 3
+
+
+def test_a_throttled_transaction_is_cancelled(engine: Engine) -> None:
+    capacity = {"ReadCapacityUnits": 3, "WriteCapacityUnits": 3}
+    tables_of.create(engine, BillingMode="PROVISIONED", ProvisionedThroughput=capacity)
+    puts = [{"Put": {"TableName": "things", "Item": tables_of.key(name)}} for name in "ab"]
+    with pytest.raises(ServiceError) as caught:
+        engine.call("TransactWriteItems", {"TransactItems": puts})
+    reasons = caught.value.members["CancellationReasons"]
+    assert [reason["Code"] for reason in reasons] == ["None", "ProvisionedThroughputExceeded"]
+    gets = [{"Get": {"TableName": "things", "Key": tables_of.key(name)}} for name in "ab"]
+    with pytest.raises(ServiceError) as caught:
+        engine.call("TransactGetItems", {"TransactItems": gets})
+    assert [reason["Code"] for reason in caught.value.members["CancellationReasons"]] == [
+        "None",
+        "ProvisionedThroughputExceeded",
+    ]

@@ -1,0 +1,150 @@
+"""One change of one item: what is written with it, and what it costs in each index."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.engine import tables_of
+from tests.engine.tables_of import put
+
+from keyplan import limits
+from keyplan.engine import fsck
+from keyplan.engine.engine import Engine
+from keyplan.errors import ItemCollectionSizeLimitExceededError, ValidationError
+
+LOCAL = {
+    "IndexName": "by_l",
+    "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}, {"AttributeName": "l", "KeyType": "RANGE"}],
+    "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["x"]},
+}
+
+
+@pytest.fixture
+def indexed(engine: Engine) -> Engine:
+    """A table with a sparse global index on `g` that projects keys only, and a local one on `l` with `x`."""
+    more = tables_of.with_index(Projection={"ProjectionType": "KEYS_ONLY"})
+    more["AttributeDefinitions"] = [{"AttributeName": name, "AttributeType": "S"} for name in "psgl"]
+    tables_of.create(engine, LocalSecondaryIndexes=[LOCAL], **more, **tables_of.with_stream())
+    return engine
+
+
+def spent(engine: Engine, **attributes: Any) -> dict[str, float]:
+    """Units of a put of item `a`, by index."""
+    item = {**tables_of.key("a"), **attributes}
+    answer = engine.call("PutItem", {"TableName": "things", "Item": item, "ReturnConsumedCapacity": "INDEXES"})
+    told = answer["ConsumedCapacity"]
+    assert fsck.check(engine) == []
+    return {
+        "table": told["Table"]["CapacityUnits"],
+        **{
+            name: each["CapacityUnits"]
+            for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
+            for name, each in told.get(member, {}).items()
+        },
+    }
+
+
+def text(length: int) -> dict[str, str]:
+    return {"S": "x" * length}
+
+
+def test_an_index_costs_what_changes_in_it(indexed: Engine) -> None:
+    assert spent(indexed) == {"table": 1}
+    assert spent(indexed, g=text(1)) == {"table": 1, "by_g": 1}
+    assert spent(indexed, g=text(1), y=text(3000)) == {"table": 3}, "not projected, not written"
+    assert spent(indexed, g=text(2), y=text(1)) == {"table": 3, "by_g": 2}, "a changed key is a delete and a put"
+    assert spent(indexed, l=text(1)) == {"table": 1, "by_g": 1, "by_l": 1}, "an entry left, another came"
+    assert spent(indexed, l=text(1), x=text(2000)) == {"table": 2, "by_l": 2}, "the larger of both"
+    assert spent(indexed, l=text(1), x=text(1)) == {"table": 2, "by_l": 2}
+    assert spent(indexed, l=text(1), x=text(1)) == {"table": 1}
+
+
+def test_the_order_of_attributes_is_no_change(indexed: Engine) -> None:
+    attributes = {"g": text(1), "l": text(1), "x": {"M": {"a": {"N": "1"}, "b": {"SS": ["1", "2"]}}}}
+    put(indexed, "a", **attributes)
+    turned = {"x": {"M": {"b": {"SS": ["2", "1"]}, "a": {"N": "1.0"}}}, "l": text(1), "g": text(1)}
+    assert spent(indexed, **turned) == {"table": 1}
+    assert len(tables_of.records(indexed, tables_of.stream_arn(indexed))) == 1
+
+
+def test_an_update_costs_the_larger_version(indexed: Engine) -> None:
+    put(indexed, "a", x=text(2500))
+    answer = indexed.call(
+        "UpdateItem",
+        {
+            "TableName": "things",
+            "Key": tables_of.key("a"),
+            "UpdateExpression": "REMOVE x",
+            "ReturnConsumedCapacity": "TOTAL",
+        },
+    )
+    assert answer["ConsumedCapacity"]["CapacityUnits"] == 3
+
+
+def test_nothing_happens_where_nothing_was(indexed: Engine) -> None:
+    tables_of.delete(indexed, "nobody")
+    assert tables_of.records(indexed, tables_of.stream_arn(indexed)) == []
+    assert fsck.check(indexed) == []
+
+
+@pytest.mark.parametrize("wrong", [{"N": "1"}, {"S": ""}, {"S": "x" * 2049}, {"NULL": True}])
+def test_an_attribute_that_cannot_be_an_index_key_is_refused(indexed: Engine, wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        put(indexed, "a", g=wrong)
+    assert tables_of.get(indexed, "a") is None
+
+
+def test_a_collection_cannot_outgrow_its_limit(indexed: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "ITEM_COLLECTION_BYTES", 1000)
+    put(indexed, "a", "1", l=text(1), x=text(400))
+    with pytest.raises(ItemCollectionSizeLimitExceededError):
+        put(indexed, "a", "2", l=text(1), x=text(400))
+    put(indexed, "b", "1", l=text(1), x=text(400))
+    put(indexed, "a", "1", l=text(1), x=text(1))
+    put(indexed, "a", "2", l=text(1), x=text(200))
+    tables_of.delete(indexed, "a", "1")
+    assert fsck.check(indexed) == []
+
+
+INVERTED = {
+    "GlobalSecondaryIndexes": [
+        {
+            "IndexName": "inverted",
+            "KeySchema": [{"AttributeName": "s", "KeyType": "HASH"}, {"AttributeName": "p", "KeyType": "RANGE"}],
+            "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["x"]},
+        }
+    ]
+}
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_entries_under_keys_of_the_table_alone_follow_their_items(tmp_path: Path, grouped: bool) -> None:
+    with Engine.open(tmp_path / "data.db") as engine:
+        tables_of.create(engine, **INVERTED)
+        assert engine.table("things").blind
+        with engine.group() if grouped else contextlib.nullcontext():
+            tables_of.put(engine, "a", x={"S": "first"})
+            tables_of.put(engine, "a", x={"S": "second"}, y={"S": "not projected"})
+            tables_of.put(engine, "b")
+            put = {"PutRequest": {"Item": {**tables_of.key("c"), "x": {"S": "third"}}}}
+            deletes = [{"DeleteRequest": {"Key": tables_of.key(name)}} for name in ("b", "never there")]
+            engine.call("BatchWriteItem", {"RequestItems": {"things": [put, *deletes]}})
+        found = engine.call("Scan", {"TableName": "things", "IndexName": "inverted"})["Items"]
+        assert sorted(found, key=lambda item: item["p"]["S"]) == [
+            {**tables_of.key("a"), "x": {"S": "second"}},
+            {**tables_of.key("c"), "x": {"S": "third"}},
+        ]
+        assert fsck.check(engine) == []
+
+
+def test_a_table_that_keeps_more_than_its_key_tells_is_not_written_blindly(tmp_path: Path) -> None:
+    with Engine.open(tmp_path / "data.db") as engine:
+        tables_of.create(engine, "plain")
+        tables_of.create(engine, "indexed", **tables_of.with_index())
+        tables_of.create(engine, "streamed", **INVERTED, **tables_of.with_stream())
+        assert engine.table("plain").blind
+        assert not engine.table("indexed").blind
+        assert not engine.table("streamed").blind

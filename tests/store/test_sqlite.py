@@ -1,0 +1,351 @@
+"""The SQLite store: trees, logs, transactions, groups, and files that are not what they should be."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from keyplan.errors import (
+    DatabaseCorruptError,
+    DatabaseReadOnlyError,
+    DatabaseVersionError,
+    EngineClosedError,
+)
+from keyplan.store import checkpoint, statements
+from keyplan.store.rows import Transaction, Tree
+from keyplan.store.sqlite import MEMORY, SqliteStore
+
+
+@pytest.fixture(params=["memory", "normal", "full"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqliteStore]:
+    """One store of each kind."""
+    if request.param == "memory":
+        made = SqliteStore(MEMORY)
+    else:
+        made = SqliteStore(str(tmp_path / "data.db"), durability=request.param)
+    yield made
+    made.close()
+
+
+def new_tree(store: SqliteStore) -> Tree:
+    return store.write(lambda transaction: transaction.create_tree())
+
+
+def fill(store: SqliteStore, tree: Tree, count: int) -> list[bytes]:
+    keys = [b"%06d" % number for number in range(count)]
+
+    def work(transaction: Transaction) -> None:
+        for key in keys:
+            transaction.put(tree, key, 7, b"body " + key)
+
+    store.write(work)
+    return keys
+
+
+def test_rows_come_back_in_key_order_both_ways(store: SqliteStore) -> None:
+    tree = new_tree(store)
+    keys = fill(store, tree, 1000)
+    view = store.view()
+    assert view.point(tree, keys[5]) == (7, b"body 000005")
+    assert view.point(tree, b"none") is None
+    assert [key for key, _, _ in view.span(tree, b"", None)] == keys
+    assert [key for key, _, _ in view.span(tree, b"", None, reverse=True)] == keys[::-1]
+    assert [key for key, _, _ in view.span(tree, keys[10], keys[600])] == keys[10:600]
+    assert [key for key, _, _ in view.span(tree, keys[10], keys[900], reverse=True, limit=300)] == keys[600:900][::-1]
+    assert [key for key, _, _ in view.rows(tree, keys[10], keys[900], limit=3)] == keys[10:13]
+    assert view.totals(tree) == (1000, 7000)
+    assert view.totals(tree, keys[10], keys[20]) == (10, 70)
+
+
+def test_a_put_replaces_and_a_delete_removes(store: SqliteStore) -> None:
+    tree = new_tree(store)
+    fill(store, tree, 3)
+    store.write(lambda transaction: transaction.put(tree, b"000001", 9, b"new"))
+    store.write(lambda transaction: transaction.delete(tree, b"000002"))
+    store.write(lambda transaction: transaction.delete(tree, b"nobody"))
+    assert [row[1:] for row in store.view().span(tree, b"", None)] == [(7, b"body 000000"), (9, b"new")]
+
+
+def test_an_exception_undoes_the_whole_transaction(store: SqliteStore) -> None:
+    tree = new_tree(store)
+    fill(store, tree, 3)
+
+    def work(transaction: Transaction) -> None:
+        transaction.delete(tree, b"000000")
+        transaction.put(tree, b"new", 1, b"x")
+        raise KeyError("no")
+
+    with pytest.raises(KeyError):
+        store.write(work)
+    assert store.view().totals(tree) == (3, 21)
+    store.write(lambda transaction: transaction.put(tree, b"new", 1, b"x"))
+    assert store.view().totals(tree) == (4, 22)
+
+
+def test_a_group_commits_at_its_end_and_isolates_failures(store: SqliteStore) -> None:
+    tree = new_tree(store)
+
+    def failing(transaction: Transaction) -> None:
+        transaction.put(tree, b"half", 1, b"x")
+        raise KeyError("no")
+
+    with store.group():
+        store.write(lambda transaction: transaction.put(tree, b"a", 1, b"x"))
+        with pytest.raises(KeyError):
+            store.write(failing)
+        store.write(lambda transaction: transaction.put(tree, b"b", 1, b"x"))
+        if not store.in_memory:
+            assert store.view().totals(tree) == (0, 0)
+    assert [row[0] for row in store.view().span(tree, b"", None)] == [b"a", b"b"]
+
+
+def test_a_group_that_raises_writes_nothing(tmp_path: Path) -> None:
+    store = SqliteStore(str(tmp_path / "data.db"))
+    tree = new_tree(store)
+
+    def fail_in_a_group() -> None:
+        with store.group():
+            store.write(lambda transaction: transaction.put(tree, b"a", 1, b"x"))
+            raise KeyError("no")
+
+    with pytest.raises(KeyError):
+        fail_in_a_group()
+    assert store.view().totals(tree) == (0, 0)
+    store.write(lambda transaction: transaction.put(tree, b"b", 1, b"x"))
+    assert store.view().totals(tree) == (1, 1)
+    store.close()
+
+
+def test_threads_share_commits_and_each_gets_its_own_result(store: SqliteStore) -> None:
+    tree = new_tree(store)
+    barrier = threading.Barrier(8)
+    results: dict[int, list[object]] = {}
+
+    def worker(number: int) -> None:
+        barrier.wait()
+        mine: list[object] = []
+        for turn in range(40):
+
+            def work(transaction: Transaction, turn: int = turn) -> int:
+                row = transaction.point(tree, b"counter")
+                value = (row[0] if row else 0) + 1
+                if turn % 10 == 3:
+                    raise KeyError(number)
+                transaction.put(tree, b"counter", value, b"")
+                return value
+
+            try:
+                mine.append(store.write(work))
+            except KeyError as error:
+                mine.append(error.args[0] == number)
+        results[number] = mine
+
+    threads = [threading.Thread(target=worker, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    values = [each for mine in results.values() for each in mine if each is not True]
+    assert sorted(values) == list(range(1, 8 * 36 + 1))
+    assert store.view().point(tree, b"counter") == (288, b"")
+
+
+def test_a_snapshot_does_not_move(tmp_path: Path) -> None:
+    store = SqliteStore(str(tmp_path / "data.db"))
+    tree = new_tree(store)
+    fill(store, tree, 3)
+    with store.snapshot() as view:
+        assert view.totals(tree)[0] == 3
+        writer = threading.Thread(target=lambda: store.write(lambda tx: tx.put(tree, b"x", 1, b"")))
+        writer.start()
+        writer.join()
+        assert view.totals(tree)[0] == 3
+    assert store.view().totals(tree)[0] == 4
+    store.close()
+
+
+def test_logs_keep_order_and_never_reuse_a_sequence(store: SqliteStore) -> None:
+    log = store.write(lambda transaction: transaction.create_log())
+    for number in range(5):
+        store.write(lambda tx, number=number: tx.append(log, 100.0 + number, number % 2, b"%d" % number))
+    view = store.view()
+    assert [(row[0], row[2]) for row in view.records(log, 0, 0, 10)] == [(1, b"0"), (3, b"2"), (5, b"4")]
+    assert [row[2] for row in view.records(log, 1, 3, 1)] == [b"3"]
+    assert view.bounds(log, 1) == (2, 4)
+    assert store.write(lambda tx: tx.trim(log, 200.0)) == 5
+    assert view.bounds(log, 0) == (None, None)
+    assert store.write(lambda tx: tx.append(log, 300.0, 0, b"next")) == 6
+
+
+def test_documents_and_sequences(store: SqliteStore) -> None:
+    store.write(lambda tx: tx.put_document("table:b", b"2"))
+    store.write(lambda tx: tx.put_document("table:a", b"1"))
+    store.write(lambda tx: tx.put_document("other", b"3"))
+    store.write(lambda tx: tx.put_document("table:a", b"4"))
+    view = store.view()
+    assert view.documents("table:") == [("table:a", b"4"), ("table:b", b"2")]
+    assert view.document("other") == b"3"
+    store.write(lambda tx: tx.delete_document("table:a"))
+    assert view.document("table:a") is None
+    assert [store.write(lambda tx: tx.next_sequence("s")) for _ in range(3)] == [1, 2, 3]
+    assert view.sequence("s") == 3
+    assert view.sequence("never") == 0
+
+
+def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None:
+    path = str(tmp_path / "data.db")
+    store = SqliteStore(path)
+    tree = new_tree(store)
+    fill(store, tree, 10)
+    store.close()
+    store.close()
+    with pytest.raises(EngineClosedError):
+        store.write(lambda tx: tx.delete(tree, b""))
+    again = SqliteStore(path)
+    assert again.view().totals(tree) == (10, 70)
+    assert new_tree(again).number == tree.number + 1
+    again.close()
+
+
+def test_another_connection_is_noticed(tmp_path: Path) -> None:
+    path = str(tmp_path / "data.db")
+    first, second = SqliteStore(path), SqliteStore(path)
+    assert first.write(lambda tx: tx.foreign) in (True, False)
+    assert first.write(lambda tx: tx.foreign) is False
+    second.write(lambda tx: tx.next_sequence("x"))
+    assert first.write(lambda tx: tx.foreign) is True
+    assert first.write(lambda tx: tx.foreign) is False
+    first.close()
+    second.close()
+
+
+def test_one_statement_writes_a_row_while_a_sequence_stands(store: SqliteStore) -> None:
+    tree = new_tree(store)
+    value = store.write(lambda tx: tx.next_sequence("x"))
+    assert store.put_while(tree, (b"a", 1, b"first"), "x", value)
+    assert store.put_while(tree, (b"a", 2, b"second"), "x", value)
+    assert not store.put_while(tree, (b"a", 3, b"third"), "x", value + 1)
+    assert not store.put_while(tree, (b"a", 3, b"third"), "none", 0)
+    assert store.view().point(tree, b"a") == (2, b"second")
+
+
+def test_after_one_statement_only_what_others_commit_is_foreign(tmp_path: Path) -> None:
+    path = str(tmp_path / "data.db")
+    first, second = SqliteStore(path), SqliteStore(path)
+    tree = new_tree(first)
+    value = first.write(lambda tx: tx.next_sequence("x"))
+    assert first.put_while(tree, (b"a", 1, b""), "x", value)
+    assert first.write(lambda tx: tx.foreign) is False
+    assert second.put_while(tree, (b"b", 1, b""), "x", value)
+    assert first.write(lambda tx: tx.foreign) is True
+    second.write(lambda tx: tx.next_sequence("x"))
+    assert not first.put_while(tree, (b"a", 2, b""), "x", value)
+    assert first.write(lambda tx: tx.foreign) is True
+    first.close()
+    second.close()
+
+
+def test_one_statement_tells_what_keeps_it_from_writing(tmp_path: Path) -> None:
+    store = SqliteStore(str(tmp_path / "data.db"))
+    tree = new_tree(store)
+    connection = store._writing.connection
+    connection.pragma("query_only", 1)
+    with pytest.raises(apsw.ReadOnlyError):
+        store.put_while(tree, (b"a", 1, b""), "tree", tree.number)
+    connection.pragma("query_only", 0)
+    assert store.put_while(tree, (b"a", 1, b""), "tree", tree.number)
+    store.write(lambda tx: tx.drop_tree(tree))
+    with pytest.raises(apsw.SQLError, match="no such table"):
+        store.put_while(tree, (b"a", 1, b""), "tree", tree.number)
+    store.close()
+
+
+def test_the_log_is_moved_into_the_file_and_does_not_grow_without_bound(tmp_path: Path) -> None:
+    path = tmp_path / "data.db"
+    store = SqliteStore(str(path))
+    tree = new_tree(store)
+    body = b"x" * 4000
+    for number in range(30_000):
+        store.write(lambda tx, number=number: tx.put(tree, b"%d" % (number % 100), number, body))
+    assert Path(f"{path}-wal").stat().st_size < 64 * 1024 * 1024
+    store.close()
+
+
+def test_a_newer_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "data.db"
+    SqliteStore(str(path)).close()
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version = {statements.SCHEMA_VERSION + 1}")
+    connection.close()
+    with pytest.raises(DatabaseVersionError, match="newer keyplan"):
+        SqliteStore(str(path))
+
+
+def test_a_file_of_another_program_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE theirs (a)")
+    connection.close()
+    with pytest.raises(DatabaseCorruptError, match="not keyplan's"):
+        SqliteStore(str(path))
+    text = tmp_path / "notes.txt"
+    text.write_text("this is no database, but it is long enough to look at" * 30)
+    with pytest.raises(DatabaseCorruptError, match="not a keyplan database"):
+        SqliteStore(str(text))
+
+
+def test_a_missing_folder_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(DatabaseReadOnlyError, match="is the folder there"):
+        SqliteStore(str(tmp_path / "nowhere" / "data.db"))
+
+
+def test_a_copy_is_consistent_and_refuses_to_overwrite(tmp_path: Path) -> None:
+    store = SqliteStore(str(tmp_path / "data.db"))
+    tree = new_tree(store)
+    fill(store, tree, 100)
+    target = tmp_path / "copy.db"
+    store.copy_to(str(target))
+    with pytest.raises(FileExistsError):
+        store.copy_to(str(target))
+    fill(store, tree, 200)
+    copy = SqliteStore(str(target))
+    assert copy.view().totals(tree) == (100, 700)
+    in_memory = copy.copy()
+    assert in_memory.view().totals(tree) == (100, 700)
+    for each in (store, copy, in_memory):
+        each.close()
+
+
+def test_a_long_read_lets_the_log_grow_instead_of_stopping_writers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint, "CROWDED_PAGES", checkpoint.RESTART_PAGES)
+    monkeypatch.setattr(checkpoint, "BUSY_MS", 10)
+    path = tmp_path / "data.db"
+    store = SqliteStore(str(path))
+    tree = new_tree(store)
+    body = b"x" * 4000
+    held, release = threading.Event(), threading.Event()
+
+    def read_long() -> None:
+        with store.snapshot() as view:
+            assert view.totals(tree) == (0, 0)
+            held.set()
+            release.wait(60)
+
+    reader = threading.Thread(target=read_long)
+    reader.start()
+    assert held.wait(60)
+    for number in range(3 * checkpoint.RESTART_PAGES):
+        store.write(lambda tx, number=number: tx.put(tree, b"%d" % (number % 100), number, body))
+    grown = Path(f"{path}-wal").stat().st_size
+    release.set()
+    reader.join()
+    assert grown > 2 * checkpoint.RESTART_PAGES * 4096
+    assert store.view().totals(tree)[0] == 100
+    store.close()
