@@ -1,0 +1,453 @@
+"""The state machine: random operations on an engine and on the model, every answer compared.
+
+`Machine` works on an engine in memory, `FileMachine` on a file that it closes, opens, groups and copies.
+"""
+
+from __future__ import annotations
+
+import copy
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from tests.engine import tables_of
+from tests.simulation import model_draws as draws
+from tests.simulation.model import IndexModel, Record, TableModel, Written, capacity_of, definitions, key_schema
+from tests.simulation.model_expressions import (
+    CONDITION_FAILED,
+    INVALID,
+    Clause,
+    Condition,
+    Placeholders,
+    RefusedError,
+    expression,
+    update_text,
+)
+from tests.simulation.model_values import Item, canon_item, item_bytes, read_units
+from tests.simulation.reading import Read, pages_of
+
+from keyplan.clock import ManualClock
+from keyplan.engine import fsck
+from keyplan.engine.engine import Engine
+from keyplan.errors import ServiceError, TransactionCanceledError
+
+MOST_LIVE = 2
+_REASONS = {INVALID: "ValidationError", CONDITION_FAILED: "ConditionalCheckFailed"}
+
+
+class Machine(RuleBasedStateMachine):
+    """An engine beside its model."""
+
+    engine: Engine
+    table: TableModel
+
+    def open(self) -> Engine:
+        """The engine at the beginning."""
+        return Engine.memory(clock=self.clock)
+
+    @initialize(number=st.integers(0, 3))
+    def begin(self, number: int) -> None:
+        self.clock = ManualClock(draws.NOW)
+        self.engine = self.open()
+        self.table = draws.tables()[number]
+        table = self.table
+        local = [index.request() for index in table.indexes.values() if not index.is_global]
+        global_ = [index.request() for index in table.indexes.values() if index.is_global]
+        request: dict[str, Any] = {
+            "KeySchema": key_schema((table.partition,), (table.sort,) if table.sort else ()),
+            "AttributeDefinitions": definitions(
+                table.key_attributes, *(index.attributes for index in table.indexes.values())
+            ),
+        }
+        if local:
+            request["LocalSecondaryIndexes"] = local
+        if global_:
+            request["GlobalSecondaryIndexes"] = global_
+        self.streamed = table.name != "plain"
+        if self.streamed:
+            request.update(tables_of.with_stream())
+        tables_of.create(self.engine, table.name, **request)
+        if table.ttl is not None:
+            specification = {"Enabled": True, "AttributeName": table.ttl}
+            self.call("UpdateTimeToLive", TimeToLiveSpecification=specification)
+
+    def call(self, operation: str, **members: Any) -> dict[str, Any]:
+        """Call the engine on the table."""
+        several = operation.startswith(("Batch", "Transact"))
+        named = {} if several else {"TableName": self.table.name}
+        return self.engine.call(operation, {**named, **copy.deepcopy(members)})
+
+    def compare(self, predict: Callable[[], Any], operation: str, **members: Any) -> tuple[Any, dict[str, Any]] | None:
+        """Prediction and answer of a call; None where both are the same error."""
+        try:
+            expected = predict()
+        except RefusedError as refused:
+            try:
+                answer = self.call(operation, **members)
+            except ServiceError as error:
+                _check_code(error, refused.codes)
+                return None
+            raise AssertionError(f"{operation} should have failed with {refused.codes}: {answer}") from None
+        return expected, self.call(operation, **members)
+
+    # Single writes.
+
+    def write(
+        self,
+        predict: Callable[[], Written],
+        operation: str,
+        said: Placeholders,
+        touched: Collection[str] | None = None,
+        **members: Any,
+    ) -> None:
+        """One write, compared with its prediction. `touched`: whole attributes that an update is about."""
+        outcome = self.compare(predict, operation, **members, **said.members(), ReturnConsumedCapacity="INDEXES")
+        if outcome is None:
+            return
+        written, answer = outcome
+        assert capacity_of(answer["ConsumedCapacity"]) == written.capacity
+        wanted = members.get("ReturnValues", "NONE")
+        if wanted in ("ALL_OLD", "ALL_NEW"):
+            version = written.old if wanted == "ALL_OLD" else written.new
+            assert canon_item(answer.get("Attributes")) == canon_item(version)
+        elif wanted == "NONE":
+            assert "Attributes" not in answer
+        elif touched is not None:
+            version = (written.old if wanted == "UPDATED_OLD" else written.new) or {}
+            shown = {name: version[name] for name in touched if name in version}
+            assert canon_item(answer.get("Attributes", {})) == canon_item(shown)
+
+    @rule(data=st.data(), condition=draws.maybe_condition, returned=st.sampled_from(["NONE", "ALL_OLD"]))
+    def put(self, data: st.DataObject, condition: Condition | None, returned: str) -> None:
+        item = data.draw(draws.item(self.table))
+        said = Placeholders()
+        self.write(
+            lambda: self.table.put(item, condition),
+            "PutItem",
+            said,
+            Item=item,
+            ReturnValues=returned,
+            **_conditional(condition, said),
+        )
+
+    @rule(data=st.data())
+    def put_quietly(self, data: st.DataObject) -> None:
+        """Without anything returned, where the engine takes its shortest way."""
+        item = data.draw(draws.item(self.table))
+        outcome = self.compare(lambda: self.table.put(item), "PutItem", Item=item)
+        assert outcome is None or outcome[1] == {}
+
+    @rule(data=st.data())
+    def put_again(self, data: st.DataObject) -> None:
+        """The same item with its attributes in another order: nothing changes."""
+        if self.table.items:
+            item = data.draw(st.sampled_from(list(self.table.items.values())))
+            turned = dict(reversed(item.items()))
+            self.write(lambda: self.table.put(turned), "PutItem", Placeholders(), Item=turned)
+
+    @rule(
+        data=st.data(),
+        clauses=draws.clauses(),
+        condition=draws.maybe_condition,
+        returned=st.sampled_from(["NONE", "ALL_OLD", "ALL_NEW", "UPDATED_OLD", "UPDATED_NEW"]),
+    )
+    def update(self, data: st.DataObject, clauses: list[Clause], condition: Condition | None, returned: str) -> None:
+        key = data.draw(draws.key(self.table))
+        said = Placeholders()
+        self.write(
+            lambda: self.table.update(key, clauses, condition),
+            "UpdateItem",
+            said,
+            touched=None if any(len(path) > 1 for _, path, *_ in clauses) else [path[0] for _, path, *_ in clauses],
+            Key=key,
+            UpdateExpression=update_text(clauses, said),
+            ReturnValues=returned,
+            **_conditional(condition, said),
+        )
+
+    @rule(data=st.data(), condition=draws.maybe_condition, returned=st.sampled_from(["NONE", "ALL_OLD"]))
+    def delete(self, data: st.DataObject, condition: Condition | None, returned: str) -> None:
+        key = data.draw(draws.key(self.table))
+        said = Placeholders()
+        self.write(
+            lambda: self.table.delete(key, condition),
+            "DeleteItem",
+            said,
+            Key=key,
+            ReturnValues=returned,
+            **_conditional(condition, said),
+        )
+
+    # Several writes.
+
+    @rule(data=st.data(), count=st.integers(1, 6))
+    def batch_write(self, data: st.DataObject, count: int) -> None:
+        items = [data.draw(draws.item(self.table)) for _ in range(count)]
+        items = list({self.table.place(item): item for item in items}.values())
+        puts = [data.draw(st.booleans()) for _ in items]
+        asked: list[dict[str, Any]] = [
+            {"PutRequest": {"Item": item}} if put else {"DeleteRequest": {"Key": self.table.key_of(item)}}
+            for item, put in zip(items, puts, strict=True)
+        ]
+
+        def predict() -> dict[str, float]:
+            pairs = list(zip(items, puts, strict=True))
+            changes = [self.table.decide_put(item) if put else self.table.decide_delete(item) for item, put in pairs]
+            return _sum(self.table.apply(change).capacity for change in changes)
+
+        outcome = self.compare(
+            predict, "BatchWriteItem", RequestItems={self.table.name: asked}, ReturnConsumedCapacity="INDEXES"
+        )
+        if outcome is not None:
+            capacity, answer = outcome
+            assert answer["UnprocessedItems"] == {}
+            assert capacity_of(answer["ConsumedCapacity"][0]) == capacity
+
+    @rule(data=st.data(), count=st.integers(1, 5))
+    def transact_write(self, data: st.DataObject, count: int) -> None:
+        steps: dict[Any, tuple[dict[str, Any], Callable[[], tuple[Item | None, Item | None]]]] = {}
+        for _ in range(count):
+            place, *step = self._step(data)
+            steps[place] = tuple(step)
+        asked = [action for action, _ in steps.values()]
+        codes: list[tuple[str, ...]] = []
+        changes = []
+        for _, decide in steps.values():
+            try:
+                changes.append(decide())
+                codes.append(("None",))
+            except RefusedError as refused:
+                codes.append(tuple(_REASONS[code] for code in refused.codes))
+        try:
+            answer = self.call("TransactWriteItems", TransactItems=asked, ReturnConsumedCapacity="INDEXES")
+        except TransactionCanceledError as error:
+            told = [reason["Code"] for reason in error.members["CancellationReasons"]]
+            self._check_reasons(told, codes)
+            return
+        except ServiceError as error:
+            _check_code(error, (INVALID,))
+            assert any("ValidationError" in each for each in codes)
+            return
+        assert set(codes) == {("None",)}
+        spent = _sum(self._applied(action, change) for action, change in zip(asked, changes, strict=True))
+        assert capacity_of(answer["ConsumedCapacity"][0]) == spent
+
+    def _check_reasons(self, told: list[str], codes: list[tuple[str, ...]]) -> None:
+        if all(code in each for code, each in zip(told, codes, strict=True)):
+            return
+        # A fault that is seen before any item is looked at cancels at once, the others unseen.
+        assert [code for code in told if code != "None"] == ["ValidationError"]
+        assert "ValidationError" in codes[told.index("ValidationError")]
+
+    def _applied(self, action: dict[str, Any], change: tuple[Item | None, Item | None]) -> dict[str, float]:
+        if "ConditionCheck" in action:
+            return {"": self.table.cost(*change, factor=2)[""]}
+        return self.table.apply(change, factor=2).capacity
+
+    def _step(self, data: st.DataObject) -> Any:
+        kind = data.draw(st.sampled_from(["Put", "Update", "Delete", "ConditionCheck"]))
+        item = data.draw(draws.item(self.table))
+        key, said, table = self.table.key_of(item), Placeholders(), self.table
+        condition = data.draw(draws.conditions if kind == "ConditionCheck" else draws.maybe_condition)
+        given: dict[str, Any] = {"TableName": table.name, "Key": key}
+        decide: Callable[[], tuple[Item | None, Item | None]]
+        if kind == "Put":
+            given = {"TableName": table.name, "Item": item}
+            decide = lambda: table.decide_put(item, condition)  # noqa: E731 - one of four
+        elif kind == "Update":
+            clauses = data.draw(draws.clauses())
+            given["UpdateExpression"] = update_text(clauses, said)
+            decide = lambda: table.decide_update(key, clauses, condition)  # noqa: E731
+        elif kind == "Delete":
+            decide = lambda: table.decide_delete(key, condition)  # noqa: E731
+        else:
+            decide = lambda: (table.decide_delete(key, condition)[0],) * 2  # noqa: E731
+        given.update(_conditional(condition, said))
+        return table.place(key), {kind: copy.deepcopy({**given, **said.members()})}, decide
+
+    # Reads.
+
+    @rule(data=st.data(), consistent=st.booleans())
+    def get(self, data: st.DataObject, consistent: bool) -> None:
+        key = data.draw(draws.key(self.table))
+        answer = self.call("GetItem", Key=key, ConsistentRead=consistent, ReturnConsumedCapacity="INDEXES")
+        item = self.table.get(key)
+        assert canon_item(answer.get("Item")) == canon_item(item)
+        assert capacity_of(answer["ConsumedCapacity"]) == {"": read_units(item_bytes(item or {}), consistent)}
+
+    @rule(data=st.data(), consistent=st.booleans())
+    def get_several(self, data: st.DataObject, consistent: bool) -> None:
+        keys = data.draw(st.lists(draws.key(self.table), min_size=1, max_size=8, unique_by=self.table.place))
+        block = {"Keys": keys, "ConsistentRead": consistent}
+        answer = self.call("BatchGetItem", RequestItems={self.table.name: block}, ReturnConsumedCapacity="INDEXES")
+        found = [item for item in map(self.table.get, keys) if item is not None]
+        assert answer["UnprocessedKeys"] == {}
+        assert _canon_all(answer["Responses"][self.table.name]) == _canon_all(found)
+        units = sum(read_units(item_bytes(self.table.get(key) or {}), consistent) for key in keys)
+        assert capacity_of(answer["ConsumedCapacity"][0]) == {"": units}
+        answer = self.call(
+            "TransactGetItems", TransactItems=[{"Get": {"TableName": self.table.name, "Key": key}} for key in keys]
+        )
+        assert [canon_item(each.get("Item")) for each in answer["Responses"]] == [
+            canon_item(self.table.get(key)) for key in keys
+        ]
+
+    def _index(self, data: st.DataObject) -> IndexModel | None:
+        return data.draw(st.sampled_from([None, *self.table.indexes.values()]))
+
+    @rule(data=st.data())
+    def query(self, data: st.DataObject) -> None:
+        Read(self.table, self._index(data), self.engine.call).query(data)
+
+    @rule(data=st.data(), segments=st.integers(1, 4))
+    def scan(self, data: st.DataObject, segments: int) -> None:
+        Read(self.table, self._index(data), self.engine.call).scan(data, segments)
+
+    # The table.
+
+    @rule(index=st.sampled_from(draws.LIVE))
+    def create_index(self, index: IndexModel) -> None:
+        live = [each for each in draws.LIVE if each.name in self.table.indexes]
+        if index.name in self.table.indexes or len(live) >= MOST_LIVE:
+            return
+        self.call(
+            "UpdateTable",
+            AttributeDefinitions=definitions(index.attributes),
+            GlobalSecondaryIndexUpdates=[{"Create": index.request()}],
+        )
+        self.table.indexes[index.name] = index
+
+    @rule(index=st.sampled_from(draws.LIVE))
+    def delete_index(self, index: IndexModel) -> None:
+        if self.table.indexes.pop(index.name, None) is not None:
+            self.call("UpdateTable", GlobalSecondaryIndexUpdates=[{"Delete": {"IndexName": index.name}}])
+
+    @rule(seconds=st.integers(0, 900))
+    def sweep(self, seconds: int) -> None:
+        self.clock.advance(seconds)
+        assert self.engine.sweep() == self.table.sweep(self.clock.now())
+
+    @rule()
+    def describe(self) -> None:
+        described = self.call("DescribeTable")["Table"]
+        assert described["ItemCount"] == len(self.table.items)
+        assert described["TableSizeBytes"] == sum(map(item_bytes, self.table.items.values()))
+        told = [
+            *described.get("GlobalSecondaryIndexes", ()),
+            *described.get("LocalSecondaryIndexes", ()),
+        ]
+        assert {each["IndexName"]: each["ItemCount"] for each in told} == {
+            name: len(self.table.rows(index)) for name, index in self.table.indexes.items()
+        }
+
+    @rule()
+    def copied(self) -> None:
+        with self.engine.copy() as other:
+            self.check_all(other)
+
+    def check_all(self, engine: Engine) -> None:
+        """The engine agrees with itself and holds what the model holds."""
+        assert fsck.check(engine) == []
+        for index in (None, *self.table.indexes.values()):
+            named = {} if index is None else {"IndexName": index.name}
+            pages = pages_of(engine.call, "Scan", {"TableName": self.table.name, **named})
+            found = [item for page in pages for item in page["Items"]]
+            assert _canon_all(found) == _canon_all(self.table.rows(index))
+
+    def teardown(self) -> None:
+        if not hasattr(self, "table"):
+            return
+        try:
+            self.check_all(self.engine)
+            if self.streamed:
+                self.check_stream()
+        finally:
+            self.engine.close()
+
+    def check_stream(self) -> None:
+        """The stream tells what happened, in order, and replaying it gives the table."""
+        told = [
+            _record(each) for each in tables_of.records(self.engine, tables_of.stream_arn(self.engine, self.table.name))
+        ]
+        by_service = [record for record in told if record.by_service]
+        mine = [record for record in self.table.stream if record.by_service]
+        assert Counter(record.key for record in by_service) == Counter(record.key for record in mine)
+        for key in {record.key for record in (*told, *self.table.stream)}:
+            assert [each for each in told if each.key == key] == [each for each in self.table.stream if each.key == key]
+        replayed: dict[Any, Any] = {}
+        for record in told:
+            assert replayed.get(record.key) == record.old
+            replayed[record.key] = record.new
+        left = Counter(image for image in replayed.values() if image is not None)
+        assert left == _canon_all(self.table.items.values())
+
+
+class FileMachine(Machine):
+    """The same on a file, which is closed and opened, and copied while it is open."""
+
+    def open(self) -> Engine:
+        self.folder = Path(tempfile.mkdtemp(prefix="keyplan-machine-"))
+        return Engine.open(self.folder / "data.db", clock=self.clock)
+
+    @rule()
+    def reopen(self) -> None:
+        self.engine.close()
+        self.engine = Engine.open(self.folder / "data.db", clock=self.clock)
+
+    @rule(data=st.data(), count=st.integers(1, 4))
+    def group(self, data: st.DataObject, count: int) -> None:
+        with self.engine.group():
+            for _ in range(count):
+                item = data.draw(draws.item(self.table))
+                self.compare(lambda item=item: self.table.put(item), "PutItem", Item=item)
+
+    @rule()
+    def snapshot(self) -> None:
+        path = self.folder / "copy.db"
+        self.engine.snapshot(path)
+        with Engine.open(path, clock=self.clock) as other:
+            self.check_all(other)
+        path.unlink()
+
+    def teardown(self) -> None:
+        try:
+            super().teardown()
+        finally:
+            if hasattr(self, "folder"):
+                shutil.rmtree(self.folder)
+
+
+def _check_code(error: ServiceError, codes: Collection[str]) -> None:
+    assert error.code in codes, error
+
+
+def _conditional(condition: Condition | None, said: Placeholders) -> dict[str, Any]:
+    return {} if condition is None else {"ConditionExpression": expression(condition, said)}
+
+
+def _sum(spent: Any) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for each in spent:
+        for name, units in each.items():
+            total[name] = total.get(name, 0) + units
+    return total
+
+
+def _canon_all(items: Any) -> Counter[Any]:
+    return Counter(map(canon_item, items))
+
+
+def _record(told: dict[str, Any]) -> Record:
+    change = told["dynamodb"]
+    return Record(
+        told["eventName"],
+        canon_item(change["Keys"]),
+        canon_item(change.get("OldImage")),
+        canon_item(change.get("NewImage")),
+        by_service="userIdentity" in told,
+    )
