@@ -1,0 +1,146 @@
+"""The HTTP server of `keyplan serve`: connections on an asyncio loop, drained when it stops."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+from keyplan.clock import Clock, SystemClock
+from keyplan.server.connection import Connection
+from keyplan.server.protocol import DynamoDBProtocol
+from keyplan.server.turns import Turns
+from keyplan.server.wire import http_date
+
+BACKLOG = 1024
+IDLE_S = 120.0  # a connection without a request
+REQUEST_S = 120.0  # a request from its first byte to its last, or a client that does not read
+GRACE_S = 5.0  # what is in flight when the server stops
+
+
+class Server:
+    """Serves one protocol on any number of sockets; made and used inside a running loop."""
+
+    def __init__(
+        self,
+        protocol: DynamoDBProtocol,
+        *,
+        clock: Clock | None = None,
+        idle_s: float = IDLE_S,
+        request_s: float = REQUEST_S,
+    ) -> None:
+        self.protocol = protocol
+        self.loop = asyncio.get_running_loop()
+        self.turns = Turns(protocol, self.loop)
+        self._clock = clock or SystemClock()
+        self._idle_s = idle_s
+        self._request_s = request_s
+        self._connections: set[Connection] = set()
+        self._listeners: list[asyncio.AbstractServer] = []
+        self._sweep: asyncio.TimerHandle | None = None
+        self._empty: asyncio.Event | None = None
+        self._cut_off = 0
+        self._date_s = 0
+        self._date = b""
+
+    async def listen(self, bound: socket.socket) -> None:
+        """Accept connections on a socket that is bound already."""
+        listener = await self.loop.create_server(lambda: Connection(self), sock=bound, backlog=BACKLOG)
+        self._listeners.append(listener)
+
+    async def stop(self, grace_s: float = GRACE_S) -> int:
+        """Accept no more, answer what is in flight, close; cut off what takes longer than grace.
+
+        Returns how many connections were cut off.
+        """
+        for listener in self._listeners:
+            listener.close()
+        self._listeners.clear()
+        self._empty = asyncio.Event()
+        for connection in list(self._connections):
+            connection.drain()
+        if self._connections:
+            try:
+                await asyncio.wait_for(self._empty.wait(), grace_s)
+            except TimeoutError:
+                self.abort()
+                await self._empty.wait()
+        if self._sweep is not None:
+            self._sweep.cancel()
+            self._sweep = None
+        self.turns.close()
+        return self._cut_off
+
+    def abort(self) -> None:
+        """Cut off every connection there still is."""
+        self._cut_off += len(self._connections)
+        for connection in list(self._connections):
+            connection.abort()
+
+    def add(self, connection: Connection) -> None:
+        """A connection was made."""
+        self._connections.add(connection)
+        if self._empty is not None:
+            connection.drain()  # accepted in the moment of stopping
+        elif self._sweep is None:
+            self._sweep_later()
+
+    def remove(self, connection: Connection) -> None:
+        """A connection was lost."""
+        self._connections.discard(connection)
+        if self._empty is not None and not self._connections:
+            self._empty.set()
+
+    def date(self) -> bytes:
+        """The Date header of now."""
+        now_s = int(self._clock.now())
+        if now_s != self._date_s:
+            self._date_s = now_s
+            self._date = http_date(now_s)
+        return self._date
+
+    def _sweep_later(self) -> None:
+        pause_s = min(self._idle_s, self._request_s) / 4
+        self._sweep = self.loop.call_later(pause_s, self._sweep_now)
+
+    def _sweep_now(self) -> None:
+        """Close connections that wait too long. No timer runs while there are none."""
+        self._sweep = None
+        now_s = self.loop.time()
+        for connection in list(self._connections):
+            connection.tick(now_s, self._idle_s, self._request_s)
+        if self._connections:
+            self._sweep_later()
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket bound to the address, not yet listening; port 0 takes a free one. Raises OSError."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE | socket.AI_NUMERICSERV)
+    family, kind, number, _, address = found[0]
+    bound = socket.socket(family, kind, number)
+    try:
+        # Without it a restart must wait for the connections of the last run to be forgotten.
+        # On Windows the same option would let two servers share the port.
+        if hasattr(socket, "SO_EXCLUSIVEADDRUSE"):
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        else:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+def url_of(bound: socket.socket) -> str:
+    """The address of a bound socket as the URL that clients are given."""
+    host, port = bound.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def loop_factory() -> asyncio.AbstractEventLoop:
+    """A loop of uvloop where it is installed, of asyncio otherwise."""
+    try:
+        import uvloop  # noqa: PLC0415 - an option, and not there on Windows
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()

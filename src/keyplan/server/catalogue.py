@@ -1,0 +1,101 @@
+"""The operations of the service's API, written out: which prefix each has, which answer nothing.
+
+Source: botocore's service models of dynamodb and dynamodbstreams, version 2012-08-10; a test
+compares them with these tables.
+"""
+
+from __future__ import annotations
+
+TABLES_PREFIX = "DynamoDB_20120810"
+STREAMS_PREFIX = "DynamoDBStreams_20120810"
+
+STREAM_OPERATIONS = frozenset({"DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"})
+
+TABLE_OPERATIONS = frozenset(
+    {
+        "BatchExecuteStatement",
+        "BatchGetItem",
+        "BatchWriteItem",
+        "CreateBackup",
+        "CreateGlobalTable",
+        "CreateTable",
+        "DeleteBackup",
+        "DeleteItem",
+        "DeleteResourcePolicy",
+        "DeleteTable",
+        "DescribeBackup",
+        "DescribeContinuousBackups",
+        "DescribeContributorInsights",
+        "DescribeEndpoints",
+        "DescribeExport",
+        "DescribeGlobalTable",
+        "DescribeGlobalTableSettings",
+        "DescribeImport",
+        "DescribeKinesisStreamingDestination",
+        "DescribeLimits",
+        "DescribeTable",
+        "DescribeTableReplicaAutoScaling",
+        "DescribeTimeToLive",
+        "DisableKinesisStreamingDestination",
+        "EnableKinesisStreamingDestination",
+        "ExecuteStatement",
+        "ExecuteTransaction",
+        "ExportTableToPointInTime",
+        "GetItem",
+        "GetResourcePolicy",
+        "ImportTable",
+        "ListBackups",
+        "ListContributorInsights",
+        "ListExports",
+        "ListGlobalTables",
+        "ListImports",
+        "ListTables",
+        "ListTagsOfResource",
+        "PutItem",
+        "PutResourcePolicy",
+        "Query",
+        "RestoreTableFromBackup",
+        "RestoreTableToPointInTime",
+        "Scan",
+        "SearchVectors",
+        "TagResource",
+        "TransactGetItems",
+        "TransactWriteItems",
+        "UntagResource",
+        "UpdateContinuousBackups",
+        "UpdateContributorInsights",
+        "UpdateGlobalTable",
+        "UpdateGlobalTableSettings",
+        "UpdateItem",
+        "UpdateKinesisStreamingDestination",
+        "UpdateTable",
+        "UpdateTableReplicaAutoScaling",
+        "UpdateTimeToLive",
+    }
+)
+
+# Operations without an output structure: their answer has an empty body.
+SILENT_OPERATIONS = frozenset({"TagResource", "UntagResource"})
+
+# Errors whose structure says "Message"; all others say "message". The first two are not modelled:
+# the service is known to send them so.
+CAPITAL_MESSAGE = frozenset(
+    {
+        "SerializationException",
+        "AccessDeniedException",
+        "IdempotentParameterMismatchException",
+        "TransactionCanceledException",
+        "TransactionInProgressException",
+    }
+)
+
+# Operations on items, which may share a commit with their neighbours: none of them waits for another
+# thread of the engine.
+ITEM_WRITES = frozenset({"BatchWriteItem", "DeleteItem", "PutItem", "TransactWriteItems", "UpdateItem"})
+STATEMENTS = frozenset({"BatchExecuteStatement", "ExecuteStatement", "ExecuteTransaction"})
+ITEM_READS = frozenset({"BatchGetItem", "GetItem", "Query", "Scan", "TransactGetItems"})
+
+
+def prefix_of(operation: str) -> str:
+    """The part of X-Amz-Target before the dot."""
+    return STREAMS_PREFIX if operation in STREAM_OPERATIONS else TABLES_PREFIX

@@ -1,0 +1,115 @@
+"""What `keyplan serve` does, step by step, with every failure told in one sentence."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import socket
+from collections.abc import Callable
+from typing import Literal
+
+from keyplan import errors
+from keyplan.clock import SystemClock
+from keyplan.engine.engine import Engine
+from keyplan.server.asyncio_server import bind, url_of
+from keyplan.server.credentials import BadCredentialsError, read_credentials
+from keyplan.server.foreground import run_until_stopped
+from keyplan.server.protocol import DynamoDBProtocol
+from keyplan.server.sigv4 import Signatures, Verified
+
+MEMORY = ":memory:"
+USAGE, FAILED = 2, 1  # exit codes: the command was wrong, or the machine would not
+
+
+class LaunchError(Exception):
+    """The server cannot start; the text says why and what to do, `code` is the exit code."""
+
+    def __init__(self, message: str, code: int = FAILED) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def launch(
+    *,
+    db: str,
+    host: str,
+    port: int,
+    durability: Literal["full", "normal"],
+    credentials: str | None,
+    force_open: bool,
+    say: Callable[[str], None],
+    prepare: Callable[[Engine], None] | None = None,
+    hints: Callable[[str], list[str]] | None = None,
+) -> None:
+    """Serve until SIGINT or SIGTERM. `say` gets each line for the user. Raises LaunchError.
+
+    `prepare` is given the engine before anybody else; `hints` makes more lines from the URL.
+    """
+    signatures = known_keys(credentials)
+    if signatures is None and not force_open and not is_loopback(host):
+        raise LaunchError(
+            f"anyone who reaches {host} could read and change the database: give --credentials FILE to check "
+            "signatures, or --force-open to allow everyone",
+            USAGE,
+        )
+    with bound_socket(host, port) as bound, opened(db, durability) as engine:
+        kept = "kept in memory only" if db == MEMORY else f"durability {durability}"
+        checked = "any signature accepted" if signatures is None else "signatures checked"
+
+        def started() -> None:
+            say(f"listening on {url_of(bound)}")
+            say(f"database {db}, {kept}; {checked}; stop with Ctrl-C")
+            for line in hints(url_of(bound)) if hints is not None else ():
+                say(line)
+
+        if prepare is not None:
+            prepare(engine)
+        cut_off = run_until_stopped(DynamoDBProtocol(engine, signatures=signatures), bound, started)
+        say(f"stopped, {cut_off} connection(s) cut off in the middle of a request" if cut_off else "stopped")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only programs on this machine can reach the address."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def known_keys(credentials: str | None) -> Signatures | None:
+    """Who may call, from a file of keys; None without one. Raises LaunchError."""
+    if credentials is None:
+        return None
+    try:
+        return Verified(read_credentials(credentials), SystemClock())
+    except BadCredentialsError as error:
+        raise LaunchError(str(error), USAGE) from error
+
+
+def bound_socket(host: str, port: int) -> socket.socket:
+    """A socket bound to the address. Raises LaunchError."""
+    try:
+        return bind(host.strip("[]"), port)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise LaunchError(
+                f"port {port} on {host} is taken: stop the program that listens there, or choose another with "
+                "--port (0 takes a free one)"
+            ) from error
+        raise LaunchError(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
+
+
+def opened(db: str, durability: Literal["full", "normal"]) -> Engine:
+    """The engine on a file, or in memory. Raises LaunchError."""
+    try:
+        return Engine.memory() if db == MEMORY else Engine.open(db, durability=durability)
+    except errors.DatabaseLockedError as error:
+        raise LaunchError(f"another process holds the database: {error}") from error
+    except errors.DatabaseVersionError as error:
+        raise LaunchError(f"the database was written by a newer keyplan: {error}") from error
+    except errors.DatabaseCorruptError as error:
+        raise LaunchError(f"the database is damaged, or the file is none: {error}") from error
+    except errors.StorageError as error:
+        raise LaunchError(f"cannot open the database: {error}") from error

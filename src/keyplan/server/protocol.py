@@ -1,0 +1,279 @@
+"""The DynamoDB JSON protocol without sockets: a request in, an answer out, in one step or three.
+
+`answer` does all at once. Servers that let several requests share a commit take the three steps
+apart: `read` checks everything that needs no engine and gives a `Call` (or at once the `Answer`),
+`run` asks the engine, `render` makes the answer of what came of it. No step raises: whatever goes
+wrong is an answer in the service's form, and what nobody foresaw is logged with its traceback and
+answered as InternalServerError.
+
+The order of checks is the service's: method and content type, JSON, target, signature, then the
+operation. Source: answers of the service recorded by public test suites.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, Protocol
+
+import orjson
+
+from keyplan.clock import Clock, SystemClock
+from keyplan.errors import (
+    EngineClosedError,
+    InternalServerError,
+    SerializationError,
+    ServiceError,
+    ServiceUnavailableError,
+    StorageError,
+    UnknownOperationError,
+)
+from keyplan.limits import REQUEST_BYTES
+from keyplan.messages import protocol as texts
+from keyplan.messages.requests import UNEXPECTED_VALUE, unrecognized_collection
+from keyplan.server import compression
+from keyplan.server.catalogue import (
+    CAPITAL_MESSAGE,
+    SILENT_OPERATIONS,
+    STREAM_OPERATIONS,
+    TABLE_OPERATIONS,
+    prefix_of,
+)
+from keyplan.server.sigv4 import Signatures, WellFormed
+from keyplan.server.wire import JSON, JSON_1_0, TEXT, XML, Answer, Request, RequestIds
+from keyplan.store.sync import LogSync
+
+logger = logging.getLogger("keyplan.server")
+
+_CONTENT_TYPES = {JSON_1_0: JSON_1_0, JSON: JSON}
+_ALLOW_ORIGIN = (b"Access-Control-Allow-Origin", b"*")
+_EXPOSE = (
+    b"Access-Control-Expose-Headers",
+    b"x-amzn-RequestId,x-amzn-ErrorType,x-amzn-ErrorMessage,Date",
+)
+_MAX_AGE = (b"Access-Control-Max-Age", b"172800")
+_HEALTH_PATHS = frozenset({b"/", b"/ping", b""})
+
+
+class ServedEngine(Protocol):
+    """What the doors need of the engine."""
+
+    @property
+    def operations(self) -> frozenset[str]:
+        """Names of the operations it knows."""
+
+    def call_wire(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a request in the wire's form. Raises ServiceError."""
+
+    def group(self, *, sync: bool = True) -> AbstractContextManager[Any]:
+        """Writes inside share one commit at the end, synced or not."""
+
+    @property
+    def unsynced(self) -> LogSync | None:
+        """What commits wait for before they may be acknowledged; None: nothing."""
+
+
+class Call(NamedTuple):
+    """A request that passed every check that needs no engine."""
+
+    operation: str
+    request: dict[str, Any]
+    content_type: bytes
+    headers: dict[bytes, bytes]
+
+
+class DynamoDBProtocol:
+    """The protocol of one engine.
+
+    `signatures` says who may call: by default whoever signs, with any key. `region` is the one
+    that the health page names. `clock` gives the randomness of request ids.
+    """
+
+    def __init__(
+        self,
+        engine: ServedEngine,
+        *,
+        signatures: Signatures | None = None,
+        region: str = "us-east-1",
+        clock: Clock | None = None,
+    ) -> None:
+        self.engine = engine
+        self._call: Callable[[str, dict[str, Any]], dict[str, Any]] = engine.call_wire
+        self._signatures = signatures or WellFormed()
+        self._ids = RequestIds((clock or SystemClock()).random)
+        self._healthy = texts.HEALTHY.format(region=region).encode()
+        known = engine.operations
+        self._targets = {f"{prefix_of(name)}.{name}".encode(): name for name in known}
+        self._unsupported = {
+            f"{prefix_of(name)}.{name}".encode(): name for name in (TABLE_OPERATIONS | STREAM_OPERATIONS) - known
+        }
+
+    def answer(self, request: Request) -> Answer:
+        """The answer to a request, whatever it is."""
+        return self.finish(self.read(request))
+
+    def read(self, request: Request) -> Call | Answer:
+        """Everything that needs no engine: a call that can be run, or already the answer."""
+        headers = request.headers
+        try:
+            if request.method != b"POST":
+                return self._page(request)
+            content_type = headers.get(b"content-type", b"")
+            content_type = _CONTENT_TYPES.get(content_type) or _plain_type(content_type)
+            if content_type not in _CONTENT_TYPES:
+                if request.body:
+                    return self._no_such_page(headers)
+                content_type = JSON
+        except Exception:
+            logger.exception("a request could not be read")
+            return self._error(InternalServerError(texts.INTERNAL), JSON, headers)
+        try:
+            return self._read_call(request, content_type)
+        except compression.TooLargeError:
+            return self.too_large(headers)
+        except Exception as error:  # noqa: BLE001 - every exception is an answer
+            return self._error(self.failure(error), content_type, headers)
+
+    def _read_call(self, request: Request, content_type: bytes) -> Call:
+        headers = request.headers
+        body = request.body
+        if b"content-encoding" in headers:
+            body = self._inflated(body, headers[b"content-encoding"])
+        parsed: Any = None
+        if body:
+            try:
+                parsed = orjson.loads(body)
+            except orjson.JSONDecodeError as error:
+                raise SerializationError from error
+        operation = self._operation(headers.get(b"x-amz-target", b""))
+        self._signatures.check(request)
+        if type(parsed) is not dict:
+            raise _not_a_structure(parsed, operation)
+        return Call(operation, parsed, content_type, headers)
+
+    def finish(self, work: Call | Answer) -> Answer:
+        """The answer to what `read` gave."""
+        return self.render(work, self.run(work)) if isinstance(work, Call) else work
+
+    def run(self, call: Call) -> dict[str, Any] | Exception:
+        """What the engine says: the answer's members, or why there is none."""
+        try:
+            return self._call(call.operation, call.request)
+        except Exception as error:  # noqa: BLE001 - every exception is an answer
+            return error
+
+    def render(self, call: Call, result: dict[str, Any] | Exception) -> Answer:
+        """The answer made of what `run` gave, or of the error that befell it afterwards."""
+        if isinstance(result, Exception):
+            return self._error(self.failure(result), call.content_type, call.headers)
+        if call.operation in SILENT_OPERATIONS:
+            return self._finished(200, b"", call.content_type, call.headers)
+        try:
+            body = orjson.dumps(result)
+        except Exception as error:  # noqa: BLE001 - every exception is an answer
+            return self._error(self.failure(error), call.content_type, call.headers)
+        return self._finished(200, body, call.content_type, call.headers)
+
+    def failure(self, error: Exception) -> ServiceError:
+        """The service's error for any exception; what nobody foresaw is logged."""
+        if isinstance(error, ServiceError):
+            return error
+        if isinstance(error, EngineClosedError):
+            return ServiceUnavailableError(texts.UNAVAILABLE)
+        if isinstance(error, StorageError):
+            logger.error("%s: %s", type(error).__name__, error)
+            return InternalServerError(texts.storage_failed(str(error)))
+        if isinstance(error, compression.BadEncodingError):
+            return InternalServerError(texts.INTERNAL)  # 500: what the service answers
+        logger.error("an operation failed unexpectedly", exc_info=error)
+        return InternalServerError(texts.INTERNAL)
+
+    def too_large(self, headers: dict[bytes, bytes]) -> Answer:
+        """The answer to a body over 16 MB: 413 without a length, as the service sends it."""
+        return Answer(413, b"", JSON, self._ids.next(), _cors(headers), unsized=True)
+
+    def malformed(self, status: int) -> Answer:
+        """The answer to bytes that are no HTTP request, or one too slow or with too much head."""
+        body = b'{"__type":"com.amazon.coral.service#MalformedHttpRequestException"}'
+        return Answer(status, body, JSON, self._ids.next())
+
+    def _inflated(self, body: bytes, encoding: bytes) -> bytes:
+        return compression.inflate(body, encoding, REQUEST_BYTES)
+
+    def _operation(self, target: bytes) -> str:
+        try:
+            return self._targets[target]
+        except KeyError:
+            unsupported = self._unsupported.get(target)
+        raise UnknownOperationError(texts.not_supported(unsupported) if unsupported else "")
+
+    def _page(self, request: Request) -> Answer:
+        """Methods other than POST: health, preflight, and nothing else."""
+        headers = request.headers
+        if request.method in (b"GET", b"HEAD"):
+            if request.target.partition(b"?")[0] in _HEALTH_PATHS:
+                return Answer(200, self._healthy, TEXT, self._ids.next(), _cors(headers))
+        elif request.method == b"OPTIONS" and b"origin" in headers:
+            extra = (*_cors(headers), *_preflight(headers))
+            return Answer(200, b"", TEXT, self._ids.next(), extra)
+        return self._no_such_page(headers)
+
+    def _no_such_page(self, headers: dict[bytes, bytes]) -> Answer:
+        body = texts.NO_SUCH_PAGE.encode()
+        return Answer(404, body, XML, self._ids.next(), _cors(headers))
+
+    def _error(self, error: ServiceError, content_type: bytes, headers: dict[bytes, bytes]) -> Answer:
+        try:
+            body = error_body(error)
+        except Exception:
+            logger.exception("the members of an error could not be written: %r", error)
+            error = InternalServerError(texts.INTERNAL)
+            body = error_body(error)
+        return self._finished(error.status, body, content_type, headers)
+
+    def _finished(self, status: int, body: bytes, content_type: bytes, headers: dict[bytes, bytes]) -> Answer:
+        extra: tuple[tuple[bytes, bytes], ...] = ()
+        if len(body) >= compression.THRESHOLD_BYTES and b"accept-encoding" in headers:
+            coding = compression.negotiate(headers[b"accept-encoding"])
+            if coding is not None:
+                body = compression.compress(body, coding)
+                extra = ((b"Content-Encoding", coding),)
+        if b"origin" in headers:
+            extra += _cors(headers)
+        return Answer(status, body, content_type, self._ids.next(), extra)
+
+
+def error_body(error: ServiceError) -> bytes:
+    """The JSON of an error: its type, its members, its message if it has one."""
+    members: dict[str, Any] = {"__type": error.wire_type, **error.members}
+    if error.message:
+        members["Message" if error.code in CAPITAL_MESSAGE else "message"] = error.message
+    return orjson.dumps(members)
+
+
+def _plain_type(content_type: bytes) -> bytes:
+    return content_type.partition(b";")[0].strip().lower()
+
+
+def _not_a_structure(parsed: Any, operation: str) -> SerializationError:
+    if parsed is None:
+        return SerializationError()
+    if isinstance(parsed, list):
+        input_type = f"class com.amazonaws.dynamodb.v20120810.{operation}Input"
+        return SerializationError(unrecognized_collection(input_type))
+    return SerializationError(UNEXPECTED_VALUE)
+
+
+def _cors(headers: dict[bytes, bytes]) -> tuple[tuple[bytes, bytes], ...]:
+    return (_ALLOW_ORIGIN, _EXPOSE) if b"origin" in headers else ()
+
+
+def _preflight(headers: dict[bytes, bytes]) -> list[tuple[bytes, bytes]]:
+    """A browser asks before it calls: whatever it wants to send is allowed."""
+    allowed = [_MAX_AGE]
+    if wanted := headers.get(b"access-control-request-headers"):
+        allowed.append((b"Access-Control-Allow-Headers", wanted))
+    if method := headers.get(b"access-control-request-method"):
+        allowed.append((b"Access-Control-Allow-Methods", method))
+    return allowed

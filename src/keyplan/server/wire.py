@@ -1,0 +1,137 @@
+"""Requests and answers as the HTTP doors pass them on, and the head of an answer in bytes."""
+
+from __future__ import annotations
+
+import random
+import time
+import zlib
+from dataclasses import dataclass
+
+JSON_1_0 = b"application/x-amz-json-1.0"
+JSON = b"application/json"
+TEXT = b"text/plain"
+XML = b"application/xml"
+
+_IDS_AT_ONCE = 128
+_ID_LENGTH = 52
+_ALPHABET = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_TO_ID = bytes(_ALPHABET[value % len(_ALPHABET)] for value in range(256))
+
+_REASONS = {
+    200: b"200 OK",
+    400: b"400 Bad Request",
+    404: b"404 Not Found",
+    408: b"408 Request Timeout",
+    413: b"413 Request Entity Too Large",
+    431: b"431 Request Header Fields Too Large",
+    500: b"500 Internal Server Error",
+    503: b"503 Service Unavailable",
+}
+
+_HEAD = (
+    b"HTTP/1.1 %b\r\n"
+    b"Server: Server\r\n"
+    b"Date: %b\r\n"
+    b"Content-Type: %b\r\n"
+    b"%b\r\n"
+    b"Connection: %b\r\n"
+    b"x-amzn-RequestId: %b\r\n"
+    b"x-amz-crc32: %d\r\n"
+    b"%b\r\n"
+)
+
+_DAYS = (b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"Sat", b"Sun")
+_MONTHS = (
+    b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun",
+    b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec",
+)  # fmt: skip
+
+
+class Request:
+    """One HTTP request: `target` is path and query as sent, names of `headers` are lower case.
+
+    A header sent twice has both values, joined by a comma.
+    """
+
+    __slots__ = ("body", "headers", "method", "target")
+
+    def __init__(self, method: bytes, target: bytes, headers: dict[bytes, bytes], body: bytes) -> None:
+        self.method = method
+        self.target = target
+        self.headers = headers
+        self.body = body
+
+
+@dataclass(slots=True)
+class Answer:
+    """One HTTP answer; `extra` are headers beyond those that every answer has."""
+
+    status: int
+    body: bytes
+    content_type: bytes
+    request_id: bytes
+    extra: tuple[tuple[bytes, bytes], ...] = ()
+    unsized: bool = False  # sent without Content-Length, as the service sends its 413
+
+    @property
+    def crc32(self) -> int:
+        """The checksum of the body as sent, which SDKs compare."""
+        return zlib.crc32(self.body)
+
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """All headers but those of the connection: for servers that write the head themselves."""
+        pairs = [(b"content-type", self.content_type)]
+        if not self.unsized:
+            pairs.append((b"content-length", b"%d" % len(self.body)))
+        pairs.append((b"x-amzn-requestid", self.request_id))
+        pairs.append((b"x-amz-crc32", b"%d" % self.crc32))
+        pairs.extend(self.extra)
+        return pairs
+
+
+class RequestIds:
+    """Request ids as the service makes them: 52 characters of A-Z and 0-9, drawn in bulk."""
+
+    def __init__(self, source: random.Random) -> None:
+        self._source = source
+        self._pool: list[bytes] = []
+
+    def next(self) -> bytes:
+        """An id not given before. Threads may share the pool: `pop` is atomic."""
+        try:
+            return self._pool.pop()
+        except IndexError:
+            drawn = self._source.randbytes(_ID_LENGTH * _IDS_AT_ONCE).translate(_TO_ID)
+            starts = range(_ID_LENGTH, len(drawn), _ID_LENGTH)
+            self._pool.extend(drawn[start : start + _ID_LENGTH] for start in starts)
+            return drawn[:_ID_LENGTH]
+
+
+def head(answer: Answer, date: bytes, keep_alive: bool) -> bytes:
+    """Status line and headers of an HTTP/1.1 answer, the empty line included."""
+    length = b"Transfer-Encoding: chunked" if answer.unsized else b"Content-Length: %d" % len(answer.body)
+    extra = b"".join([b"%b: %b\r\n" % pair for pair in answer.extra]) if answer.extra else b""
+    return _HEAD % (
+        _REASONS[answer.status],
+        date,
+        answer.content_type,
+        length,
+        b"keep-alive" if keep_alive else b"close",
+        answer.request_id,
+        zlib.crc32(answer.body),
+        extra,
+    )
+
+
+def http_date(epoch_s: float) -> bytes:
+    """A moment in the form of the Date header (RFC 9110), free of the locale."""
+    t = time.gmtime(epoch_s)
+    return b"%b, %02d %b %04d %02d:%02d:%02d GMT" % (
+        _DAYS[t.tm_wday],
+        t.tm_mday,
+        _MONTHS[t.tm_mon - 1],
+        t.tm_year,
+        t.tm_hour,
+        t.tm_min,
+        t.tm_sec,
+    )

@@ -1,0 +1,19 @@
+"""What tests of programs on DynamoDB need: boto3 without a socket, and pytest fixtures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from keyplan.testing.boto import answered_by, attach, detach
+
+__all__ = ["answered_by", "attach", "detach"]
+
+
+def __getattr__(name: str) -> Any:
+    """botocore is imported when it is first needed: pytest loads this package in every run."""
+    if name in __all__:
+        from keyplan.testing import boto  # noqa: PLC0415 - see above
+
+        return getattr(boto, name)
+    raise AttributeError(f"module 'keyplan.testing' has no attribute {name!r}")

@@ -1,0 +1,248 @@
+"""boto3 without a socket: botocore-based clients answered by an engine in the same process.
+
+    with answered_by(engine):
+        boto3.resource("dynamodb", region_name="eu-west-1").Table("orders").get_item(Key={"id": "7"})
+
+Every client for `dynamodb` and `dynamodbstreams` is answered, whenever it was made: boto3's client
+and resource layers with paginators, waiters, conditions and batch writers, PynamoDB, aiobotocore and
+aioboto3. Calls of all other services go where they always went. `attach` does the same to one
+client only, until `detach`.
+
+The answer is given at `BaseClient._make_api_call`, before anything is serialized, signed or sent, so
+no credentials are needed and a call costs little more than the engine's own. What an unmodified
+client does around its request still happens: its events, its validation of parameters, its
+exceptions, and its retries, with the attempts and the waiting of its own configuration; a test of
+faults that should not wait makes its client with `Config(retries={"total_max_attempts": 1})`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any, ParamSpec, TypeVar, cast
+
+try:
+    from botocore.client import BaseClient
+except ModuleNotFoundError as missing:
+    raise ImportError(
+        "keyplan.testing.boto answers botocore's clients and needs botocore: install keyplan[aws]"
+    ) from missing
+
+from keyplan.testing.exchange import exchange, run, run_async
+from keyplan.testing.operation import Answering, Operation
+
+ANSWERED_SERVICES = frozenset({"dynamodb", "dynamodbstreams"})
+"""botocore's names of the services that an engine answers."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def answered_by(engine: Answering) -> AnsweredBy:
+    """Answer every DynamoDB client from `engine`, inside a `with` block or a decorated function.
+
+    Blocks nest: the innermost is the one that answers. A thread or task is answered by the block it
+    has entered itself, and one that has entered none, by the block entered last.
+    """
+    return AnsweredBy(engine)
+
+
+def attach(client: Any, engine: Answering) -> None:
+    """Answer one client, or the client of one boto3 resource, from `engine` until `detach`.
+
+    Raises ValueError for a client of another service.
+    """
+    client = _client_of(client)
+    service = client.meta.service_model.service_name
+    if service not in ANSWERED_SERVICES:
+        raise ValueError(f"a client for {service} cannot be answered by a DynamoDB engine")
+    answer = _answer_async if _is_asynchronous(client) else _answer
+    client._make_api_call = functools.partial(answer, client, engine)
+
+
+def detach(client: Any) -> None:
+    """Undo `attach`: the client sends its requests again. Does nothing to one never attached."""
+    vars(_client_of(client)).pop("_make_api_call", None)
+
+
+class _Block:
+    """One entered block; `outer` is the one that the same thread or task was in before."""
+
+    def __init__(self, engine: Answering, outer: _Block | None) -> None:
+        self.engine = engine
+        self.outer = outer
+        self.entered = True
+
+
+# A task started inside a block copies its context, and may outlive the block: hence `_Block.entered`.
+_own_block: ContextVar[_Block | None] = ContextVar("keyplan_answered_by", default=None)
+_blocks: list[_Block] = []
+_originals: dict[type, dict[str, Any]] = {}
+_lock = threading.Lock()
+
+
+class AnsweredBy:
+    """The context manager and decorator that `answered_by` returns; may be entered again."""
+
+    def __init__(self, engine: Answering) -> None:
+        self._engine = engine
+        self._entered: list[_Block] = []
+
+    def __enter__(self) -> Answering:
+        block = _Block(self._engine, _own_block.get())
+        _own_block.set(block)
+        self._entered.append(block)
+        with _lock:
+            _blocks.append(block)
+            _patch_classes()
+        return self._engine
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        left = self._entered.pop()
+        left.entered = False
+        if _own_block.get() is left:
+            _own_block.set(left.outer)
+        with _lock:
+            _blocks.remove(left)
+            if not _blocks:
+                _restore_classes()
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """Decorate a function or a coroutine function: each call runs in a block of its own."""
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def asynchronous(*args: P.args, **kwargs: P.kwargs) -> Any:
+                with AnsweredBy(self._engine):
+                    return await function(*args, **kwargs)
+
+            return cast("Callable[P, R]", asynchronous)
+
+        @functools.wraps(function)
+        def blocking(*args: P.args, **kwargs: P.kwargs) -> R:
+            with AnsweredBy(self._engine):
+                return function(*args, **kwargs)
+
+        return blocking
+
+
+def _current_engine() -> Answering | None:
+    block = _own_block.get()
+    while block is not None and not block.entered:
+        block = block.outer
+    if block is not None:
+        return block.engine
+    try:
+        return _blocks[-1].engine
+    except IndexError:  # another thread has just left the last one
+        return None
+
+
+def _answer(client: Any, engine: Answering, name: str, params: dict[str, Any]) -> Any:
+    return run(exchange(_operation(client, name), client, engine, params, time.sleep))
+
+
+async def _answer_async(client: Any, engine: Answering, name: str, params: dict[str, Any]) -> Any:
+    # aiobotocore's endpoint knows whether asyncio or anyio runs it; older releases know only asyncio.
+    sleep = getattr(client._endpoint, "_sleep", asyncio.sleep)
+    return await run_async(exchange(_operation(client, name), client, engine, params, sleep))
+
+
+def _operation(client: Any, name: str) -> Operation:
+    """What is known of the operation, kept in the service model that it is compiled from."""
+    model = client.meta.service_model
+    operations = vars(model).setdefault("_keyplan_operations", {})
+    operation: Operation | None = operations.get(name)
+    if operation is None:
+        operation = operations[name] = Operation(model, name)
+    return operation
+
+
+def _patch_classes() -> None:
+    """Put our method into the client classes that are loaded by now.
+
+    aiobotocore may be imported inside a block, so making a client looks again.
+    """
+    if BaseClient not in _originals:
+        _replace(BaseClient, "__init__", _constructor(BaseClient.__init__))
+        _replace(BaseClient, "_make_api_call", _blocking(vars(BaseClient)["_make_api_call"]))
+    aio = _aio_client_class()
+    if aio is not None and aio not in _originals:
+        _replace(aio, "_make_api_call", _asynchronous(vars(aio)["_make_api_call"]))
+
+
+def _replace(patched: type, name: str, method: Any) -> None:
+    _originals.setdefault(patched, {})[name] = (vars(patched)[name], method)
+    setattr(patched, name, method)
+
+
+def _restore_classes() -> None:
+    """Take our methods out again, but not what someone has since put over them."""
+    for patched, methods in _originals.items():
+        for name, (original, ours) in methods.items():
+            if vars(patched)[name] is ours:
+                setattr(patched, name, original)
+    _originals.clear()
+
+
+def _constructor(original: Any) -> Any:
+    @functools.wraps(original)
+    def construct(self: Any, *args: Any, **kwargs: Any) -> None:
+        with _lock:
+            if _blocks:
+                _patch_classes()
+        original(self, *args, **kwargs)
+
+    return construct
+
+
+def _blocking(original: Any) -> Any:
+    @functools.wraps(original)
+    def _make_api_call(self: Any, operation_name: str, api_params: dict[str, Any]) -> Any:
+        engine = _current_engine()
+        if engine is None or self.meta.service_model.service_name not in ANSWERED_SERVICES:
+            return original(self, operation_name, api_params)
+        return _answer(self, engine, operation_name, api_params)
+
+    return _make_api_call
+
+
+def _asynchronous(original: Any) -> Any:
+    @functools.wraps(original)
+    async def _make_api_call(self: Any, operation_name: str, api_params: dict[str, Any]) -> Any:
+        engine = _current_engine()
+        if engine is None or self.meta.service_model.service_name not in ANSWERED_SERVICES:
+            return await original(self, operation_name, api_params)
+        return await _answer_async(self, engine, operation_name, api_params)
+
+    return _make_api_call
+
+
+def _aio_client_class() -> type | None:
+    """aiobotocore's client class, if somebody has imported it; it overrides the blocking method."""
+    module = sys.modules.get("aiobotocore.client")
+    return None if module is None else getattr(module, "AioBaseClient", None)
+
+
+def _is_asynchronous(client: Any) -> bool:
+    aio = _aio_client_class()
+    return aio is not None and isinstance(client, aio)
+
+
+def _client_of(client_or_resource: Any) -> Any:
+    """The client itself, or the one inside a boto3 resource."""
+    if isinstance(client_or_resource, BaseClient):
+        return client_or_resource
+    return client_or_resource.meta.client

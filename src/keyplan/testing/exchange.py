@@ -1,0 +1,184 @@
+"""One API call of a botocore client, answered by an engine: the order of events, without I/O.
+
+An unmodified client's `_make_api_call` emits events, serializes, signs, sends, parses, perhaps tries
+again, and returns or raises. Here the middle is one call of the engine, and around it everything
+that other code can notice happens in the same order:
+
+    provide-client-params     the resource layer copies the request
+    before-parameter-build    conditions become expressions, values become attribute values, tokens
+    (validation)              ParamValidationError wherever an unmodified client would raise it
+    before-call               only where someone listens; a stubber's answer is taken
+    engine.call
+    needs-retry               of an error: the client's own retry handler decides, and its wait is kept
+    after-call                attribute values become Python values
+    return, or raise of the client's modeled exception
+
+There is no HTTP request, so `request-created`, `before-sign`, `before-send`, `response-received` and
+`before-parse` are not emitted, and no credentials are needed.
+
+`exchange` is a generator so that blocking and asynchronous clients share it: it yields functions, and
+the driver calls them (`run`), or calls and awaits them (`run_async`), and sends back the result.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import Any
+
+from botocore.awsrequest import AWSResponse, prepare_request_dict
+from botocore.hooks import first_non_none_response
+
+from keyplan.testing.operation import Answering, Operation
+
+Step = Callable[[], Any]
+Parsed = dict[str, Any]
+Steps = Generator[Step, Any, Parsed]
+
+
+def exchange(
+    operation: Operation,
+    client: Any,
+    engine: Answering,
+    params: dict[str, Any],
+    sleep: Callable[[float], Any],
+) -> Steps:
+    """Everything an API call does, from the caller's parameters to the answer or the exception.
+
+    `sleep` is how the client waits between attempts, in seconds.
+    """
+    events = client.meta.events
+    context = operation.context(client)
+    if operation.provide_params.is_heard(events):
+        given = yield partial(
+            events.emit,
+            operation.provide_params.name,
+            params=params,
+            model=operation.model,
+            context=context,
+        )
+        params = first_non_none_response(given, default=params)
+    if operation.before_build.is_heard(events):
+        yield partial(
+            events.emit,
+            operation.before_build.name,
+            params=params,
+            model=operation.model,
+            context=context,
+        )
+    answer = None
+    if operation.before_call.is_heard(events):
+        answer = yield from _stubbed(operation, client, params, context)
+    if answer is None:
+        answer = yield from _answered(operation, client, engine, params, context=context, sleep=sleep)
+    http, parsed = answer
+    if operation.after_call.is_heard(events):
+        http = http or _http_response(client, parsed)
+        yield partial(
+            events.emit,
+            operation.after_call.name,
+            http_response=http,
+            parsed=parsed,
+            model=operation.model,
+            context=context,
+        )
+    if http is None or http.status_code < 300:
+        return parsed
+    code = context.get("error_code_override") or parsed.get("Error", {}).get("Code")
+    raise client.exceptions.from_code(code)(parsed, operation.name)
+
+
+def run(steps: Steps) -> Parsed:
+    """Drive an exchange of a blocking client."""
+    result = None
+    while True:
+        try:
+            step = steps.send(result)
+        except StopIteration as end:
+            answer: Parsed = end.value
+            return answer
+        result = step()
+
+
+async def run_async(steps: Steps) -> Parsed:
+    """Drive an exchange of an asynchronous client."""
+    result = None
+    while True:
+        try:
+            step = steps.send(result)
+        except StopIteration as end:
+            answer: Parsed = end.value
+            return answer
+        result = await step()
+
+
+def _stubbed(
+    operation: Operation, client: Any, params: dict[str, Any], context: dict[str, Any]
+) -> Generator[Step, Any, tuple[Any, Parsed] | None]:
+    """Show the request to the listeners of before-call; one may answer it, as Stubber does."""
+    request = client._serializer.serialize_to_request(params, operation.model)
+    prepare_request_dict(request, endpoint_url=client.meta.endpoint_url, context=context)
+    _, answer = yield partial(
+        client.meta.events.emit_until_response,
+        operation.before_call.name,
+        model=operation.model,
+        params=request,
+        request_signer=client._request_signer,
+        context=context,
+    )
+    return answer  # type: ignore[no-any-return]
+
+
+def _answered(
+    operation: Operation,
+    client: Any,
+    engine: Answering,
+    params: dict[str, Any],
+    *,
+    context: dict[str, Any],
+    sleep: Callable[[float], Any],
+) -> Generator[Step, Any, tuple[Any, Parsed]]:
+    """The engine's answer, after as many attempts as the client's retry handler asks for."""
+    attempts = 1
+    while True:
+        parsed = operation.answer(client, engine, params)
+        parsed["ResponseMetadata"]["RetryAttempts"] = attempts - 1
+        if "Error" not in parsed:
+            return None, parsed
+        http = _http_response(client, parsed)
+        context["retries"] = {"attempt": attempts}
+        verdicts = yield partial(
+            client.meta.events.emit,
+            operation.needs_retry,
+            response=(http, parsed),
+            endpoint=client._endpoint,
+            operation=operation.model,
+            attempts=attempts,
+            caught_exception=None,
+            request_dict={"context": context},
+        )
+        wait_s = first_non_none_response(verdicts)
+        if wait_s is None or wait_s is False:
+            return http, parsed
+        yield partial(sleep, wait_s)
+        attempts += 1
+
+
+def _http_response(client: Any, parsed: Parsed) -> AWSResponse:
+    """What handlers are given as the HTTP response; its body is empty."""
+    metadata = parsed["ResponseMetadata"]
+    return AWSResponse(
+        client.meta.endpoint_url,
+        metadata["HTTPStatusCode"],
+        metadata["HTTPHeaders"],
+        _NoBody(),
+    )
+
+
+class _NoBody(io.BytesIO):
+    """An empty body that can be streamed as urllib3 does."""
+
+    def stream(self) -> list[bytes]:
+        """No chunks."""
+        return []

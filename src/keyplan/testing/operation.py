@@ -1,0 +1,159 @@
+"""One operation of botocore's model: its request to the engine, the answer back in botocore's form."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from functools import cached_property
+from typing import Any, Protocol
+
+from botocore import handlers
+from botocore.discovery import block_endpoint_discovery_required_operations
+from botocore.model import ServiceModel
+
+from keyplan.errors import SerializationError, ServiceError, ValidationError
+from keyplan.testing.shapes import Reader, blob_reader, request_check, time_reader
+
+# Handlers that botocore registers for every client and that do nothing for DynamoDB and streams, so
+# an event that only they listen to is not emitted. Not every release has them all.
+_IDLE_HANDLERS = frozenset(
+    {
+        block_endpoint_discovery_required_operations,
+        handlers.__dict__.get("_handle_request_validation_mode_member"),
+        handlers.__dict__.get("add_recursion_detection_header"),
+        handlers.__dict__.get("inject_api_version_header_if_needed"),
+    }
+)
+_TOKEN_HANDLER = handlers.generate_idempotent_uuid
+
+_request_numbers = itertools.count(1)
+
+
+class Answering(Protocol):
+    """What answers requests: an engine, or a stand-in for one."""
+
+    def call(self, operation: str, request: dict[str, Any], /) -> dict[str, Any]:
+        """The answer in the Python form (binary as bytes); raises ServiceError."""
+
+
+class Event:
+    """An event of one operation, and whether anyone needs to hear of it."""
+
+    def __init__(self, name: str, idle: frozenset[Any]) -> None:
+        self.name = name
+        self._idle = idle
+        self._last: tuple[Any, bool] = (None, False)
+
+    def is_heard(self, emitter: Any) -> bool:
+        """Whether a handler is registered that may matter.
+
+        botocore keeps the handlers of an event name in a cache that it replaces at every
+        registration, so the answer holds as long as the cached list is the same object.
+        """
+        inner = getattr(emitter, "_emitter", emitter)
+        found = inner._lookup_cache.get(self.name)
+        if found is None:
+            found = inner._handlers.prefix_search(self.name)
+            inner._lookup_cache[self.name] = found
+        last, heard = self._last
+        if found is not last:
+            heard = not self._idle.issuperset(found)
+            self._last = (found, heard)
+        return heard
+
+
+class Operation:
+    """What has to be known of one operation of one service; the same for every client and call."""
+
+    def __init__(self, service_model: ServiceModel, name: str) -> None:
+        self.name = name
+        # The type stubs of botocore are wrong about `shape_for_error_code`.
+        self.service_model: Any = service_model
+        self.model = service_model.operation_model(name)
+        self._is_sound = request_check(self.model.input_shape)
+        self._read_times = time_reader(self.model.output_shape)
+        idle = _IDLE_HANDLERS
+        if not self.model.idempotent_members:
+            idle |= {_TOKEN_HANDLER}
+        event = f"{service_model.service_id.hyphenize()}.{name}"
+        self.provide_params = Event(f"provide-client-params.{event}", idle)
+        self.before_build = Event(f"before-parameter-build.{event}", idle)
+        self.before_call = Event(f"before-call.{event}", idle)
+        self.after_call = Event(f"after-call.{event}", idle)
+        self.needs_retry = f"needs-retry.{event}"
+
+    def context(self, client: Any) -> dict[str, Any]:
+        """The request context that handlers are given, with botocore's members."""
+        return {
+            "client_region": client.meta.region_name,
+            "client_config": client.meta.config,
+            "has_streaming_input": False,
+            "auth_type": self.model.resolved_auth_type,
+            "unsigned_payload": self.model.unsigned_payload,
+            "auth_options": self.service_model.metadata.get("auth"),
+        }
+
+    def answer(self, client: Any, engine: Answering, params: dict[str, Any]) -> dict[str, Any]:
+        """The engine's answer or refusal as botocore's parser would give it.
+
+        Raises botocore's ParamValidationError wherever an unmodified client would: a request that
+        is not plainly sound is validated first, and one that the engine cannot read afterwards.
+        """
+        sound = self._is_sound(params)
+        try:
+            return self._success(engine.call(self.name, params if sound else self._as_sent(client, params)))
+        except (ValidationError, SerializationError) as error:
+            if not sound:
+                return self._failure(error)
+        except ServiceError as error:
+            return self._failure(error)
+        # The attribute values may be what botocore refuses, or what it sends in another form.
+        try:
+            return self._success(engine.call(self.name, self._as_sent(client, params)))
+        except ServiceError as error:
+            return self._failure(error)
+
+    def _as_sent(self, client: Any, params: dict[str, Any]) -> dict[str, Any]:
+        """The request as botocore would put it on the wire, in the Python form."""
+        body = client._serializer.serialize_to_request(params, self.model)["body"]
+        request: dict[str, Any] = json.loads(body)
+        return request if self._read_blobs is None else self._read_blobs(request)
+
+    @cached_property
+    def _read_blobs(self) -> Reader | None:
+        return blob_reader(self.model.input_shape)
+
+    def _success(self, answer: dict[str, Any]) -> dict[str, Any]:
+        if self._read_times is not None:
+            answer = self._read_times(answer)
+        return {**answer, "ResponseMetadata": _metadata(200)}
+
+    def _failure(self, error: ServiceError) -> dict[str, Any]:
+        """The error with the members that the model gives its exception."""
+        shape = self.service_model.shape_for_error_code(error.code)
+        given = dict(error.members)
+        if error.message:
+            given |= {"message": error.message, "Message": error.message}
+        modeled = {} if shape is None else shape.members
+        return {
+            "Error": {"Message": error.message, "Code": error.code},
+            "ResponseMetadata": _metadata(error.status),
+            **{name: given[name] for name in modeled if name in given},
+        }
+
+
+def _metadata(status: int) -> dict[str, Any]:
+    """The ResponseMetadata of an answer.
+
+    Request ids have the service's form, 52 capitals and digits, and count the requests answered.
+    """
+    request_id = f"KEYPLAN{next(_request_numbers):045d}"
+    return {
+        "RequestId": request_id,
+        "HTTPStatusCode": status,
+        "HTTPHeaders": {
+            "content-type": "application/x-amz-json-1.0",
+            "x-amzn-requestid": request_id,
+        },
+        "RetryAttempts": 0,
+    }

@@ -1,0 +1,123 @@
+"""The pytest plugin: a fresh database for every test, and clients that reach it.
+
+| fixture                  | what it is                                                            |
+| ------------------------ | --------------------------------------------------------------------- |
+| `keyplan_engine`         | an engine in memory, a new one for every test, closed after it        |
+| `engine`                 | the same, by its short name                                           |
+| `engine_template`        | what the engine starts as; override it to begin with tables and data  |
+| `dynamodb_client`        | a boto3 client of DynamoDB, answered by the engine                    |
+| `dynamodb_resource`      | a boto3 resource of DynamoDB, answered by the engine                  |
+| `dynamodbstreams_client` | a boto3 client of DynamoDB Streams, answered by the engine            |
+| `dynamodb_answered`      | the engine, while it answers every DynamoDB client made anywhere      |
+| `dynamodb_endpoint`      | the URL of an HTTP server on a free port of this machine, same engine |
+
+Override `engine_template` at session scope with an engine that holds what many tests need; each
+test then gets a copy, in about a millisecond, and leaves the template alone:
+
+    @pytest.fixture(scope="session")
+    def engine_template():
+        with Engine.memory() as engine:
+            create_tables(engine)
+            yield engine
+
+The marker `keyplan` gives the engine of a test options: `@pytest.mark.keyplan(clock=...)`.
+
+Nothing but pytest is imported before a fixture is used: pytest loads this module in every run.
+"""
+
+# ruff: noqa: PLC0415  fixtures import what they need when they are used, as said above
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+# Of code that makes its own clients; what the environment sets already is left as it is.
+_CLIENT_ENVIRONMENT = {
+    "AWS_DEFAULT_REGION": "us-east-1",
+    "AWS_ACCESS_KEY_ID": "keyplan",
+    "AWS_SECRET_ACCESS_KEY": "keyplan",
+}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known."""
+    config.addinivalue_line("markers", "keyplan(**options): options of the engine that this test gets.")
+
+
+@pytest.fixture(scope="session")
+def engine_template() -> Engine | None:
+    """What every test's engine starts as: override it to begin with tables and data."""
+    return None
+
+
+@pytest.fixture
+def keyplan_engine(request: pytest.FixtureRequest, engine_template: Engine | None) -> Iterator[Engine]:
+    """An engine in memory for this test alone: a copy of the template, or an empty one."""
+    from keyplan.engine.engine import Engine
+
+    marker = request.node.get_closest_marker("keyplan")
+    options: dict[str, Any] = marker.kwargs if marker else {}
+    make = Engine.memory if engine_template is None else engine_template.copy
+    with make(**options) as engine:
+        yield engine
+
+
+@pytest.fixture
+def engine(keyplan_engine: Engine) -> Engine:
+    """The short name of `keyplan_engine`."""
+    return keyplan_engine
+
+
+@pytest.fixture
+def dynamodb_client(keyplan_engine: Engine) -> Any:
+    """A boto3 client of DynamoDB for this test alone, answered by the engine."""
+    from keyplan.testing.clients import make_client
+
+    return make_client("dynamodb", keyplan_engine)
+
+
+@pytest.fixture
+def dynamodbstreams_client(keyplan_engine: Engine) -> Any:
+    """A boto3 client of DynamoDB Streams for this test alone, answered by the engine."""
+    from keyplan.testing.clients import make_client
+
+    return make_client("dynamodbstreams", keyplan_engine)
+
+
+@pytest.fixture
+def dynamodb_resource(keyplan_engine: Engine) -> Any:
+    """A boto3 resource of DynamoDB for this test alone, answered by the engine."""
+    from keyplan.testing.clients import make_resource
+
+    return make_resource(keyplan_engine)
+
+
+@pytest.fixture
+def dynamodb_answered(keyplan_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    """The engine, while it answers every DynamoDB client of this process.
+
+    Code that makes clients finds a region and credentials in the environment.
+    """
+    import os
+
+    from keyplan.testing.boto import answered_by
+
+    for name, value in _CLIENT_ENVIRONMENT.items():
+        monkeypatch.setenv(name, os.environ.get(name, value))
+    with answered_by(keyplan_engine):
+        yield keyplan_engine
+
+
+@pytest.fixture
+def dynamodb_endpoint(keyplan_engine: Engine) -> Iterator[str]:
+    """The URL of an HTTP server over the engine, for clients of any language."""
+    from keyplan.testing.endpoint import serving
+
+    with serving(keyplan_engine) as url:
+        yield url

@@ -1,0 +1,126 @@
+"""One engine behind two doors: clients are tested in process and over HTTP, with the same code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import boto3
+import pytest
+
+from keyplan.engine.engine import Engine
+from keyplan.testing.boto import answered_by
+from keyplan.testing.endpoint import serving
+
+REGION = "eu-west-1"
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A region and credentials, no files of the user, and no proxy between here and here."""
+    missing = str(tmp_path_factory.getbasetemp() / "no-such-file")
+    for name, value in {
+        "AWS_SHARED_CREDENTIALS_FILE": missing,
+        "AWS_CONFIG_FILE": missing,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_ACCESS_KEY_ID": "id",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "NO_PROXY": "127.0.0.1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB", "AWS_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    """The engine behind both doors."""
+    with Engine.memory() as engine:
+        yield engine
+
+
+@pytest.fixture
+def http_endpoint(engine: Engine) -> Iterator[str]:
+    """The URL of the HTTP door."""
+    with serving(engine) as url:
+        yield url
+
+
+@pytest.fixture(params=["in process", "over HTTP"])
+def endpoint(request: pytest.FixtureRequest, engine: Engine) -> Iterator[str | None]:
+    """What clients get as their endpoint URL: none in process, where no request leaves them."""
+    if request.param == "over HTTP":
+        with serving(engine) as url:
+            yield url
+    else:
+        with answered_by(engine):
+            yield None
+
+
+@pytest.fixture
+def connect(endpoint: str | None) -> Iterator[Callable[[str], Any]]:
+    """Makes boto3 clients that reach the engine, and closes them."""
+    clients = []
+
+    def make(service: str) -> Any:
+        clients.append(boto3.client(service, endpoint_url=endpoint))  # type: ignore[call-overload]
+        return clients[-1]
+
+    yield make
+    for client in clients:
+        client.close()
+
+
+@pytest.fixture
+def client(connect: Callable[[str], Any]) -> Any:
+    """A boto3 client of DynamoDB."""
+    return connect("dynamodb")
+
+
+@pytest.fixture
+def orders() -> dict[str, Any]:
+    """A table with a sort key, both kinds of index and a stream."""
+    return {
+        "TableName": "orders",
+        "KeySchema": [
+            {"AttributeName": "customer", "KeyType": "HASH"},
+            {"AttributeName": "placed", "KeyType": "RANGE"},
+        ],
+        "AttributeDefinitions": [
+            {"AttributeName": "customer", "AttributeType": "S"},
+            {"AttributeName": "placed", "AttributeType": "N"},
+            {"AttributeName": "state", "AttributeType": "S"},
+            {"AttributeName": "total", "AttributeType": "N"},
+        ],
+        "GlobalSecondaryIndexes": [
+            {
+                "IndexName": "by-state",
+                "KeySchema": [
+                    {"AttributeName": "state", "KeyType": "HASH"},
+                    {"AttributeName": "placed", "KeyType": "RANGE"},
+                ],
+                "Projection": {"ProjectionType": "ALL"},
+            }
+        ],
+        "LocalSecondaryIndexes": [
+            {
+                "IndexName": "by-total",
+                "KeySchema": [
+                    {"AttributeName": "customer", "KeyType": "HASH"},
+                    {"AttributeName": "total", "KeyType": "RANGE"},
+                ],
+                "Projection": {"ProjectionType": "KEYS_ONLY"},
+            }
+        ],
+        "BillingMode": "PAY_PER_REQUEST",
+        "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+    }
+
+
+@pytest.fixture
+def table(engine: Engine, orders: dict[str, Any]) -> str:
+    """The table, made."""
+    engine.call("CreateTable", orders)
+    name: str = orders["TableName"]
+    return name

@@ -1,0 +1,131 @@
+"""The AWS CLI, as a process of its own, at the HTTP door."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+AWS = shutil.which("aws", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def aws(http_endpoint: str) -> Run:
+    """Runs `aws SERVICE ARGUMENTS...`; arguments that are no text become JSON."""
+
+    def run(service: str, *arguments: Any) -> subprocess.CompletedProcess[str]:
+        texts = [given if isinstance(given, str) else json.dumps(given) for given in arguments]
+        return subprocess.run(
+            [str(AWS), service, *texts, "--endpoint-url", http_endpoint, "--output", "json"],
+            env={**os.environ, "AWS_PAGER": "", "AWS_MAX_ATTEMPTS": "1"},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture
+def answer(aws: Run) -> Callable[..., Any]:
+    """Runs a command that has to succeed and gives its output, parsed."""
+
+    def run(service: str, *arguments: Any) -> Any:
+        done = aws(service, *arguments)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout) if done.stdout.strip() else None
+
+    return run
+
+
+KEY = {"customer": {"S": "ann"}, "placed": {"N": "1"}}
+
+
+def test_a_table_lives_and_dies(answer: Callable[..., Any], orders: dict[str, Any]) -> None:
+    answer("dynamodb", "create-table", "--cli-input-json", orders)
+    answer("dynamodb", "wait", "table-exists", "--table-name", "orders")
+    assert answer("dynamodb", "list-tables")["TableNames"] == ["orders"]
+    described = answer("dynamodb", "describe-table", "--table-name", "orders")
+    assert described["Table"]["TableStatus"] == "ACTIVE"
+    answer("dynamodb", "delete-table", "--table-name", "orders")
+    assert answer("dynamodb", "list-tables")["TableNames"] == []
+
+
+def test_items_are_written_and_read(answer: Callable[..., Any], table: str) -> None:
+    named = ("--table-name", table)
+    answer("dynamodb", "put-item", *named, "--item", {**KEY, "total": {"N": "5"}})
+    answer(
+        "dynamodb",
+        "update-item",
+        *named,
+        "--key",
+        KEY,
+        "--update-expression",
+        "ADD #t :n",
+        "--expression-attribute-names",
+        {"#t": "total"},
+        "--expression-attribute-values",
+        {":n": {"N": "2"}},
+    )
+    found = answer("dynamodb", "get-item", *named, "--key", KEY, "--consistent-read")
+    assert found["Item"] == {**KEY, "total": {"N": "7"}}
+    queried = answer(
+        "dynamodb",
+        "query",
+        *named,
+        "--key-condition-expression",
+        "customer = :c",
+        "--expression-attribute-values",
+        {":c": {"S": "ann"}},
+    )
+    assert (queried["Count"], queried["Items"]) == (1, [found["Item"]])
+    answer("dynamodb", "delete-item", *named, "--key", KEY)
+    assert answer("dynamodb", "scan", *named)["Items"] == []
+
+
+def test_batches_and_transactions(answer: Callable[..., Any], table: str) -> None:
+    puts = [{"PutRequest": {"Item": {**KEY, "placed": {"N": str(n)}}}} for n in range(3)]
+    answer("dynamodb", "batch-write-item", "--request-items", {table: puts})
+    delete = {"Delete": {"TableName": table, "Key": KEY}}
+    answer("dynamodb", "transact-write-items", "--transact-items", [delete])
+    assert answer("dynamodb", "scan", "--table-name", table, "--select", "COUNT")["Count"] == 2
+
+
+def test_streams_are_read(answer: Callable[..., Any], table: str) -> None:
+    answer("dynamodb", "put-item", "--table-name", table, "--item", KEY)
+    (stream,) = answer("dynamodbstreams", "list-streams", "--table-name", table)["Streams"]
+    described = answer("dynamodbstreams", "describe-stream", "--stream-arn", stream["StreamArn"])
+    records = []
+    for shard in described["StreamDescription"]["Shards"]:
+        iterator = answer(
+            "dynamodbstreams",
+            "get-shard-iterator",
+            "--stream-arn",
+            stream["StreamArn"],
+            "--shard-id",
+            shard["ShardId"],
+            "--shard-iterator-type",
+            "TRIM_HORIZON",
+        )["ShardIterator"]
+        records += answer("dynamodbstreams", "get-records", "--shard-iterator", iterator)["Records"]
+    assert [record["dynamodb"]["NewImage"] for record in records] == [KEY]
+
+
+def test_errors_reach_the_terminal(aws: Run, table: str) -> None:
+    missing = aws("dynamodb", "get-item", "--table-name", "nowhere", "--key", KEY)
+    assert missing.returncode != 0
+    assert "(ResourceNotFoundException)" in missing.stderr
+    condition = ("--condition-expression", "attribute_exists(customer)")
+    failed = aws("dynamodb", "put-item", "--table-name", table, "--item", KEY, *condition)
+    assert "(ConditionalCheckFailedException)" in failed.stderr
+    assert "The conditional request failed" in failed.stderr

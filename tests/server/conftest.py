@@ -1,0 +1,33 @@
+"""Fixtures of the HTTP door's tests."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # the stand-in engine and the plain client
+
+from fake_engine import FakeEngine
+from plain_http import Client
+
+from keyplan.server.thread import ThreadedServer
+
+
+@pytest.fixture
+def engine() -> FakeEngine:
+    return FakeEngine()
+
+
+@pytest.fixture
+def server(engine: FakeEngine) -> Iterator[ThreadedServer]:
+    with ThreadedServer(engine) as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: ThreadedServer) -> Iterator[Client]:
+    with Client(server.port) as connected:
+        yield connected

@@ -1,0 +1,173 @@
+"""Any bytes at the HTTP door get an answer in the service's form: mutated requests, for as long as
+asked.
+
+    python tests/server/fuzz_door.py --count 100000 --seed 1
+
+Every round sends one to three requests, most of them damaged, on one connection and says that no
+more will come. Each answer must be whole, with a right checksum and a known shape; the connection
+must end; and now and then a good request must still be answered. The seed repeats a run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import random
+import re
+import sys
+import zlib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from fake_engine import FakeEngine
+from plain_http import Client, Reply, get, headers_for, put, raw
+
+from keyplan.server.protocol import ServedEngine
+from keyplan.server.thread import ThreadedServer
+
+STATUSES = {200, 400, 404, 408, 413, 431, 500, 503}
+TYPE = re.compile(r"com\.amazon(aws)?\.[a-z0-9.]+#[A-Za-z]+")
+
+SEEDS: list[bytes] = [
+    put("a"),
+    get("a"),
+    put("a") + get("a"),
+    raw(headers_for("ListTables"), b"{}"),
+    raw(headers_for("Scan", accept_encoding=b"gzip;q=0.5, *"), b'{"Size":5000}'),
+    raw(headers_for("PutItem", content_encoding=b"gzip"), gzip.compress(b'{"Item":{"p":1}}')),
+    raw(headers_for("PutItem", content_encoding=b"deflate"), zlib.compress(b'{"Item":{"p":1}}')),
+    raw(headers_for("PutItem", transfer_encoding=b"chunked"), b"4\r\n{  }\r\n0\r\n\r\n"),
+    raw(headers_for("PutItem", expect=b"100-continue"), b'{"Item":{}}'),
+    raw(headers_for("PutItem", upgrade=b"h2c", connection=b"Upgrade"), b'{"Item":{}}'),
+    raw({b"origin": b"x", b"access-control-request-method": b"POST"}, method=b"OPTIONS"),
+    raw({}, method=b"GET"),
+    raw({}, method=b"GET", target=b"/?X-Amz-Algorithm=a&X-Amz-Credential=b"),
+]
+
+PIECES: list[bytes] = [
+    b"\r\n", b"\n", b"\r\n\r\n", b"\x00", b"\xff", b": ", b",", b"{", b"}", b"[", b"]", b'"',
+    b"HTTP/1.0", b"HTTP/2.0", b"Connection: close\r\n", b"Transfer-Encoding: chunked\r\n",
+    b"Content-Length: 0\r\n", b"Content-Encoding: gzip\r\n", b"Expect: 100-continue\r\n",
+    b"Upgrade: h2c\r\nConnection: upgrade\r\n", b"Accept-Encoding: *\r\n", b"Origin: x\r\n",
+    b"4294967296", b"-1", b"1e400", b"\\ud800", b"\xef\xbb\xbf", b"[" * 2000, b'{"a":' * 2000,
+    b"AWS4-HMAC-SHA256 ", b"X-Amz-Algorithm=", b"DynamoDB_20120810.", b"CONNECT", b"POST",
+]  # fmt: skip
+
+
+class FindingError(Exception):
+    """The door did what it must not."""
+
+
+def mutated(seed: bytes, chance: random.Random) -> bytes:
+    """The bytes with a few of them changed, dropped, doubled or replaced."""
+    data = bytearray(seed)
+    for _ in range(chance.choice((0, 1, 1, 2, 3, 8))):
+        at = chance.randrange(len(data) + 1)
+        what = chance.randrange(6)
+        if what == 0:
+            data[at : at + 1] = bytes((chance.randrange(256),))
+        elif what == 1:
+            del data[at : at + chance.choice((1, 1, 2, 10, 100))]
+        elif what == 2:
+            data[at:at] = chance.choice(PIECES)
+        elif what == 3:
+            data[at:at] = data[at : at + chance.choice((1, 5, 50))]
+        elif what == 4:
+            other = chance.choice(SEEDS)
+            data[at:] = other[chance.randrange(len(other)) :]
+        elif at < len(data):
+            data[at] ^= 1 << chance.randrange(8)
+    return bytes(data)
+
+
+def check(reply: Reply) -> None:
+    """The answer is one that the service could have given."""
+    if reply.status == 100:
+        return
+    if reply.status not in STATUSES:
+        raise FindingError(f"status {reply.status}")
+    if not re.fullmatch("[0-9A-Z]{52}", reply.headers.get("x-amzn-requestid", "")):
+        raise FindingError("no request id")
+    if reply.body or reply.status == 200:
+        check_body(reply)
+
+
+def check_body(reply: Reply) -> None:
+    """The checksum is right, and an error says its type."""
+    if reply.body and int(reply.headers["x-amz-crc32"]) != zlib.crc32(reply.body):
+        raise FindingError("wrong checksum")
+    if reply.status not in (200, 404):
+        packed = "content-encoding" in reply.headers
+        error: Any = orjson.loads(zlib.decompress(reply.body, 47) if packed else reply.body)
+        if not TYPE.fullmatch(error["__type"]):
+            raise FindingError(f"not an error of the service: {error}")
+
+
+def answers(client: Client, data: bytes) -> list[Reply]:
+    """All that comes back for the bytes, to the end of the connection."""
+    heads = data.count(b"HEAD")
+    replies: list[Reply] = []
+    try:
+        client.send(data)
+        client.socket.shutdown(1)
+    except OSError:
+        pass  # the server had enough of it: what it said can still be read
+    while True:
+        try:
+            reply = client.read(bodiless=bool(heads) and not replies)
+        except (EOFError, ConnectionResetError):
+            return replies
+        check(reply)
+        replies.append(reply)
+
+
+def one_round(port: int, chance: random.Random, seen: Counter[int]) -> None:
+    """Send one to three requests, damaged or not, and check whatever comes."""
+    parts = [mutated(chance.choice(SEEDS), chance) for _ in range(chance.randrange(1, 4))]
+    data = b"".join(parts)
+    if b"HEAD" in data:
+        return  # answers without bodies cannot be told apart once requests are damaged
+    try:
+        with Client(port) as client:
+            seen.update(reply.status for reply in answers(client, data))
+    except (FindingError, ValueError, KeyError, TimeoutError) as error:
+        raise FindingError(f"{error!r} after sending {data!r}") from error
+
+
+def still_serves(port: int) -> None:
+    """A good request gets an answer: good, or that there is no such table."""
+    with Client(port) as client:
+        if client.ask(put("good")).status not in (200, 400):
+            raise FindingError("a good request failed")
+
+
+def fuzz(engine: ServedEngine, count: int, seed: int) -> Counter[int]:
+    """Run the rounds; how often each status was answered. Raises FindingError."""
+    chance = random.Random(seed)
+    seen: Counter[int] = Counter()
+    with ThreadedServer(engine) as server:
+        for number in range(count):
+            one_round(server.port, chance, seen)
+            if number % 100 == 0:
+                still_serves(server.port)
+        still_serves(server.port)
+    return seen
+
+
+def main() -> None:
+    """Read the command line and fuzz."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    seen = fuzz(FakeEngine(), options.count, options.seed)
+    print(f"{options.count} rounds, answers by status: {dict(sorted(seen.items()))}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""The tables of operations and errors agree with botocore's model of the service."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from keyplan.server import catalogue
+
+session = pytest.importorskip("botocore.session")
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, Any]:
+    found = session.get_session()
+    return {name: found.get_service_model(name) for name in ("dynamodb", "dynamodbstreams")}
+
+
+def test_operations(models: dict[str, Any]) -> None:
+    assert set(models["dynamodb"].operation_names) == catalogue.TABLE_OPERATIONS
+    assert set(models["dynamodbstreams"].operation_names) == catalogue.STREAM_OPERATIONS
+
+
+def test_prefixes(models: dict[str, Any]) -> None:
+    assert models["dynamodb"].metadata["targetPrefix"] == catalogue.TABLES_PREFIX
+    assert models["dynamodbstreams"].metadata["targetPrefix"] == catalogue.STREAMS_PREFIX
+
+
+def test_operations_that_answer_nothing(models: dict[str, Any]) -> None:
+    silent = {
+        name
+        for model in models.values()
+        for name in model.operation_names
+        if model.operation_model(name).output_shape is None
+    }
+    assert silent == catalogue.SILENT_OPERATIONS
+
+
+def test_errors_with_a_capital_message(models: dict[str, Any]) -> None:
+    capital = {shape.name for model in models.values() for shape in model.error_shapes if "Message" in shape.members}
+    assert capital == catalogue.CAPITAL_MESSAGE - {
+        "SerializationException",
+        "AccessDeniedException",
+    }
+
+
+def test_the_groups_are_apart_and_known() -> None:
+    groups = (catalogue.ITEM_READS, catalogue.ITEM_WRITES, catalogue.STATEMENTS)
+    assert sum(map(len, groups)) == len(frozenset().union(*groups))
+    assert frozenset().union(*groups) <= catalogue.TABLE_OPERATIONS

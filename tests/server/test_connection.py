@@ -1,0 +1,355 @@
+"""HTTP on a real socket: order, framing, limits, and whatever a client may do wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import orjson
+import pytest
+from fake_engine import FakeEngine
+from plain_http import Client, get, headers_for, put, raw
+
+from keyplan.server.asyncio_server import Server
+from keyplan.server.connection import DISCARD_BYTES, FEW_WORKS, HEAD_BYTES, MOST_WORKS, Connection
+from keyplan.server.protocol import DynamoDBProtocol
+from keyplan.server.thread import ThreadedServer
+
+MIB = 1024 * 1024
+
+
+def scan(size: int, **more: bytes) -> bytes:
+    return raw(headers_for("Scan", **more), orjson.dumps({"Size": size}))
+
+
+def test_head_of_an_answer(client: Client) -> None:
+    reply = client.ask(put("a"))
+    assert (reply.status, reply.body) == (200, b"{}")
+    reply.check_crc()
+    assert list(reply.headers) == [
+        "server",
+        "date",
+        "content-type",
+        "content-length",
+        "connection",
+        "x-amzn-requestid",
+        "x-amz-crc32",
+    ]
+    assert reply.headers["server"] == "Server"
+    assert reply.headers["content-type"] == "application/x-amz-json-1.0"
+    assert reply.headers["connection"] == "keep-alive"
+
+
+def test_a_connection_serves_many_requests(client: Client) -> None:
+    for number in range(200):
+        assert client.ask(put(str(number))).status == 200
+        assert client.ask(get(str(number))).json() == {"Item": {"p": {"S": str(number)}}}
+
+
+def test_pipelined_requests_are_answered_in_order(client: Client) -> None:
+    client.send(b"".join(put(str(number)) + get(str(number)) for number in range(100)))
+    for number in range(100):
+        assert client.read().json() == {}
+        assert client.read().json() == {"Item": {"p": {"S": str(number)}}}
+
+
+class FakeTransport(asyncio.Transport):
+    """Counts answers; notes whether the connection wants to be read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reading = True
+        self.closing = False
+        self.answers = 0
+
+    def write(self, data: object) -> None:
+        self.answers += 1
+
+    def pause_reading(self) -> None:
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        self.reading = True
+
+    def is_closing(self) -> bool:
+        return self.closing
+
+    def close(self) -> None:
+        self.closing = True
+
+
+def test_reading_stops_while_many_requests_wait(engine: FakeEngine) -> None:
+    async def run() -> None:
+        connection = Connection(Server(DynamoDBProtocol(engine)))
+        transport = FakeTransport()
+        connection.connection_made(transport)
+        connection.data_received(get("a") * MOST_WORKS)
+        assert transport.reading
+        connection.data_received(get("a"))
+        assert not transport.reading
+        connection.pause_writing()
+        await asyncio.sleep(0)
+        assert transport.answers == 0
+        connection.resume_writing()
+        assert not transport.reading
+        while connection.works:
+            await asyncio.sleep(0)
+            assert transport.reading or len(connection.works) > FEW_WORKS
+        assert transport.answers == MOST_WORKS + 1
+        assert transport.reading
+        connection.drain()
+        assert transport.closing
+        connection.connection_lost(None)
+
+    asyncio.run(run())
+
+
+def test_errors_keep_their_place_in_the_pipeline(client: Client) -> None:
+    bad = raw(headers_for("PutItem"), b"{")
+    client.send(put("a") + bad + get("a") + raw({}, method=b"PUT") + put("b"))
+    assert [client.read().status for _ in range(5)] == [200, 400, 200, 404, 200]
+
+
+def test_bytes_may_come_one_by_one(client: Client) -> None:
+    for byte in put("slow"):
+        client.send(bytes((byte,)))
+    assert client.read().status == 200
+    assert client.ask(get("slow")).json() == {"Item": {"p": {"S": "slow"}}}
+
+
+@pytest.mark.parametrize("cut", [1, 7, 60, 200, 300])
+def test_a_request_may_be_cut_anywhere(client: Client, cut: int) -> None:
+    data = put("x") + get("x")
+    for start in range(0, len(data), cut):
+        client.send(data[start : start + cut])
+    assert client.read().status == 200
+    assert client.read().json() == {"Item": {"p": {"S": "x"}}}
+
+
+def chunked(body: bytes, size: int, trailer: bytes = b"") -> bytes:
+    pieces = [body[at : at + size] for at in range(0, len(body), size)]
+    framed = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces)
+    headers = headers_for("PutItem", transfer_encoding=b"chunked")
+    return raw(headers, framed + b"0\r\n" + trailer + b"\r\n")
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_chunked_bodies(client: Client, size: int) -> None:
+    body = orjson.dumps({"Item": {"p": {"S": "chunked" * 20}}})
+    assert client.ask(chunked(body, size)).status == 200
+    assert client.ask(chunked(body, size, trailer=b"X-Amz-Target: other\r\n")).status == 200
+    assert client.ask(get("chunked" * 20)).json()["Item"]
+
+
+def test_the_client_may_ask_before_it_sends_the_body(client: Client) -> None:
+    data = put("a", expect=b"100-continue")
+    head, _, body = data.partition(b"\r\n\r\n")
+    client.send(head + b"\r\n\r\n")
+    assert client.read().status == 100
+    client.send(body)
+    assert client.read().status == 200
+
+
+def test_the_go_ahead_does_not_overtake_earlier_answers(client: Client) -> None:
+    head, _, body = put("b", expect=b"100-continue").partition(b"\r\n\r\n")
+    client.send(put("a") + head + b"\r\n\r\n")
+    assert [client.read().status, client.read().status] == [200, 100]
+    client.send(body)
+    assert client.read().status == 200
+
+
+def test_a_body_that_came_along_needs_no_go_ahead_read(client: Client) -> None:
+    client.send(put("a", expect=b"100-continue"))
+    assert [client.read().status, client.read().status] == [100, 200]
+
+
+def test_head_and_http_1_0(client: Client, server: ThreadedServer) -> None:
+    reply = client.ask(raw({}, method=b"HEAD"))
+    assert (reply.status, reply.headers["content-length"], reply.body) == (200, "42", b"")
+    assert client.ask(raw({}, method=b"GET")).status == 200
+    with Client(server.port) as old:
+        old.send(b"GET / HTTP/1.0\r\n\r\n")
+        reply = old.read()
+        assert (reply.status, reply.headers["connection"]) == (200, "close")
+        assert old.closed_by_server()
+
+
+def test_close_is_obeyed(client: Client) -> None:
+    reply = client.ask(put("a", connection=b"close"))
+    assert reply.headers["connection"] == "close"
+    assert client.closed_by_server()
+
+
+def test_a_client_that_has_said_all_is_answered(client: Client, engine: FakeEngine) -> None:
+    client.send(put("a") + put("b") + b"POST / HT")
+    client.socket.shutdown(1)
+    assert [client.read().status, client.read().status] == [200, 200]
+    assert client.closed_by_server()
+    assert len(engine.items) == 2
+
+
+def test_another_protocol_may_be_offered(client: Client) -> None:
+    offer = {"upgrade": b"h2c", "connection": b"Upgrade, HTTP2-Settings"}
+    client.send((put("a", **offer) + get("a")) * 3)
+    for _ in range(3):
+        assert client.read().status == 200
+        assert client.read().json() == {"Item": {"p": {"S": "a"}}}
+    for byte in put("b", **offer):
+        client.send(bytes((byte,)))
+    assert client.read().status == 200
+    get_page = raw({b"upgrade": b"h2c", b"connection": b"Upgrade, close"}, method=b"GET")
+    assert client.ask(get_page).status == 200
+    assert client.closed_by_server()
+
+
+def test_tunnels_are_refused(client: Client) -> None:
+    assert client.ask(b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\nabc").status == 400
+    assert client.closed_by_server()
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400),
+        (b"hello\r\n\r\n", 400),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
+        (b"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400),
+        (b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400),
+        (b"POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400),
+        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\nabcde", 400),
+        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+        (b"POST / HTTP/1.1\r\nA: b\nC\r\n\r\n", 400),
+        (b"POST / HTTP/1.1\r\n" + b"a: " + b"b" * HEAD_BYTES + b"\r\n\r\n", 431),
+        (b"POST / HTTP/1.1\r\n" + b"a: b\r\n" * HEAD_BYTES, 431),
+        (b"POST /" + b"a" * HEAD_BYTES + b" HTTP/1.1\r\n\r\n", 431),
+    ],
+)
+def test_what_is_no_request_is_answered_once(client: Client, engine: FakeEngine, data: bytes, status: int) -> None:
+    client.send(put("before") + data)
+    assert client.read().status == 200
+    reply = client.read()
+    assert (reply.status, reply.headers["connection"]) == (status, "close")
+    assert reply.json() == {"__type": "com.amazon.coral.service#MalformedHttpRequestException"}
+    reply.check_crc()
+    assert client.closed_by_server()
+    assert engine.calls == ["PutItem"]
+
+
+def test_a_head_that_never_ends_is_refused(client: Client) -> None:
+    client.send(b"POST / HTTP/1.1\r\nname: ")
+    for _ in range(HEAD_BYTES // 1000 + 2):
+        client.send(b"x" * 1000)
+    assert client.read().status == 431
+
+
+def padded(size: int) -> bytes:
+    """A PutItem body of exactly this many bytes."""
+    body = b'{"Item":{"p":{"S":"big"}}'
+    return body + b" " * (size - len(body) - 1) + b"}"
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+def test_the_limit_of_a_request(client: Client, engine: FakeEngine, framing: str) -> None:
+    for size, status in ((16 * MIB, 200), (16 * MIB + 1, 413), (10, 400)):
+        body = padded(size) if size > 100 else b"{"
+        reply = client.ask(raw(headers_for("PutItem"), body) if framing == "length" else chunked(body, MIB))
+        assert reply.status == status
+        if status == 413:
+            assert reply.headers["transfer-encoding"] == "chunked"
+            assert "content-length" not in reply.headers
+    assert len(engine.calls) == 1
+
+
+def test_a_body_far_over_the_limit_is_not_read(client: Client) -> None:
+    client.send(raw(headers_for("PutItem", content_length=b"%d" % (DISCARD_BYTES + 1))))
+    assert client.read().status == 413
+    assert client.closed_by_server()
+
+
+def test_nor_is_one_that_asks_first(client: Client) -> None:
+    headers = headers_for("PutItem", content_length=b"17000000", expect=b"100-continue")
+    client.send(raw(headers))
+    assert client.read().status == 413
+
+
+def test_large_answers_arrive_whole(client: Client) -> None:
+    for size in (1, 4000, 64 * 1024, 65 * 1024, 5 * MIB):
+        reply = client.ask(scan(size))
+        assert len(reply.json()["Filler"]) == size
+        reply.check_crc()
+
+
+def test_the_checksum_is_over_the_compressed_body(client: Client) -> None:
+    reply = client.ask(scan(100_000, accept_encoding=b"gzip"))
+    reply.check_crc()
+    assert reply.headers["content-encoding"] == "gzip"
+    assert len(orjson.loads(gzip.decompress(reply.body))["Filler"]) == 100_000
+
+
+def test_a_client_that_does_not_read_holds_nobody_up(client: Client, server: ThreadedServer) -> None:
+    rounds = 40
+    sender = threading.Thread(target=client.send, args=(scan(MIB) * rounds,))
+    sender.start()
+    with Client(server.port) as other:
+        for number in range(50):
+            assert other.ask(put(str(number))).status == 200
+    for _ in range(rounds):
+        assert len(client.read().body) > MIB
+    sender.join()
+
+
+def test_many_connections_at_once(server: ThreadedServer, engine: FakeEngine) -> None:
+    def work(number: int) -> None:
+        with Client(server.port) as own:
+            for turn in range(20):
+                key = f"{number}-{turn}"
+                assert own.ask(put(key)).status == 200
+                assert own.ask(get(key)).json() == {"Item": {"p": {"S": key}}}
+
+    with ThreadPoolExecutor(32) as pool:
+        list(pool.map(work, range(32)))
+    assert len(engine.items) == 32 * 20
+
+
+def test_a_client_that_leaves_early_harms_nobody(server: ThreadedServer) -> None:
+    for cut in (1, 50, 400, -1, None):
+        with Client(server.port) as hasty:
+            hasty.send(put("a")[:cut])
+    with Client(server.port) as client:
+        assert client.ask(put("b")).status == 200
+
+
+@pytest.fixture
+def impatient(engine: FakeEngine) -> Iterator[ThreadedServer]:
+    with ThreadedServer(engine, idle_s=0.05, request_s=0.05) as running:
+        yield running
+
+
+def test_idle_connections_are_closed(impatient: ThreadedServer) -> None:
+    with Client(impatient.port) as silent, Client(impatient.port) as done:
+        assert done.ask(put("a")).status == 200
+        assert silent.closed_by_server()
+        assert done.closed_by_server()
+
+
+@pytest.mark.parametrize("part", [b"P", put("a")[:-1], put("a") + put("b")[:100]])
+def test_requests_that_do_not_end_are_refused(impatient: ThreadedServer, part: bytes) -> None:
+    with Client(impatient.port) as slow:
+        slow.send(part)
+        reply = slow.read()
+        if reply.status == 200:
+            reply = slow.read()
+        assert reply.status == 408
+
+
+def test_clients_that_never_read_are_cut_off(impatient: ThreadedServer) -> None:
+    with Client(impatient.port) as deaf, pytest.raises((BrokenPipeError, ConnectionResetError)):
+        send_for_ever(deaf, scan(MIB))
+
+
+def send_for_ever(client: Client, data: bytes) -> None:
+    while True:
+        client.send(data)

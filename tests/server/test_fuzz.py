@@ -1,0 +1,63 @@
+"""A short run of the door's fuzzer, and any JSON at all through the pure protocol."""
+
+from __future__ import annotations
+
+import json
+
+import orjson
+from fake_engine import FakeEngine
+from fuzz_door import fuzz
+from hypothesis import given
+from hypothesis import strategies as st
+from plain_http import headers_for
+
+from keyplan.server.catalogue import STREAM_OPERATIONS, TABLE_OPERATIONS
+from keyplan.server.protocol import DynamoDBProtocol
+from keyplan.server.wire import Request
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+
+
+def test_mutated_bytes(engine: FakeEngine) -> None:
+    seen = fuzz(engine, count=400, seed=20260101)
+    assert {200, 400} <= set(seen)
+
+
+@given(VALUES, st.sampled_from(sorted(TABLE_OPERATIONS | STREAM_OPERATIONS)))
+def test_any_json(value: object, operation: str) -> None:
+    body = json.dumps(value).encode()
+    answer = DynamoDBProtocol(FakeEngine()).answer(Request(b"POST", b"/", headers_for(operation), body))
+    assert answer.status in (200, 400)
+    if answer.status == 400:
+        assert "#" in orjson.loads(answer.body)["__type"]
+
+
+@given(
+    st.sampled_from([b"POST", b"GET", b"OPTIONS", b"PUT", b""]),
+    st.binary(),
+    st.dictionaries(
+        st.sampled_from(
+            [
+                b"accept-encoding",
+                b"authorization",
+                b"content-encoding",
+                b"content-type",
+                b"origin",
+                b"x-amz-date",
+                b"x-amz-target",
+            ]
+        ),
+        st.binary(),
+    ),
+    st.binary(),
+)
+def test_any_request(method: bytes, target: bytes, headers: dict[bytes, bytes], body: bytes) -> None:
+    protocol = DynamoDBProtocol(FakeEngine())
+    answer = protocol.answer(Request(method, target, headers, body))
+    assert answer.status in (200, 400, 404, 500)
+    complete = protocol.answer(Request(b"POST", target, {**headers_for("GetItem"), **headers}, body))
+    assert complete.status in (200, 400, 404, 500)

@@ -1,0 +1,410 @@
+"""The protocol as a pure function: requests as data, answers as the service gives them.
+
+Bodies, checksums and texts marked "recorded" are answers of the service that public test suites
+hold; the others follow from the API reference.
+"""
+
+from __future__ import annotations
+
+import gzip
+import logging
+import re
+import zlib
+from typing import Any
+
+import orjson
+import pytest
+from fake_engine import FakeEngine
+from plain_http import JSON_1_0, SIGNED, headers_for
+
+from keyplan import errors
+from keyplan.server.protocol import DynamoDBProtocol
+from keyplan.server.wire import Answer, Request
+
+SERIALIZATION = {"__type": "com.amazon.coral.service#SerializationException"}
+UNKNOWN = {"__type": "com.amazon.coral.service#UnknownOperationException"}
+MISSING = {
+    "__type": "com.amazon.coral.service#MissingAuthenticationTokenException",
+    "message": "Request is missing Authentication Token",
+}
+LIST_TABLES = {b"x-amz-target": b"DynamoDB_20120810.ListTables"}
+JSON = {b"content-type": b"application/json"}
+
+
+@pytest.fixture
+def protocol(engine: FakeEngine) -> DynamoDBProtocol:
+    return DynamoDBProtocol(engine)
+
+
+def ask(
+    protocol: DynamoDBProtocol,
+    headers: dict[bytes, bytes],
+    body: bytes = b"",
+    method: bytes = b"POST",
+    target: bytes = b"/",
+) -> Answer:
+    answer = protocol.answer(Request(method, target, headers, body))
+    assert re.fullmatch(rb"[0-9A-Z]{52}", answer.request_id)
+    assert answer.crc32 == zlib.crc32(answer.body)
+    return answer
+
+
+def call(protocol: DynamoDBProtocol, operation: str, request: Any = None, **more: bytes) -> Answer:
+    return ask(protocol, headers_for(operation, **more), orjson.dumps(request or {}))
+
+
+# Recorded: method, headers, body, then the checksum of the service's own answer.
+NO_PAGE_CASES = [
+    (b"OPTIONS", {}, b""),
+    (b"PUT", {}, b""),
+    (b"DELETE", {}, b""),
+    (b"POST", {}, b"hi"),
+    (b"POST", {b"content-type": b"whatever"}, b"hi"),
+    (b"POST", {b"content-type": b"application/x-amz-json-1.1"}, b"hi"),
+    (b"POST", {b"content-type": b"application/jsonasdf"}, b"hi"),
+]
+
+
+@pytest.mark.parametrize(("method", "headers", "body"), NO_PAGE_CASES)
+def test_what_is_no_call_gets_a_404(
+    protocol: DynamoDBProtocol, method: bytes, headers: dict[bytes, bytes], body: bytes
+) -> None:
+    answer = ask(protocol, headers, body, method)
+    assert answer.status == 404
+    assert answer.body == b"<UnknownOperationException/>\n"
+    assert answer.crc32 == 3552371480
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "crc32", "expected"),
+    [
+        (JSON, b"hi", 3948637019, SERIALIZATION),
+        ({b"content-type": b"application/json;"}, b"hi", 3948637019, SERIALIZATION),
+        ({b"content-type": b"  application/json  ;   asfd"}, b"hi", 3948637019, SERIALIZATION),
+        ({b"content-type": b"application/x-amz-json-1.0"}, b"hi", 3948637019, SERIALIZATION),
+        ({b"content-type": b"application/x-amz-json-1.0;x"}, b"hi", 3948637019, SERIALIZATION),
+        ({}, b"", 1368724161, UNKNOWN),
+        (JSON, b"{}", 1368724161, UNKNOWN),
+        ({b"content-type": b"application/x-amz-json-1.0"}, b"{}", 1368724161, UNKNOWN),
+        ({b"x-amz-target": b"whatever"}, b"", 1368724161, UNKNOWN),
+        ({b"x-amz-target": b"DynamoDB_20120810.ListTable"}, b"", 1368724161, UNKNOWN),
+        ({b"x-amz-target": b"DynamoDB_20120810.ListStreams"}, b"", 1368724161, UNKNOWN),
+        ({b"x-amz-target": b"DynamoDBStreams_20120810.PutItem"}, b"", 1368724161, UNKNOWN),
+        ({b"x-amz-target": b"DynamoDB_20111205.PutItem"}, b"", 1368724161, UNKNOWN),
+        (LIST_TABLES, b"", 2088342776, MISSING),
+        ({**LIST_TABLES, b"authorization": b"AWS4"}, b"", 2088342776, MISSING),
+    ],
+)
+def test_recorded_errors(
+    protocol: DynamoDBProtocol,
+    headers: dict[bytes, bytes],
+    body: bytes,
+    crc32: int,
+    expected: dict[str, str],
+) -> None:
+    answer = ask(protocol, headers, body)
+    assert answer.status == 400
+    assert orjson.loads(answer.body) == expected
+    assert answer.crc32 == crc32
+    sent_1_0 = headers.get(b"content-type", b"").startswith(JSON_1_0)
+    assert answer.content_type == (JSON_1_0 if sent_1_0 else b"application/json")
+
+
+@pytest.mark.parametrize("target", [b"/", b"/?a=b", b"/ping"])
+def test_the_health_page(protocol: DynamoDBProtocol, target: bytes) -> None:
+    answer = ask(protocol, {}, b"", b"GET", target)
+    assert answer.status == 200
+    assert answer.body == b"healthy: dynamodb.us-east-1.amazonaws.com "
+    assert answer.crc32 == 3128867991
+
+
+@pytest.mark.parametrize("target", [b"/abc", b"/-", b"/index.htm", b"/health"])
+def test_there_is_no_other_page(protocol: DynamoDBProtocol, target: bytes) -> None:
+    assert ask(protocol, {}, b"", b"GET", target).status == 404
+
+
+def test_preflight_allows_what_is_asked(protocol: DynamoDBProtocol) -> None:
+    headers = {
+        b"origin": b"http://example.com",
+        b"access-control-request-headers": b"a, b, c",
+        b"access-control-request-method": b"d",
+    }
+    answer = ask(protocol, headers, b"", b"OPTIONS")
+    assert (answer.status, answer.body) == (200, b"")
+    extra = dict(answer.extra)
+    assert extra[b"Access-Control-Allow-Origin"] == b"*"
+    assert extra[b"Access-Control-Max-Age"] == b"172800"
+    assert extra[b"Access-Control-Allow-Headers"] == b"a, b, c"
+    assert extra[b"Access-Control-Allow-Methods"] == b"d"
+
+
+@pytest.mark.parametrize("method", [b"GET", b"POST", b"PUT"])
+def test_an_origin_may_read_the_answer_and_only_then(protocol: DynamoDBProtocol, method: bytes) -> None:
+    assert ask(protocol, {}, b"", method).extra == ()
+    extra = dict(ask(protocol, {b"origin": b"x"}, b"", method).extra)
+    assert extra[b"Access-Control-Allow-Origin"] == b"*"
+    assert b"x-amzn-RequestId" in extra[b"Access-Control-Expose-Headers"]
+    assert b"Access-Control-Max-Age" not in extra
+
+
+def test_a_call_reaches_the_engine_and_its_answer_comes_back(protocol: DynamoDBProtocol, engine: FakeEngine) -> None:
+    item = {"p": {"S": "é"}}
+    assert call(protocol, "PutItem", {"Item": item}).body == b"{}"
+    answer = call(protocol, "GetItem", {"Key": item})
+    assert answer.status == 200
+    assert answer.content_type == JSON_1_0
+    assert orjson.loads(answer.body) == {"Item": item}
+    assert engine.calls == ["PutItem", "GetItem"]
+
+
+def test_streams_have_their_own_prefix(protocol: DynamoDBProtocol, engine: FakeEngine) -> None:
+    assert call(protocol, "ListStreams").status == 200
+    assert engine.calls == ["ListStreams"]
+
+
+def test_tagging_answers_nothing(protocol: DynamoDBProtocol) -> None:
+    answer = call(protocol, "TagResource")
+    assert (answer.status, answer.body, answer.crc32) == (200, b"", 0)
+
+
+@pytest.mark.parametrize("operation", ["CreateGlobalTable", "PutResourcePolicy"])
+def test_what_the_service_has_and_we_have_not_is_said_by_name(protocol: DynamoDBProtocol, operation: str) -> None:
+    answer = call(protocol, operation)
+    assert answer.status == 400
+    error = orjson.loads(answer.body)
+    assert error["__type"] == UNKNOWN["__type"]
+    assert operation in error["message"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"}}}", b"}{", b"habababa", b"124463gwe", b"><#", b'"""', b'{""}', b"{7}", b'{"2":{}',
+        b",", b"{,}", b"{{}}", b'"a": "b"', b"{" * 10000 + b"}" * 10000, b"[" * 5000 + b"]" * 5000,
+        b'{"a":' * 3000 + b"1" + b"}" * 3000, b'{"a":"\xff"}', b"\xef\xbb\xbf{}", b"\x00",
+        b'{"a":"\\ud800"}', b'{"a":NaN}', b'{"a":01}', b"{'a':1}", b'{"a":"\x01"}', b"null", b"",
+    ],
+)  # fmt: skip
+def test_what_is_no_json_object_is_a_serialization_error(
+    protocol: DynamoDBProtocol, engine: FakeEngine, body: bytes
+) -> None:
+    answer = ask(protocol, headers_for("PutItem"), body)
+    assert answer.status == 400
+    assert orjson.loads(answer.body) == SERIALIZATION
+    assert engine.calls == []
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"7", "Unexpected value type in payload"),
+        (b'"x"', "Unexpected value type in payload"),
+        (b"true", "Unexpected value type in payload"),
+        (
+            b"[]",
+            "Unrecognized collection type class com.amazonaws.dynamodb.v20120810.PutItemInput",
+        ),
+    ],
+)
+def test_other_json_is_refused_with_a_capital_message(protocol: DynamoDBProtocol, body: bytes, message: str) -> None:
+    answer = ask(protocol, headers_for("PutItem"), body)
+    assert orjson.loads(answer.body) == {**SERIALIZATION, "Message": message}
+
+
+def test_of_a_member_sent_twice_the_last_counts(protocol: DynamoDBProtocol, engine: FakeEngine) -> None:
+    ask(protocol, headers_for("PutItem"), b'{"Item":{"p":{"S":"a"}},"Item":{"p":{"S":"b"}}}')
+    assert list(engine.items.values()) == [{"p": {"S": "b"}}]
+
+
+def test_nesting_that_json_allows_reaches_the_engine(protocol: DynamoDBProtocol, engine: FakeEngine) -> None:
+    body = b'{"Item":' + b'{"M":' * 1000 + b"{}" + b"}" * 1000 + b"}"
+    assert ask(protocol, headers_for("UpdateItem"), body).status == 200
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "expected"),
+    [
+        (
+            errors.ValidationError("bad"),
+            400,
+            {"__type": "com.amazon.coral.validate#ValidationException", "message": "bad"},
+        ),
+        (
+            errors.ConditionalCheckFailedError("no", Item={"p": {"S": "x"}}),
+            400,
+            {
+                "__type": "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",
+                "Item": {"p": {"S": "x"}},
+                "message": "no",
+            },
+        ),
+        (
+            errors.TransactionCanceledError("cancelled", CancellationReasons=[{"Code": "None"}]),
+            400,
+            {
+                "__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
+                "CancellationReasons": [{"Code": "None"}],
+                "Message": "cancelled",
+            },
+        ),
+        (
+            errors.SerializationError("odd"),
+            400,
+            {"__type": "com.amazon.coral.service#SerializationException", "Message": "odd"},
+        ),
+        (
+            errors.InternalServerError("oh"),
+            500,
+            {"__type": "com.amazonaws.dynamodb.v20120810#InternalServerError", "message": "oh"},
+        ),
+        (
+            errors.DatabaseFullError("disk full"),
+            500,
+            {
+                "__type": "com.amazonaws.dynamodb.v20120810#InternalServerError",
+                "message": "The database could not be used: disk full",
+            },
+        ),
+        (
+            errors.EngineClosedError("closed"),
+            503,
+            {
+                "__type": "com.amazonaws.dynamodb.v20120810#ServiceUnavailable",
+                "message": "The service is unavailable. Please try again shortly.",
+            },
+        ),
+    ],
+)
+def test_errors_on_the_wire(
+    protocol: DynamoDBProtocol,
+    engine: FakeEngine,
+    error: Exception,
+    status: int,
+    expected: dict[str, Any],
+) -> None:
+    engine.raises["PutItem"] = error
+    answer = call(protocol, "PutItem")
+    assert answer.status == status
+    assert orjson.loads(answer.body) == expected
+
+
+@pytest.mark.parametrize("error", [KeyError("secret"), RecursionError("secret"), MemoryError()])
+def test_what_nobody_foresaw_is_logged_and_told_without_details(
+    protocol: DynamoDBProtocol,
+    engine: FakeEngine,
+    error: Exception,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    engine.raises["PutItem"] = error
+    with caplog.at_level(logging.ERROR, "keyplan.server"):
+        answer = call(protocol, "PutItem")
+    assert answer.status == 500
+    assert orjson.loads(answer.body)["__type"].endswith("#InternalServerError")
+    assert b"secret" not in answer.body
+    assert b"Traceback" not in answer.body
+    assert type(error).__name__ in caplog.text
+
+
+@pytest.mark.parametrize(
+    "answer", [{"odd": object()}, {"odd": {1, 2}}, {"odd": b"bytes"}], ids=["object", "set", "bytes"]
+)
+def test_an_answer_that_is_no_json_is_an_internal_error(
+    protocol: DynamoDBProtocol, monkeypatch: pytest.MonkeyPatch, answer: Any
+) -> None:
+    monkeypatch.setattr(protocol, "_call", lambda operation, request: answer)
+    assert call(protocol, "GetItem").status == 500
+
+
+def test_members_of_an_error_that_are_no_json_do_not_hide_the_error(
+    protocol: DynamoDBProtocol, engine: FakeEngine
+) -> None:
+    engine.raises["PutItem"] = errors.ConditionalCheckFailedError("no", Item=object())
+    assert call(protocol, "PutItem").status == 500
+
+
+@pytest.mark.parametrize(
+    ("encoding", "pack"),
+    [
+        (b"gzip", gzip.compress),
+        (b"GZIP", gzip.compress),
+        (b"deflate", zlib.compress),
+        (b"identity", bytes),
+        (b"", bytes),
+        (b"gzip", lambda body: gzip.compress(body[:10]) + gzip.compress(body[10:])),
+    ],
+)
+def test_compressed_requests_are_read(
+    protocol: DynamoDBProtocol, engine: FakeEngine, encoding: bytes, pack: Any
+) -> None:
+    body = pack(b'{"Item":{"p":{"S":"' + b"x" * 100_000 + b'"}}}')
+    headers = headers_for("PutItem", content_encoding=encoding)
+    assert ask(protocol, headers, body).status == 200
+    assert len(engine.items) == 1
+
+
+PACKED = gzip.compress(b'{"Item":{"p":{"S":"x"}}}', mtime=0)  # parallel workers must name their cases alike
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        (b"garbage", b"{}"),
+        (b"gzip", b"{}"),
+        (b"gzip", b""),
+        (b"deflate", b""),
+        (b"deflate", b"{}"),
+        (b"gzip", PACKED[:-1]),
+        (b"gzip", PACKED + b"junk"),
+        (b"gzip", gzip.compress(b"", mtime=0) * 1001),
+        (b"deflate", zlib.compress(b"{") + zlib.compress(b"}")),
+        (b"gzip, gzip", PACKED),
+    ],
+)
+def test_broken_encodings_are_internal_errors_as_the_service_says(
+    protocol: DynamoDBProtocol, engine: FakeEngine, encoding: bytes, body: bytes
+) -> None:
+    answer = ask(protocol, headers_for("PutItem", content_encoding=encoding), body)
+    assert answer.status == 500
+    assert orjson.loads(answer.body)["__type"].endswith("#InternalServerError")
+    assert engine.calls == []
+
+
+@pytest.mark.parametrize(("encoding", "pack"), [(b"gzip", gzip.compress), (b"deflate", zlib.compress)])
+def test_a_small_body_that_inflates_too_far_is_413(
+    protocol: DynamoDBProtocol, engine: FakeEngine, encoding: bytes, pack: Any
+) -> None:
+    body = pack(b'{"a":1' + b" " * (16 * 1024 * 1024) + b"}")
+    assert len(body) < 100_000
+    answer = ask(protocol, headers_for("PutItem", content_encoding=encoding), body)
+    assert (answer.status, answer.unsized) == (413, True)
+    assert engine.calls == []
+
+
+def test_large_answers_are_compressed_when_asked(protocol: DynamoDBProtocol) -> None:
+    request = {"Size": 5000}
+    plain = call(protocol, "Scan", request)
+    packed = call(protocol, "Scan", request, accept_encoding=b"gzip")
+    deflated = call(protocol, "Scan", request, accept_encoding=b"deflate")
+    small = call(protocol, "Scan", {"Size": 10}, accept_encoding=b"gzip")
+    assert plain.extra == small.extra == ()
+    assert dict(packed.extra)[b"Content-Encoding"] == b"gzip"
+    assert gzip.decompress(packed.body) == plain.body
+    assert zlib.decompress(deflated.body) == plain.body
+    assert len(packed.body) * 30 < len(plain.body)
+
+
+def test_the_threshold_of_compression(protocol: DynamoDBProtocol) -> None:
+    overhead = len(b'{"Filler":""}')
+    for size, packed in ((4095 - overhead, False), (4096 - overhead, True)):
+        answer = call(protocol, "Scan", {"Size": size}, accept_encoding=b"gzip")
+        assert bool(answer.extra) is packed
+
+
+def test_signatures_are_asked_before_the_body_is_looked_at(protocol: DynamoDBProtocol) -> None:
+    unsigned = {name: value for name, value in headers_for("PutItem").items() if name not in SIGNED}
+    assert orjson.loads(ask(protocol, unsigned, b"7").body) == MISSING
+    assert orjson.loads(ask(protocol, unsigned, b"{").body) == SERIALIZATION
+
+
+def test_request_ids_differ(protocol: DynamoDBProtocol) -> None:
+    assert len({call(protocol, "PutItem").request_id for _ in range(1000)}) == 1000

@@ -1,0 +1,202 @@
+"""`keyplan serve` as a process: where it listens, how it stops, and what it refuses."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+from plain_http import Client, get, headers_for, put, raw
+from typer.testing import CliRunner
+
+from keyplan.cli.serve import serve
+from keyplan.server.launch import is_loopback
+
+COMMAND = [sys.executable, "-c", "import typer; from keyplan.cli.serve import serve; typer.run(serve)"]
+CREATE = (
+    b'{"TableName":"tab","BillingMode":"PAY_PER_REQUEST",'
+    b'"KeySchema":[{"AttributeName":"p","KeyType":"HASH"}],'
+    b'"AttributeDefinitions":[{"AttributeName":"p","AttributeType":"S"}]}'
+)
+ITEM = b'{"TableName":"tab","Item":{"p":{"S":"a"},"n":{"N":"1"}}}'
+KEY = b'{"TableName":"tab","Key":{"p":{"S":"a"}}}'
+
+
+class Process:
+    """A server in a process of its own, once it listens."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [*COMMAND, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.first_line = self.process.stdout.readline().rstrip("\n")
+        self.port = int(self.first_line.rsplit(":", 1)[1])
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str, str]:
+        """Signal it; exit code, standard output and error."""
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=30)
+        return self.process.returncode, out, err
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    return str(tmp_path / "data.db")
+
+
+@pytest.fixture
+def process(database: str) -> Iterator[Process]:
+    running = Process("--db", database, "--port", "0")
+    yield running
+    if running.process.poll() is None:
+        running.stop(signal.SIGKILL)
+
+
+def call(port: int, operation: str, body: bytes) -> object:
+    with Client(port) as client:
+        reply = client.ask(raw(headers_for(operation), body))
+        assert reply.status == 200, reply.body
+        return reply.json()
+
+
+def refused(*arguments: str) -> tuple[int, str]:
+    """Exit code and error text of a command that must end by itself."""
+    app = typer.Typer()
+    app.command()(serve)
+    result = CliRunner().invoke(app, list(arguments))
+    return result.exit_code, result.output
+
+
+def test_the_first_line_says_where(process: Process) -> None:
+    assert process.first_line == f"keyplan serve: listening on http://127.0.0.1:{process.port}"
+    with Client(process.port) as client:
+        assert client.ask(raw({}, method=b"GET")).status == 200
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_stop_it_cleanly(process: Process, number: signal.Signals) -> None:
+    with Client(process.port) as idle:
+        assert idle.ask(raw({}, method=b"GET")).status == 200
+        code, out, err = process.stop(number)
+        assert (code, err) == (0, "")
+        assert out.endswith("keyplan serve: stopped\n")
+        assert idle.closed_by_server()
+
+
+def test_what_was_answered_is_there_after_a_kill(process: Process, database: str) -> None:
+    call(process.port, "CreateTable", CREATE)
+    call(process.port, "PutItem", ITEM)
+    process.stop(signal.SIGKILL)
+    again = Process("--db", database, "--port", "0")
+    assert call(again.port, "GetItem", KEY) == {"Item": {"p": {"S": "a"}, "n": {"N": "1"}}}
+    again.stop()
+
+
+def test_memory_and_credentials(tmp_path: Path) -> None:
+    keys = tmp_path / "keys"
+    keys.write_text("[a]\naws_access_key_id = OTHER\naws_secret_access_key = s\n")
+    running = Process("--db", ":memory:", "--port", "0", "--host", "0.0.0.0", "--credentials", str(keys))
+    with Client(running.port) as client:
+        assert client.ask(put("a")).json()["__type"].startswith("com.amazon.coral.service#")
+    assert running.stop()[0] == 0
+
+
+def test_signed_requests_are_served(tmp_path: Path) -> None:
+    boto3 = pytest.importorskip("boto3")
+    keys = tmp_path / "keys"
+    keys.write_text("[a]\naws_access_key_id = AKID\naws_secret_access_key = s\n")
+    running = Process("--db", ":memory:", "--port", "0", "--credentials", str(keys))
+
+    def client(secret: str) -> object:
+        return boto3.client(
+            "dynamodb",
+            endpoint_url=f"http://127.0.0.1:{running.port}",
+            region_name="eu-west-1",
+            aws_access_key_id="AKID",
+            aws_secret_access_key=secret,
+        )
+
+    assert client("s").list_tables()["TableNames"] == []  # type: ignore[attr-defined]
+    with pytest.raises(Exception, match="InvalidSignatureException"):
+        client("t").list_tables()  # type: ignore[attr-defined]
+    running.stop()
+
+
+def test_a_taken_port() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, said = refused("--db", ":memory:", "--port", str(port))
+    assert code == 1
+    assert f"port {port} on 127.0.0.1 is taken" in said
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.com"])
+def test_beyond_this_machine_only_with_credentials_or_force(host: str, database: str) -> None:
+    code, said = refused("--host", host, "--port", "0", "--db", database)
+    assert code == 2
+    assert "--credentials" in said
+    assert "--force-open" in said
+    assert not Path(database).exists()
+
+
+def test_forced_open() -> None:
+    running = Process("--db", ":memory:", "--host", "0.0.0.0", "--port", "0", "--force-open")
+    with Client(running.port) as client:
+        assert client.ask(get("a")).status == 400  # no such table, but served
+    running.stop()
+
+
+def test_an_address_that_is_not_ours() -> None:
+    code, said = refused("--db", ":memory:", "--host", "192.0.2.1", "--port", "0", "--force-open")
+    assert code == 1
+    assert "cannot listen on 192.0.2.1" in said
+
+
+def test_a_bad_credentials_file(tmp_path: Path) -> None:
+    code, said = refused("--credentials", str(tmp_path / "none"), "--port", "0")
+    assert code == 2
+    assert "cannot read the credentials file" in said
+
+
+def test_a_file_that_is_no_database(database: str) -> None:
+    Path(database).write_bytes(b"not a database at all" * 1000)
+    code, said = refused("--db", database, "--port", "0")
+    assert code == 1
+    assert "keyplan serve:" in said
+    assert database in said
+    assert "Traceback" not in said
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    code, said = refused("--db", str(tmp_path / "none" / "data.db"), "--port", "0")
+    assert code == 1
+    assert "cannot open the database" in said
+
+
+@pytest.mark.parametrize(
+    ("host", "here"),
+    [
+        ("127.0.0.1", True),
+        ("127.1.2.3", True),
+        ("::1", True),
+        ("[::1]", True),
+        ("localhost", True),
+        ("LOCALHOST", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("10.0.0.1", False),
+        ("localhost.example.com", False),
+        ("", False),
+    ],
+)
+def test_loopback(host: str, here: bool) -> None:
+    assert is_loopback(host) is here

@@ -1,0 +1,87 @@
+"""The server in a thread: its address, and how it stops."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from fake_engine import FakeEngine
+from plain_http import Client, put, raw
+
+from keyplan.clock import ManualClock
+from keyplan.server.sigv4 import Key, Verified
+from keyplan.server.thread import ThreadedServer
+
+
+def test_the_url_names_the_port_taken(engine: FakeEngine) -> None:
+    with ThreadedServer(engine) as server:
+        assert server.url == f"http://127.0.0.1:{server.port}"
+        assert server.port > 0
+
+
+def test_a_taken_port_is_an_error(server: ThreadedServer, engine: FakeEngine) -> None:
+    with pytest.raises(OSError, match="in use"):
+        ThreadedServer(engine, port=server.port)
+
+
+def test_stopping_twice_is_harmless_and_frees_the_port(engine: FakeEngine) -> None:
+    server = ThreadedServer(engine)
+    server.stop()
+    server.stop()
+    with ThreadedServer(engine, port=server.port) as again, Client(again.port) as client:
+        assert client.ask(put("a")).status == 200
+
+
+def test_stopping_answers_what_is_in_flight(engine: FakeEngine) -> None:
+    engine.gate = threading.Event()
+    server = ThreadedServer(engine)
+    idle, asking = Client(server.port), Client(server.port)
+    assert idle.ask(raw({}, method=b"GET")).status == 200
+    asking.send(put("a") + put("b"))
+    while not engine.calls:
+        pass
+    stopper = threading.Thread(target=server.stop)
+    stopper.start()
+    engine.gate.set()
+    replies = [asking.read(), asking.read()]
+    stopper.join()
+    assert [reply.status for reply in replies] == [200, 200]
+    assert asking.closed_by_server()
+    assert idle.closed_by_server()
+    idle.close()
+    asking.close()
+
+
+def test_half_a_request_is_cut_off_after_the_grace(engine: FakeEngine) -> None:
+    server = ThreadedServer(engine)
+    with Client(server.port) as half:
+        assert half.ask(put("a")).status == 200
+        half.send(put("b")[:-1])
+        assert half.socket.getpeername()
+        server.stop(grace_s=0.02)
+        assert half.closed_by_server()
+
+
+def test_half_a_request_is_answered_within_the_grace(engine: FakeEngine) -> None:
+    server = ThreadedServer(engine)
+    with Client(server.port) as half, Client(server.port) as other:
+        data = put("b")
+        half.send(data[:-1])
+        assert other.ask(put("a")).status == 200  # so the half is there as well
+        stopper = threading.Thread(target=server.stop)
+        stopper.start()
+        assert other.closed_by_server()
+        half.send(data[-1:])
+        reply = half.read()
+        assert (reply.status, reply.headers["connection"]) == (200, "close")
+        stopper.join()
+
+
+def test_signatures_are_checked_when_asked(engine: FakeEngine) -> None:
+    signatures = Verified({"OTHER": Key("x")}, ManualClock(1_767_225_600.0))
+    with ThreadedServer(engine, signatures=signatures) as server, Client(server.port) as client:
+        reply = client.ask(put("a"))
+        assert reply.status == 400
+        assert reply.json()["__type"].startswith("com.amazon.coral.service#")
+        assert client.ask(raw({}, method=b"GET")).status == 200
+    assert engine.calls == []

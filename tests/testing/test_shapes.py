@@ -1,0 +1,71 @@
+"""The compiled checks and readers agree with botocore's own walk of its model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.model import ServiceModel
+from botocore.session import get_session
+
+from keyplan.testing.shapes import blob_reader, request_check, time_reader
+
+SERVICES = ("dynamodb", "dynamodbstreams")
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, ServiceModel]:
+    session = get_session()
+    return {name: session.get_service_model(name) for name in SERVICES}
+
+
+def operations(models: dict[str, ServiceModel]) -> Iterator[Any]:
+    for model in models.values():
+        for name in model.operation_names:
+            yield model.operation_model(name)
+
+
+def test_every_operation_compiles(models: dict[str, ServiceModel]) -> None:
+    for operation in operations(models):
+        assert not request_check(operation.input_shape)({"NoSuchMember": 1})
+        for reader in (blob_reader(operation.input_shape), time_reader(operation.output_shape)):
+            assert reader is None or reader({"NoSuchMember": 1}) == {"NoSuchMember": 1}
+
+
+def test_item_operations_answer_no_timestamps(models: dict[str, ServiceModel]) -> None:
+    model = models["dynamodb"]
+    for name in ("GetItem", "PutItem", "Query", "Scan", "TransactGetItems", "BatchGetItem"):
+        assert time_reader(model.operation_model(name).output_shape) is None
+
+
+def test_tables_and_records_answer_timestamps(models: dict[str, ServiceModel]) -> None:
+    assert time_reader(models["dynamodb"].operation_model("DescribeTable").output_shape)
+    assert time_reader(models["dynamodbstreams"].operation_model("GetRecords").output_shape)
+
+
+def test_readers_leave_alone_what_has_another_form(models: dict[str, ServiceModel]) -> None:
+    read = blob_reader(models["dynamodb"].operation_model("PutItem").input_shape)
+    assert read is not None
+    odd: list[Any] = [
+        5,
+        "x",
+        None,
+        [],
+        {"a": 5},
+        {"a": {"L": 5}},
+        {"a": {"L": [5]}},
+        {"a": {"M": []}},
+    ]
+    for item in odd:
+        assert read({"Item": item}) == {"Item": item}
+
+
+def test_a_request_without_members_is_sound_only_when_empty(
+    models: dict[str, ServiceModel],
+) -> None:
+    is_sound = request_check(models["dynamodb"].operation_model("DescribeLimits").input_shape)
+    assert is_sound({})
+    assert not is_sound({"Limit": 1})
+    assert request_check(None)({})
+    assert not request_check(None)({"Limit": 1})
