@@ -1,0 +1,50 @@
+"""The design language: tables, entities, keys, patterns, consumers and their load, declared once."""
+
+from keyplan.design.conditions import Condition, F
+from keyplan.design.consumers import Change as ItemChange
+from keyplan.design.consumers import Changed, Expired, Inserted, Modified, Removed, changed
+from keyplan.design.design import Design, accept
+from keyplan.design.entities import Entity, Unique, unique
+from keyplan.design.fields import Attribute
+from keyplan.design.keys import attr, key
+from keyplan.design.patterns import Call, Page, Pattern, Read, Write, WriteCall
+from keyplan.design.places import DesignError, Fault, Place
+from keyplan.design.plan import Plan
+from keyplan.design.schema import TTL
+from keyplan.design.symbols import each, every_shard
+from keyplan.design.tables import GSI, LSI, Table
+from keyplan.design.terms import (
+    Change,
+    Cond,
+    Key,
+    add,
+    add_at,
+    add_to_set,
+    append,
+    at_version,
+    everything,
+    key_of,
+    known,
+    pk,
+    put,
+    remove,
+    remove_at,
+    remove_from_set,
+    set_,
+    set_at,
+    set_if_missing,
+    sk,
+    when,
+    where,
+)
+from keyplan.design.transactions import Transaction, transaction
+from keyplan.design.workload import Bytes, Claim, Distinct, Items, OnDemand, Provisioned, Rate
+
+__all__ = [
+    "GSI", "LSI", "TTL", "Attribute", "Bytes", "Call", "Change", "Changed", "Claim", "Cond", "Condition", "Design",
+    "DesignError", "Distinct", "Entity", "Expired", "F", "Fault", "Inserted", "ItemChange", "Items", "Key", "Modified",
+    "OnDemand", "Page", "Pattern", "Place", "Plan", "Provisioned", "Rate", "Read", "Removed", "Table", "Transaction",
+    "Unique", "Write", "WriteCall", "accept", "add", "add_at", "add_to_set", "append", "at_version", "attr", "changed",
+    "each", "every_shard", "everything", "key", "key_of", "known", "pk", "put", "remove", "remove_at",
+    "remove_from_set", "set_", "set_at", "set_if_missing", "sk", "transaction", "unique", "when", "where",
+]  # fmt: skip

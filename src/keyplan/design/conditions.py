@@ -1,0 +1,439 @@
+"""Conditions on an entity's fields: `F.status == "open"`, `F.tags.contains(tag)`, joined by &, | and ~.
+
+One tree serves three ends: it is rendered as the service's expression, evaluated on plain values where
+membership of an index is decided, and read by the checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Literal, NoReturn, TypeVar
+
+from keyplan.design.places import UNKNOWN as NOWHERE
+from keyplan.design.places import DesignError, Place, caller
+from keyplan.design.symbols import Param, Source
+
+T = TypeVar("T")
+
+
+class Missing:
+    """A field that an item does not have."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+class Unknown:
+    """A field of which nothing is known."""
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+MISSING, UNKNOWN = Missing(), Unknown()
+
+
+class Condition:
+    """Something that is true or false of an item."""
+
+    def __and__(self, other: Condition) -> Condition:
+        return All((*_parts(All, self), *_parts(All, _condition(other))))
+
+    def __or__(self, other: Condition) -> Condition:
+        return Any_((*_parts(Any_, self), *_parts(Any_, _condition(other))))
+
+    def __invert__(self) -> Condition:
+        return Not(self)
+
+    def __bool__(self) -> bool:
+        raise DesignError(
+            "a condition has no truth value of its own: it is decided by the service, item by item",
+            place=caller(),
+            fix="join conditions with &, | and ~ instead of and, or and not; write F.x.between(a, b) for a <= x <= b",
+        )
+
+    def operands(self) -> tuple[Any, ...]:
+        """The parts of it: fields, sizes, values, conditions."""
+        raise NotImplementedError
+
+
+def _condition(other: object) -> Condition:
+    """Refuse what is no condition: a term of a pattern, or True where parentheses are missing."""
+    if not isinstance(other, Condition):
+        raise DesignError(
+            f"a condition on fields is joined with {other!r}",
+            place=caller(),
+            fix="put each comparison in parentheses, and wrap conditions in where(...) or when(...) before joining"
+            " them with other terms",
+        )
+    return other
+
+
+def _parts(kind: type[All] | type[Any_], condition: Condition) -> tuple[Condition, ...]:
+    return condition.parts if isinstance(condition, kind) else (condition,)
+
+
+class Operand:
+    """What can be compared."""
+
+    # Comparing makes a condition; the type of object.__eq__ is bool.
+    def __eq__(self, other: object) -> Condition:  # type: ignore[override]
+        return Compare("=", self, _some(other, "missing"))
+
+    def __ne__(self, other: object) -> Condition:  # type: ignore[override]
+        return Compare("<>", self, _some(other, "exists"))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __lt__(self, other: object) -> Condition:
+        return Compare("<", self, other)
+
+    def __le__(self, other: object) -> Condition:
+        return Compare("<=", self, other)
+
+    def __gt__(self, other: object) -> Condition:
+        return Compare(">", self, other)
+
+    def __ge__(self, other: object) -> Condition:
+        return Compare(">=", self, other)
+
+    def __and__(self, other: object) -> NoReturn:
+        raise DesignError(
+            "& and | bind more tightly than a comparison: this joins a value with a field",
+            place=caller(),
+            fix='put each comparison in parentheses: (F.status == "open") & (F.points > 3)',
+        )
+
+    __rand__ = __or__ = __ror__ = __and__
+
+    def between(self, low: object, high: object) -> Condition:
+        """From low to high, both included."""
+        return Between(self, low, high)
+
+    def is_in(self, *choices: object) -> Condition:
+        """One of up to 100 values."""
+        return In(self, choices)
+
+
+def _some(value: object, instead: str) -> object:
+    if value is None:
+        raise DesignError(
+            "a condition compares a field with None, which is stored as nothing and equals nothing",
+            place=caller(),
+            fix=f"write F.field.{instead}()",
+        )
+    return value
+
+
+class Path(Operand):
+    """A field, or what lies in it: F.address, F.address["city"], F.scores[0]."""
+
+    def __init__(self, *parts: object, place: Place = NOWHERE) -> None:
+        self.parts, self.place = parts, place
+
+    @property
+    def field(self) -> str:
+        """The field it begins with."""
+        return str(self.parts[0])
+
+    def __getitem__(self, part: object) -> Path:
+        return Path(*self.parts, part, place=self.place)
+
+    def __repr__(self) -> str:
+        return f"F.{self.field}" + "".join(f"[{part!r}]" for part in self.parts[1:])
+
+    def exists(self) -> Condition:
+        """Whether the item has it."""
+        return Function("attribute_exists", self)
+
+    def missing(self) -> Condition:
+        """Whether the item lacks it."""
+        return Function("attribute_not_exists", self)
+
+    def begins_with(self, prefix: object) -> Condition:
+        """Whether a string or binary begins so."""
+        return Function("begins_with", self, prefix)
+
+    def contains(self, part: object) -> Condition:
+        """Whether a string holds a part, or a set or list a member."""
+        return Function("contains", self, part)
+
+    def size(self) -> Operand:
+        """Its size as the service's size function tells it."""
+        return Size(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Size(Operand):
+    """The size of a field: characters of a string, bytes of binary, members of a set, list or map."""
+
+    path: Path
+
+
+@dataclass(frozen=True, eq=False)
+class Compare(Condition):
+    """left op right."""
+
+    op: Literal["=", "<>", "<", "<=", ">", ">="]
+    left: Operand
+    right: object
+
+    def operands(self) -> tuple[Any, ...]:
+        """Both sides."""
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True, eq=False)
+class Between(Condition):
+    """low <= operand <= high."""
+
+    operand: Operand
+    low: object
+    high: object
+
+    def operands(self) -> tuple[Any, ...]:
+        """The operand and its bounds."""
+        return (self.operand, self.low, self.high)
+
+
+@dataclass(frozen=True, eq=False)
+class In(Condition):
+    """operand is one of the choices."""
+
+    operand: Operand
+    choices: tuple[object, ...]
+
+    def operands(self) -> tuple[Any, ...]:
+        """The operand and the choices."""
+        return (self.operand, *self.choices)
+
+
+FunctionName = Literal["attribute_exists", "attribute_not_exists", "begins_with", "contains"]
+
+
+@dataclass(frozen=True, eq=False)
+class Function(Condition):
+    """One of the service's functions of a path."""
+
+    name: FunctionName
+    path: Path
+    argument: object = UNKNOWN
+
+    def operands(self) -> tuple[Any, ...]:
+        """The path, and the argument where the function has one."""
+        return (self.path,) if self.argument is UNKNOWN else (self.path, self.argument)
+
+
+@dataclass(frozen=True, eq=False)
+class All(Condition):
+    """Every part is true."""
+
+    parts: tuple[Condition, ...]
+
+    def operands(self) -> tuple[Any, ...]:
+        """The parts."""
+        return self.parts
+
+
+@dataclass(frozen=True, eq=False)
+class Any_(Condition):  # noqa: N801 - Any is taken
+    """Some part is true."""
+
+    parts: tuple[Condition, ...]
+
+    def operands(self) -> tuple[Any, ...]:
+        """The parts."""
+        return self.parts
+
+
+@dataclass(frozen=True, eq=False)
+class Not(Condition):
+    """The part is not true."""
+
+    part: Condition
+
+    def operands(self) -> tuple[Any, ...]:
+        """The part."""
+        return (self.part,)
+
+
+class _Fields:
+    """`F.name` is the field called name; `F["name"]` too."""
+
+    def __getattr__(self, name: str) -> Path:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Path(name, place=caller())
+
+    def __getitem__(self, name: str) -> Path:
+        return Path(name, place=caller())
+
+
+F = _Fields()
+
+
+def paths_of(condition: Condition | None) -> Iterator[Path]:
+    """Every path that a condition reads."""
+    for operand in _leaves(condition):
+        if isinstance(operand, Path):
+            yield operand
+
+
+def sources_of(condition: Condition | None) -> Iterator[Source]:
+    """Every value that a condition compares with."""
+    for operand in _leaves(condition):
+        if not isinstance(operand, Path):
+            yield operand
+
+
+def _leaves(condition: Condition | None) -> Iterator[Any]:
+    for operand in condition.operands() if condition is not None else ():
+        if isinstance(operand, Condition):
+            yield from _leaves(operand)
+        elif isinstance(operand, Size):
+            yield operand.path
+        else:
+            yield operand
+
+
+def with_values(condition: Condition, value: Callable[[Source], Any]) -> Condition:
+    """The same condition with a call's values in place of what it compares with."""
+    if isinstance(condition, (All, Any_)):
+        return type(condition)(tuple(with_values(part, value) for part in condition.parts))
+    if isinstance(condition, Not):
+        return Not(with_values(condition.part, value))
+    if isinstance(condition, Compare):
+        right = condition.right if isinstance(condition.right, Operand) else value(condition.right)
+        return Compare(condition.op, condition.left, right)
+    if isinstance(condition, Between):
+        return Between(condition.operand, value(condition.low), value(condition.high))
+    if isinstance(condition, In):
+        return In(condition.operand, tuple(value(choice) for choice in condition.choices))
+    assert isinstance(condition, Function), "these are all kinds of conditions"
+    return Function(condition.name, condition.path, value(condition.argument))
+
+
+# Evaluating on plain values: True, False, or None where it cannot be told.
+
+
+def holds(condition: Condition | None, values: Mapping[str, Any]) -> bool | None:
+    """Whether a condition is true of fields with these values.
+
+    A field may be MISSING, UNKNOWN, or a Param, of which nothing is known either; a field that is not
+    among the values is UNKNOWN. None as a value means MISSING: that is how it is stored.
+    """
+    if condition is None:
+        return True
+    return _EVALUATE[type(condition)](condition, values)
+
+
+def _value(operand: object, values: Mapping[str, Any]) -> Any:
+    if isinstance(operand, Path):
+        found = values.get(operand.field, UNKNOWN)
+        for part in operand.parts[1:]:
+            found = _within(found, part)
+        return MISSING if found is None else UNKNOWN if isinstance(found, Param) else _plain(found)
+    if isinstance(operand, Size):
+        found = _value(operand.path, values)
+        return len(found) if isinstance(found, _SIZED) else MISSING if found is MISSING else UNKNOWN
+    return UNKNOWN if isinstance(operand, Param) else _plain(operand)
+
+
+_SIZED = (str, bytes, list, tuple, set, frozenset, dict)
+
+
+def _plain(value: Any) -> Any:
+    """An Enum's member is stored as its value, and compared so."""
+    return value.value if isinstance(value, Enum) else value
+
+
+def _within(found: Any, part: object) -> Any:
+    """What lies in a value: a member of a map or model, an element of a list."""
+    if found is None or found is MISSING:
+        return MISSING
+    if isinstance(found, (Param, Unknown)) or isinstance(part, Param):
+        return UNKNOWN
+    if isinstance(found, Mapping):
+        return found.get(part, MISSING)
+    if isinstance(found, (list, tuple)):
+        return found[part] if isinstance(part, int) and part < len(found) else MISSING
+    return getattr(found, str(part), MISSING)
+
+
+def _all(condition: All, values: Mapping[str, Any]) -> bool | None:
+    told = [holds(part, values) for part in condition.parts]
+    return False if False in told else None if None in told else True
+
+
+def _any(condition: Any_, values: Mapping[str, Any]) -> bool | None:
+    told = [holds(part, values) for part in condition.parts]
+    return True if True in told else None if None in told else False
+
+
+def _not(condition: Not, values: Mapping[str, Any]) -> bool | None:
+    told = holds(condition.part, values)
+    return None if told is None else not told
+
+
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "=": lambda left, right: bool(left == right),
+    "<>": lambda left, right: bool(left != right),
+    "<": lambda left, right: bool(left < right),
+    "<=": lambda left, right: bool(left <= right),
+    ">": lambda left, right: bool(left > right),
+    ">=": lambda left, right: bool(left >= right),
+}
+
+
+def _compare(condition: Compare, values: Mapping[str, Any]) -> bool | None:
+    left, right = _value(condition.left, values), _value(condition.right, values)
+    if left is UNKNOWN or right is UNKNOWN:
+        return None
+    if left is MISSING or right is MISSING:
+        return condition.op == "<>"
+    return _COMPARE[condition.op](left, right)
+
+
+def _between(condition: Between, values: Mapping[str, Any]) -> bool | None:
+    told = [_value(operand, values) for operand in condition.operands()]
+    if any(one is UNKNOWN for one in told):
+        return None
+    if any(one is MISSING for one in told):
+        return False
+    return bool(told[1] <= told[0] <= told[2])
+
+
+def _in(condition: In, values: Mapping[str, Any]) -> bool | None:
+    told = [_value(operand, values) for operand in condition.operands()]
+    if told[0] is UNKNOWN:
+        return None
+    if told[0] is MISSING:
+        return False
+    known = [one for one in told[1:] if one is not UNKNOWN]
+    return True if told[0] in known else None if len(known) < len(told) - 1 else False
+
+
+def _function(condition: Function, values: Mapping[str, Any]) -> bool | None:
+    found = _value(condition.path, values)
+    if condition.name in {"attribute_exists", "attribute_not_exists"}:
+        # A field that is given by a parameter may still be None, and so absent.
+        return None if found is UNKNOWN else (found is MISSING) == (condition.name == "attribute_not_exists")
+    argument = _value(condition.argument, values)
+    if found is UNKNOWN or argument is UNKNOWN:
+        return None
+    if found is MISSING or argument is MISSING:
+        return False
+    return bool(found.startswith(argument)) if condition.name == "begins_with" else argument in found
+
+
+_EVALUATE: dict[type, Callable[[Any, Mapping[str, Any]], bool | None]] = {
+    All: _all,
+    Any_: _any,
+    Not: _not,
+    Compare: _compare,
+    Between: _between,
+    In: _in,
+    Function: _function,
+}

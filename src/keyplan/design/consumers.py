@@ -1,0 +1,216 @@
+"""Change consumers as they are declared: functions that are called with an entity's changes."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar, Union
+
+from keyplan.design.conditions import Condition, paths_of
+from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.keys import no_such_field
+from keyplan.design.places import DesignError, Place, names_around, of_function
+
+E = TypeVar("E", bound=Entity)
+EventName = Literal["inserted", "modified", "removed", "expired"]
+
+
+@dataclass(frozen=True)
+class Change(Generic[E]):
+    """A change of one item, as the stream tells it."""
+
+    sequence_number: str
+    """Rises with each change of an item; compare as numbers."""
+    event_id: str
+    """Unique to the change: deliveries may repeat, this does not change."""
+    at_s: float
+    """About when it happened, seconds since 1970."""
+
+
+@dataclass(frozen=True)
+class Inserted(Change[E]):
+    """An item that was not there before."""
+
+    new: E
+
+
+@dataclass(frozen=True)
+class Modified(Change[E]):
+    """An item that changed; both versions, as the stream's view tells them."""
+
+    old: E
+    new: E
+
+
+@dataclass(frozen=True)
+class Removed(Change[E]):
+    """An item that a program deleted."""
+
+    old: E
+
+
+@dataclass(frozen=True)
+class Expired(Change[E]):
+    """An item that the service deleted because its time to live had passed."""
+
+    old: E
+
+
+EVENTS: dict[type[Change[Any]], EventName] = {
+    Inserted: "inserted",
+    Modified: "modified",
+    Removed: "removed",
+    Expired: "expired",
+}
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A modified item whose field has another value than before."""
+
+    field: str
+    becomes: object = None
+    """The value it has now, where only that one counts."""
+
+
+def changed(field: str, becomes: object = None) -> Changed:
+    """Only changes of this field; with `becomes` only to this value. Inserts count if they begin with it."""
+    return Changed(field, becomes)
+
+
+When = Condition | Changed
+
+
+@dataclass(frozen=True, eq=False)
+class Consumer:
+    """A function that is called with changes of some entities."""
+
+    name: str
+    function: Callable[[Any], Any]
+    entities: tuple[EntitySpec, ...]
+    events: frozenset[EventName]
+    takes_list: bool
+    """Whether it is called with a list of changes instead of one by one."""
+    when: When | None
+    batch: int
+    """How many records are read at most at a time."""
+    retries: int | None
+    """How often a failing batch is tried again; None for as long as the stream keeps it."""
+    on_failure: str | None
+    """The name of the destination of records that failed for good."""
+    bisect: bool
+    """Whether a failing batch is halved to find the record that fails."""
+    idempotent: bool
+    """Whether the design says that a change may be delivered twice without harm."""
+    place: Place
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The images it needs: "old", "new"."""
+        needed = set()
+        if self.events & {"modified", "removed", "expired"}:
+            needed.add("old")
+        if self.events & {"modified", "inserted"}:
+            needed.add("new")
+        return frozenset(needed)
+
+
+def consumer(
+    function: Callable[[Any], Any],
+    entities: tuple[EntitySpec, ...],
+    *,
+    when: When | None,
+    batch: int,
+    retries: int | None,
+    on_failure: str | None,
+    bisect: bool,
+    idempotent: bool,
+) -> Consumer:
+    """Read a consumer's declaration: which events it takes is told by its parameter's annotation."""
+    place = of_function(function)
+    events, takes_list = _events(function, entities, place)
+    names = [when.field] if isinstance(when, Changed) else [path.field for path in paths_of(when)]
+    for entity in entities:
+        for name in names:
+            if name not in entity.fields:
+                raise no_such_field(name, entity.fields, entity.name, place.at(name))
+    if batch < 1 or (retries is not None and retries < 0):
+        raise DesignError(
+            f"{function.__name__} takes batches of {batch} records and retries {retries} times",
+            place=place,
+            fix="batch is at least 1, and retries at least 0",
+        )
+    return Consumer(
+        function.__name__,
+        function,
+        entities,
+        events,
+        takes_list,
+        when,
+        batch,
+        retries,
+        on_failure,
+        bisect,
+        idempotent,
+        place,
+    )
+
+
+def _events(
+    function: Callable[..., Any], entities: tuple[EntitySpec, ...], place: Place
+) -> tuple[frozenset[EventName], bool]:
+    annotation = _annotation(function, place)
+    takes_list = typing.get_origin(annotation) is list
+    if takes_list:
+        (annotation,) = typing.get_args(annotation)
+    union = typing.get_origin(annotation) in {Union, types.UnionType}
+    parts = typing.get_args(annotation) if union else (annotation,)
+    kinds = [typing.get_origin(part) or part for part in parts]
+    if any(kind not in EVENTS for kind in kinds):
+        raise _unclear(function, place)
+    _check_entities(function, parts, entities, place)
+    return frozenset(EVENTS[kind] for kind in kinds), takes_list
+
+
+def _annotation(function: Callable[..., Any], place: Place) -> Any:
+    try:
+        hints = typing.get_type_hints(function, localns=names_around())
+    except NameError as error:
+        raise DesignError(
+            f"the annotations of {function.__name__} cannot be read: {error}",
+            place=place,
+            fix="define or import the name before the consumer, and not under TYPE_CHECKING",
+        ) from None
+    taken = [hint for name, hint in hints.items() if name != "return"]
+    if len(taken) != 1 or len(inspect.signature(function).parameters) != 1:
+        raise _unclear(function, place)
+    return taken[0]
+
+
+def _check_entities(
+    function: Callable[..., Any], parts: tuple[Any, ...], entities: tuple[EntitySpec, ...], place: Place
+) -> None:
+    """Refuse changes of an entity that the consumer is not declared for: they would never come."""
+    for part in parts:
+        for model in typing.get_args(part):
+            if not isinstance(model, type) or model is Any:
+                continue
+            if not any(issubclass(entity.model, model) for entity in entities):
+                raise DesignError(
+                    f"{function.__name__} takes changes of {model.__name__}, and is declared for"
+                    f" {', '.join(entity.name for entity in entities) or 'no entity'}",
+                    place=place,
+                    fix=f"add it to the decorator: on_change(..., {model.__name__})",
+                )
+
+
+def _unclear(function: Callable[..., Any], place: Place) -> DesignError:
+    return DesignError(
+        f"{function.__name__} does not say which changes it takes",
+        place=place,
+        fix="annotate its one parameter with Inserted[...], Modified[...], Removed[...], Expired[...],"
+        " a union of these, or a list of them",
+    )

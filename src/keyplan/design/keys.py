@@ -1,0 +1,229 @@
+"""Keys of entities: templates or plain fields, for the table and for each index, and who is in an index."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from keyplan.design.conditions import Condition, paths_of
+from keyplan.design.fields import StoredField, TypeCode
+from keyplan.design.places import DesignError, Place, caller
+from keyplan.design.schema import Index, Schema
+from keyplan.design.templates import BoundTemplate, Field, TemplateError, parse
+
+
+@dataclass(frozen=True)
+class Attr:
+    """A key attribute that holds a field as it is stored, not text made by a template."""
+
+    field: str
+
+
+KeyPart = str | Attr
+KeyParts = KeyPart | tuple[KeyPart, ...]
+
+
+@dataclass(frozen=True)
+class KeySpec:
+    """A key as it is written in a declaration."""
+
+    partition: tuple[KeyPart, ...]
+    sort: tuple[KeyPart, ...]
+    when: Condition | None
+    place: Place
+
+
+def key(pk: KeyParts, sk: KeyParts | None = None, *, when: Condition | None = None) -> KeySpec:
+    """How an entity's key is made: templates such as "TASK#{task_id}", or attr("points") for a plain field.
+
+    `when` (indexes only): the entity is in the index only while this is true of it.
+    """
+    partition = pk if isinstance(pk, tuple) else (pk,)
+    sort = () if sk is None else sk if isinstance(sk, tuple) else (sk,)
+    for part in (*partition, *sort):
+        if not isinstance(part, (str, Attr)):
+            raise DesignError(
+                f"a key is made of templates, not of {part!r}",
+                place=caller(),
+                fix='write text such as "TASK#{task_id}", attr("field"), or a tuple of these for several attributes',
+            )
+    if when is not None and not isinstance(when, Condition):
+        raise DesignError(
+            f"when={when!r} is no condition on fields", place=caller(), fix='write when=F.status == "open"'
+        )
+    return KeySpec(partition, sort, when, caller())
+
+
+def attr(field: str) -> Attr:
+    """In a key: the field's own stored value, for example a Number to sort by."""
+    return Attr(field)
+
+
+@dataclass(frozen=True, eq=False)
+class KeyAttribute:
+    """One attribute of a key, and how it is made: by a template, or by a field as it is stored."""
+
+    attribute: str
+    template: BoundTemplate | None = None
+    field: StoredField | None = None
+
+    def __repr__(self) -> str:
+        return f"<{self.attribute} = {self.text}>"
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields it is made of."""
+        if self.template is not None:
+            return tuple(dict.fromkeys(self.template.fields))
+        return (self.field.name,) if self.field is not None else ()
+
+    @property
+    def type_code(self) -> TypeCode:
+        """The type of attribute it makes."""
+        return "S" if self.field is None else self.field.type_code
+
+    @property
+    def text(self) -> str:
+        """How it reads in documentation."""
+        return self.template.text if self.template is not None else "{" + ", ".join(self.fields) + "}"
+
+
+@dataclass(frozen=True, eq=False)
+class BoundKey:
+    """An entity's key of the table (index None) or of an index."""
+
+    index: Index | None
+    partition: tuple[KeyAttribute, ...]
+    sort: tuple[KeyAttribute, ...]
+    when: Condition | None
+    place: Place
+
+    def __repr__(self) -> str:
+        where = "table" if self.index is None else self.index.name
+        return f"<Key of {where}: {', '.join(f'{part.attribute} = {part.text}' for part in self.attributes)}>"
+
+    @property
+    def attributes(self) -> tuple[KeyAttribute, ...]:
+        """Partition first."""
+        return (*self.partition, *self.sort)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields it is made of, in order."""
+        return tuple(dict.fromkeys(name for part in self.attributes for name in part.fields))
+
+    @property
+    def depends_on(self) -> tuple[str, ...]:
+        """The fields that decide what it is and whether it is there."""
+        return tuple(dict.fromkeys((*self.fields, *(path.field for path in paths_of(self.when)))))
+
+
+def bind(
+    spec: KeySpec, index: Index | None, schema: Schema, fields: Mapping[str, StoredField], entity: str
+) -> BoundKey:
+    """A written key against a table's or index's key attributes and an entity's fields."""
+    partition = index.partition if index is not None else (schema.partition,)
+    sort = index.sort if index is not None else schema.key[1:]
+    what = f"index {index.name}" if index is not None else f"table {schema.name}"
+    _same_length(spec.partition, partition, what, "partition", spec.place)
+    _same_length(spec.sort, sort, what, "sort", spec.place)
+    for path in paths_of(spec.when):
+        if path.field not in fields:
+            place = path.place if path.place.line else spec.place
+            raise no_such_field(path.field, fields, entity, place.at(f"F.{path.field}", 2))
+    plain = template_fields(fields)
+    return BoundKey(
+        index,
+        tuple(
+            _attribute(*pair, fields=fields, plain=plain, entity=entity, place=spec.place)
+            for pair in zip(partition, spec.partition, strict=True)
+        ),
+        tuple(
+            _attribute(*pair, fields=fields, plain=plain, entity=entity, place=spec.place)
+            for pair in zip(sort, spec.sort, strict=True)
+        ),
+        spec.when,
+        spec.place,
+    )
+
+
+def bind_plain(
+    index: Index | None,
+    schema: Schema,
+    fields: Mapping[str, StoredField],
+    place: Place,
+    primary: BoundKey | None = None,
+) -> BoundKey | None:
+    """A key whose attributes are fields as they are stored; None where the entity lacks one.
+
+    An index may also use attributes of the primary key, as every local index does.
+    """
+    made = {field.attribute: KeyAttribute(field.attribute, field=field) for field in fields.values()}
+    made.update({part.attribute: part for part in (primary.attributes if primary is not None else ())})
+    partition = index.partition if index is not None else (schema.partition,)
+    sort = index.sort if index is not None else schema.key[1:]
+    if any(name not in made for name in (*partition, *sort)):
+        return None
+    return BoundKey(index, tuple(made[name] for name in partition), tuple(made[name] for name in sort), None, place)
+
+
+def _same_length(parts: tuple[KeyPart, ...], names: tuple[str, ...], what: str, role: str, place: Place) -> None:
+    if len(parts) != len(names):
+        raise DesignError(
+            f"the {role} key of {what} is {' and '.join(names) or 'not there'}, and {len(parts) or 'none'} of it"
+            f" {'is' if len(parts) < 2 else 'are'} written",
+            place=place,
+            fix=f"write one template for each of {', '.join(names)}" if names else f"leave the {role} key out",
+        )
+
+
+def _attribute(
+    name: str,
+    part: KeyPart,
+    *,
+    fields: Mapping[str, StoredField],
+    plain: Mapping[str, Field],
+    entity: str,
+    place: Place,
+) -> KeyAttribute:
+    if isinstance(part, Attr):
+        if part.field not in fields:
+            raise no_such_field(part.field, fields, entity, place.at(part.field))
+        return KeyAttribute(name, field=fields[part.field])
+    return KeyAttribute(name, template=bound_template(part, plain, place))
+
+
+def bound_template(text: str, fields: Mapping[str, Field], place: Place) -> BoundTemplate:
+    """A template against fields; what is wrong with it is shown where it is written."""
+    try:
+        return parse(text).bind(fields)
+    except TemplateError as error:
+        raise DesignError(
+            error.problem,
+            place=place.at(text, error.position, _hole_width(text, error.position)),
+            fix=error.fix,
+            code="KP201",
+        ) from None
+
+
+def _hole_width(text: str, start: int) -> int:
+    """How much of a template is at fault: a whole hole, the name or spec in it, or one character."""
+    end = text.find("}", start)
+    if end < 0:
+        return 1
+    if text[start : start + 1] == "{":
+        return end - start + 1
+    return max(1, len(re.split(r"[:{}]", text[start:end])[0]))
+
+
+def template_fields(fields: Mapping[str, StoredField]) -> dict[str, Field]:
+    """The fields as templates know them."""
+    return {name: Field.of(name, field.info.annotation, field.info) for name, field in fields.items()}
+
+
+def no_such_field(name: str, known: Iterable[str], entity: str, place: Place) -> DesignError:
+    """A field that an entity does not have."""
+    return DesignError(
+        f"{entity} has no field {name}", place=place, fix=f"use one of its fields: {', '.join(known)}", code="KP201"
+    )

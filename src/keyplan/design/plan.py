@@ -1,0 +1,172 @@
+"""The plan of a pattern: the one object that is checked, priced, explained and run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from keyplan.design.conditions import Condition
+from keyplan.design.entities import EntitySpec
+from keyplan.design.fields import StoredField, TypeCode
+from keyplan.design.keys import BoundKey
+from keyplan.design.places import Fault
+from keyplan.design.schema import Index, Schema
+from keyplan.design.symbols import Source
+from keyplan.design.templates import BoundTemplate
+from keyplan.design.terms import Action
+
+Operation = Literal[
+    "GetItem",
+    "Query",
+    "Scan",
+    "BatchGetItem",
+    "PutItem",
+    "UpdateItem",
+    "DeleteItem",
+    "ConditionCheck",
+    "BatchWriteItem",
+    "TransactWriteItems",
+]
+Reading = ("GetItem", "Query", "Scan", "BatchGetItem")
+TextPart = Literal["whole", "prefix", "begins", "lower", "upper", "after", "before", "rounded_up"]
+SortOp = Literal["=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"]
+
+
+@dataclass(frozen=True, eq=False)
+class KeyValue:
+    """The value of one key attribute, made from the call's arguments.
+
+    Made by a template, of which `part` says how much: the whole text; a prefix that ends after the last
+    field given and the text behind it; one that ends within that field (begins); the lower or upper end of
+    all keys whose leading fields are these, and the ends beside them (after, before). Or a field's stored
+    value, with its one source; of a moment that is finer than its unit the next whole unit, if rounded_up.
+    """
+
+    attribute: str
+    sources: Mapping[str, Source]
+    """By field of the template, or by the field itself."""
+    template: BoundTemplate | None = None
+    field: StoredField | None = None
+    part: TextPart = "whole"
+
+    def __repr__(self) -> str:
+        made = ", ".join(f"{name}={source!r}" for name, source in self.sources.items())
+        shape = "" if self.template is None else f" of {self.template.text}"
+        return f"<{self.attribute}: {self.part}{shape} with {made or 'nothing'}>"
+
+    @property
+    def type_code(self) -> TypeCode:
+        """The attribute's type."""
+        return "S" if self.field is None else self.field.type_code
+
+
+@dataclass(frozen=True, eq=False)
+class SortCondition:
+    """A comparison of one sort key attribute."""
+
+    op: SortOp
+    low: KeyValue
+    high: KeyValue | None = None
+
+    def __repr__(self) -> str:
+        return f"<{self.op} {self.low!r}{'' if self.high is None else f' and {self.high!r}'}>"
+
+    @property
+    def attribute(self) -> str:
+        """The attribute that is compared."""
+        return self.low.attribute
+
+
+@dataclass(frozen=True, eq=False)
+class KeyCondition:
+    """Which partition, and which range of it."""
+
+    partition: tuple[KeyValue, ...]
+    sort: tuple[SortCondition, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<{' and '.join(map(repr, (*self.partition, *self.sort)))}>"
+
+
+@dataclass(frozen=True, eq=False)
+class IndexEffect:
+    """What an update does to an entity's key of an index.
+
+    At a call, the fields' values are known: where `key.when` is true of them and every field has a value,
+    the key attributes are set, else they are removed.
+    """
+
+    key: BoundKey
+    sources: Mapping[str, Source]
+    """By every field that the key depends on; UNKNOWN for one that is surely there, with whatever value."""
+
+    def __repr__(self) -> str:
+        return f"<{self.key!r} with {', '.join(f'{name}={source!r}' for name, source in self.sources.items())}>"
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a pattern asks of the service."""
+
+    pattern: str
+    operation: Operation
+    schema: Schema
+    entities: tuple[EntitySpec, ...]
+    """Whose items come back, or whose item is written."""
+    siblings: Sequence[EntitySpec] = ()
+    """All entities of the table, also those declared after the pattern."""
+    index: Index | None = None
+    key: KeyCondition | None = None
+    """Reads of a range, and the primary key of everything that names one item (all '=')."""
+    walk: tuple[str, Source] | None = None
+    """The field of the key that takes several values, and where they come from: one request, or key, for each."""
+    filter: Condition | None = None
+    residue: Condition | None = None
+    """What is left to be compared on what came back, because the key condition could not say it."""
+    condition: Condition | None = None
+    """What the pattern itself asks of the item that is written; more follows from `exists` and `version`."""
+    exists: Literal["must", "must_not", "may"] = "may"
+    """Whether the item that is written must be there, must not be, or may be."""
+    replace_when: Condition | None = None
+    """With exists="must_not": an item that is there is replaced if this is true of it."""
+    version: Source = None
+    """The version that the item must have; for a whole item its own."""
+    item: Source = None
+    """The whole item that is put, or of a batch the list of them."""
+    actions: tuple[Action, ...] = ()
+    known: Mapping[str, Source] = field(default_factory=dict)
+    effects: tuple[IndexEffect, ...] = ()
+    reads_first: bool = False
+    """Whether the item is read before the write, because unique values or the version depend on it."""
+    descending: bool = False
+    consistent: bool = False
+    select: Literal["all", "count"] = "all"
+    expired: Literal["drop", "keep"] = "drop"
+    """Whether items whose expiry has passed are left out; the service may keep them for days."""
+    limit: int | None = None
+    page_size: int | None = None
+    returns: Literal["new", "old", "nothing"] = "nothing"
+    steps: tuple[Plan, ...] = ()
+    """Of a transaction: its parts."""
+    repeats: tuple[Source, ...] = ()
+    """Of a transaction: by step, the each(...) that it is repeated for, or None."""
+    faults: tuple[Fault, ...] = ()
+    """What keeps it from working."""
+    notes: tuple[str, ...] = ()
+    """What must be true for its answers to be right."""
+
+    def __repr__(self) -> str:
+        where = "" if self.index is None else f" by {self.index.name}"
+        faults = "".join(f" {fault.code}" for fault in self.faults)
+        return f"<Plan of {self.pattern}: {self.operation} on {self.schema.name}{where}{faults}>"
+
+    @property
+    def reading(self) -> bool:
+        """Whether it only reads."""
+        return self.operation in Reading
+
+    @property
+    def entity(self) -> EntitySpec:
+        """The one entity it is about, or the first."""
+        return self.entities[0]

@@ -1,0 +1,159 @@
+"""What an update does to index keys: set or removed as a whole, or a fault where they would go stale.
+
+An index key is made of fields, and a field that the update does not know may have any value. What must be known
+of a key that an update touches: the values of the fields its texts are made of, of those that decide whether the
+item is in the index at all, and of the others whether they are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from keyplan.design.asked import Asked
+from keyplan.design.conditions import UNKNOWN, holds, paths_of
+from keyplan.design.entities import EntitySpec
+from keyplan.design.keys import BoundKey
+from keyplan.design.places import Fault
+from keyplan.design.plan import IndexEffect
+from keyplan.design.symbols import Source
+from keyplan.design.terms import Change
+
+Effects = tuple[tuple[IndexEffect, ...], list[Fault]]
+
+_MAKES_PRESENT = frozenset({"add", "append"})
+
+
+def index_effects(asked: Asked, change: Change, *, creates: bool) -> Effects:
+    """What an update does to every index key of its entity; `creates` says that the item may not be there yet."""
+    entity = asked.entities[0]
+    changed = {action.path.field for action in change.actions}
+    if entity.version is not None:
+        changed.add(entity.version)
+    faults = [_moves(asked, entity, name) for name in entity.key.fields if name in changed]
+    values = _values_after(change)
+    if entity.version is not None:
+        values[entity.version] = UNKNOWN  # it counts by itself
+    effects = []
+    for bound in entity.indexes:
+        touched = changed & _deciding(bound, entity)
+        if not touched:
+            if creates and (lacking := _left_out(bound, entity, values)):
+                faults.append(_stale(asked, entity, bound, lacking, "creates"))
+            continue
+        lacking = _lacking(bound, entity, values, _surely_there(entity, change))
+        if lacking:
+            faults.append(_stale(asked, entity, bound, lacking, f"changes {', '.join(sorted(touched))} of"))
+        else:
+            effects.append(IndexEffect(bound, {name: values.get(name, UNKNOWN) for name in bound.depends_on}))
+    return tuple(effects), faults
+
+
+def _made_of(bound: BoundKey, entity: EntitySpec) -> set[str]:
+    """Fields whose values are copied or written into attributes of the index key.
+
+    Not those that are key attributes by themselves, which change with the field.
+    """
+    own = {stored.attribute for stored in entity.fields.values()}
+    made = [
+        part
+        for part in bound.attributes
+        if part.attribute not in entity.schema.key and (part.template is not None or part.attribute not in own)
+    ]
+    return {name for part in made for name in part.fields}
+
+
+def _is_made(bound: BoundKey, entity: EntitySpec) -> bool:
+    """Whether the key has attributes that are no fields, which only the program sets and removes."""
+    own = {stored.attribute for stored in entity.fields.values()}
+    return any(
+        part.attribute not in entity.schema.key and (part.template is not None or part.attribute not in own)
+        for part in bound.attributes
+    )
+
+
+def _deciding(bound: BoundKey, entity: EntitySpec) -> set[str]:
+    """Fields whose change may change the attributes that only the program sets."""
+    if not _is_made(bound, entity):
+        return set()
+    conditions = {path.field for path in paths_of(bound.when)}
+    return _made_of(bound, entity) | conditions | {name for name in bound.fields if entity.fields[name].optional}
+
+
+def _values_after(change: Change) -> dict[str, Source]:
+    """What is known of fields once the update is done."""
+    values: dict[str, Source] = {**change.known, **change.key}
+    for action in change.actions:
+        if len(action.path.parts) > 1 or action.name not in {"set", "remove"}:
+            values[action.path.field] = UNKNOWN
+        else:
+            values[action.path.field] = action.source if action.name == "set" else None
+    return values
+
+
+def _surely_there(entity: EntitySpec, change: Change) -> set[str]:
+    """Fields that have a value after the update, whichever it is."""
+    there = {name for name, stored in entity.fields.items() if not (stored.optional or stored.is_set)}
+    return there | {
+        action.path.field
+        for action in change.actions
+        if action.name in _MAKES_PRESENT and len(action.path.parts) == 1 and action.source is not None
+    }
+
+
+def _lacking(bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source], there: set[str]) -> list[str]:
+    """Fields that must be known to tell the index key and are not."""
+    inside = holds(bound.when, values)
+    if inside is False:
+        return []  # out of the index, whatever its key would have been
+    if any(values.get(name, UNKNOWN) is None for name in bound.fields):
+        return []
+    made_of = _made_of(bound, entity)
+    needed = [name for name in bound.fields if name in made_of or name not in there]
+    if inside is None:
+        needed += [path.field for path in paths_of(bound.when)]
+    return [name for name in dict.fromkeys(needed) if values.get(name, UNKNOWN) is UNKNOWN]
+
+
+def _left_out(bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source]) -> list[str]:
+    """Fields by whose defaults an item that the update creates would be in the index, without the update knowing."""
+    created = {name: values.get(name, _default(entity, name)) for name in bound.depends_on}
+    if holds(bound.when, created) is False or any(created[name] is None for name in bound.fields):
+        return []
+    return [name for name in bound.depends_on if name not in values or values[name] is UNKNOWN]
+
+
+def _default(entity: EntitySpec, name: str) -> Source:
+    """What a field is read as where its attribute is not there; None for a required one, which cannot be read."""
+    info = entity.fields[name].info
+    if info.is_required():
+        return None
+    return info.get_default(call_default_factory=False) if info.default_factory is None else UNKNOWN
+
+
+# Faults.
+
+
+def _moves(asked: Asked, entity: EntitySpec, name: str) -> Fault:
+    return asked.fault(
+        "KP209",
+        f"{asked.name} changes {name}, which the primary key of {entity.name} is made of: an update cannot move an"
+        " item",
+        "delete the item and create the new one in a transaction",
+        entity.key.place,
+    )
+
+
+def _stale(asked: Asked, entity: EntitySpec, bound: BoundKey, lacking: Sequence[str], does: str) -> Fault:
+    assert bound.index is not None, "only index keys can be stale"
+    names = ", ".join(lacking)
+    key_text = ", ".join(f"{part.attribute} = {part.text}" for part in bound.attributes)
+    fix = f"pass {names} with known({', '.join(f'{name}={name}' for name in lacking)}), or set"
+    if does == "creates":
+        fix = "set"
+    return asked.fault(
+        "KP401",
+        f"{asked.name} {does} {entity.name}, and its key of index {bound.index.name} ({key_text}) also needs {names}:"
+        " the index would go stale",
+        f"{fix} {'it' if len(lacking) == 1 else 'them'} too, or replace the whole item",
+        bound.place,
+    )

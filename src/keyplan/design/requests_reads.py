@@ -1,0 +1,241 @@
+"""Requests of plans that read: one item, several, a range of one partition or of several, everything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from keyplan.design.entities import EntitySpec
+from keyplan.design.fields import AttributeValue
+from keyplan.design.keys import KeyAttribute
+from keyplan.design.plan import Plan, SortCondition
+from keyplan.design.projections import holds_discriminator, wants_whole
+from keyplan.design.requests_guards import alive, expiry_of
+from keyplan.design.requests_keys import item_key, key_value, walk_values
+from keyplan.design.requests_sources import WALKED, Arguments
+from keyplan.design.requests_text import Fragment, Make, Placeholders, Writer
+
+Request = dict[str, Any]
+
+
+class GetRequest:
+    """The request of a plan that reads items by their keys."""
+
+    def __init__(self, plan: Plan) -> None:
+        assert plan.key is not None, "a read of one item names it"
+        self.plan = plan
+        self.key = item_key(plan.key)
+        """The primary key of the item that a call reads."""
+        self._walk = None if plan.walk is None else walk_values(plan.key, plan.walk[1])
+
+    def request(self, arguments: Arguments, table: str) -> Request:
+        """The request of one item."""
+        request: Request = {"TableName": table, "Key": self.key(arguments)}
+        if self.plan.consistent:
+            request["ConsistentRead"] = True
+        return request
+
+    def keys(self, arguments: Arguments) -> list[dict[str, AttributeValue]]:
+        """The keys of a batch, in the order that was asked for."""
+        assert self._walk is not None, "a batch goes over several values"
+        return [self.key({**arguments, WALKED: value}) for value in self._walk(arguments)]
+
+    def batch(self, keys: list[dict[str, AttributeValue]], table: str) -> Request:
+        """The request of up to 100 keys."""
+        wanted: Request = {"Keys": keys}
+        if self.plan.consistent:
+            wanted["ConsistentRead"] = True
+        return {"RequestItems": {table: wanted}}
+
+
+class RangeRequest:
+    """The request of a query or a scan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        placeholders = Placeholders()
+        self._index = plan.index.name if plan.index is not None else None
+        self._partition: list[tuple[str, Make]] = []
+        if plan.key is not None:
+            self._partition = [(value.attribute, key_value(value)) for value in plan.key.partition]
+        self._sorts = [] if plan.key is None else [_Sort(one) for one in plan.key.sort]
+        self._key = None if plan.key is None else self._key_condition(placeholders)
+        self._counted = is_confined(plan) if plan.select == "count" else None
+        self._filter = self._filter_of(plan, placeholders)
+        self._projection = None
+        if plan.select == "count" and not self._counted:
+            self._projection = _keys_only(plan, placeholders)
+        self._select = "COUNT" if self._counted else "ALL_ATTRIBUTES" if wants_whole(plan) else None
+        self._walk = None if plan.walk is None else walk_values(plan.key, plan.walk[1])
+
+    @property
+    def counts(self) -> bool:
+        """Whether the service does the counting."""
+        return bool(self._counted)
+
+    def partitions(self, arguments: Arguments) -> list[Arguments]:
+        """The arguments of each partition that is asked: one, or one for each value of a walk, without repeats."""
+        if self._walk is None:
+            return [arguments]
+        seen: dict[str, Arguments] = {}
+        for value in self._walk(arguments):
+            one = {**arguments, WALKED: value}
+            seen.setdefault(repr(self.partition(one)), one)
+        return list(seen.values())
+
+    def partition(self, arguments: Arguments) -> dict[str, AttributeValue]:
+        """The partition key that a call asks for; empty for a scan."""
+        return {attribute: make(arguments) for attribute, make in self._partition}
+
+    def is_empty(self, request: Mapping[str, Any]) -> bool:
+        """Whether nothing can be in a request's range, which the service would refuse."""
+        values = request.get("ExpressionAttributeValues", {})
+        return any(part.is_empty(values) for part in self._sorts)
+
+    def request(self, arguments: Arguments, table: str) -> Request:
+        """The request of one partition, or of a scan."""
+        plan = self.plan
+        request: Request = {"TableName": table}
+        names: dict[str, str] = {}
+        values: dict[str, AttributeValue] = {}
+        if self._index is not None:
+            request["IndexName"] = self._index
+        if self._key is not None:
+            request["KeyConditionExpression"] = self._key.bind(arguments, names, values)
+        if self._filter is not None:
+            request["FilterExpression"] = self._filter.bind(arguments, names, values)
+        if self._projection is not None:
+            request["ProjectionExpression"] = self._projection.bind(arguments, names, values)
+        if names:
+            request["ExpressionAttributeNames"] = names
+        if values:
+            request["ExpressionAttributeValues"] = values
+        if plan.descending:
+            request["ScanIndexForward"] = False
+        if plan.consistent:
+            request["ConsistentRead"] = True
+        if self._select is not None:
+            request["Select"] = self._select
+        return request
+
+    def _key_condition(self, placeholders: Placeholders) -> Fragment:
+        writer = Writer(placeholders, {})
+        texts = []
+        for attribute, make in self._partition:
+            texts.append(f"{writer.name(attribute)} = {writer.value(attribute, make)}")
+        texts += [part.text(writer) for part in self._sorts]
+        return writer.fragment(" AND ".join(texts))
+
+    def _filter_of(self, plan: Plan, placeholders: Placeholders) -> Fragment | None:
+        fields = {name: stored for spec in reversed(plan.entities) for name, stored in spec.fields.items()}
+        writer = Writer(placeholders, fields)
+        texts = [] if plan.filter is None else [writer.condition(plan.filter)]
+        ttl = next((found for spec in plan.entities if (found := expiry_of(spec)) is not None), None)
+        if plan.select == "count" and plan.expired == "drop" and ttl is not None:
+            texts.append(alive(writer, ttl))
+        if self._counted and plan.schema.discriminator is not None and holds_discriminator(plan):
+            texts.append(_of_entities(writer, plan, plan.schema.discriminator))
+        if not texts:
+            return None
+        if len(texts) == 1:
+            return writer.fragment(texts[0])
+        return writer.fragment(" AND ".join(f"({text})" if " OR " in text else text for text in texts))
+
+
+def _of_entities(writer: Writer, plan: Plan, attribute: str) -> str:
+    names = [writer.value(attribute, _constant(spec.name)) for spec in plan.entities]
+    return f"{writer.name(attribute)} IN ({', '.join(names)})"
+
+
+def _constant(text: str) -> Make:
+    return lambda _arguments: {"S": text}
+
+
+class _Sort:
+    """A condition on one sort key attribute."""
+
+    def __init__(self, condition: SortCondition) -> None:
+        self._condition = condition
+        self._low = key_value(condition.low)
+        self._high = None if condition.high is None else key_value(condition.high)
+        self._places = ("", "")
+
+    def text(self, writer: Writer) -> str:
+        """The condition as text."""
+        condition = self._condition
+        name = writer.name(condition.attribute)
+        if self._high is None:
+            value = writer.value(condition.attribute, self._low)
+            return (
+                f"begins_with({name}, {value})" if condition.op == "begins_with" else f"{name} {condition.op} {value}"
+            )
+        self._places = (
+            writer.value(f"{condition.attribute}_from", self._low),
+            writer.value(f"{condition.attribute}_to", self._high),
+        )
+        return f"{name} BETWEEN {self._places[0]} AND {self._places[1]}"
+
+    def is_empty(self, values: Mapping[str, AttributeValue]) -> bool:
+        """Whether its lower end is above its upper end."""
+        if self._high is None:
+            return False
+        return bool(sort_order(values[self._places[0]]) > sort_order(values[self._places[1]]))
+
+
+def sort_order(value: AttributeValue) -> Any:
+    """What sorts in Python as the service sorts key values of one type."""
+    ((code, content),) = value.items()
+    return Decimal(content) if code == "N" else content
+
+
+def is_confined(plan: Plan) -> bool:
+    """Whether the service can count a range: only the pattern's own entities are in it."""
+    if plan.residue is not None:
+        return False
+    if holds_discriminator(plan):
+        own = [stored.attribute for spec in plan.entities for stored in spec.fields.values()]
+        return plan.schema.discriminator not in own
+    if plan.key is None or len(plan.entities) > 1:
+        return False
+    if all(value.template is None for value in plan.key.partition) and all(
+        part.template is None for part in plan.entity.key.attributes
+    ):
+        return True
+    within = [
+        sort.low.template.literal_prefix
+        for sort in plan.key.sort
+        if sort.low.template is not None and sort.op in _WITHIN
+    ]
+    return bool(within) and bool(within[0]) and not any(_meets(plan, within[0], spec) for spec in plan.siblings)
+
+
+def _meets(plan: Plan, prefix: str, spec: EntitySpec) -> bool:
+    """Whether items of another entity may lie where the range is; told by the literal texts that keys begin with."""
+    if spec is plan.entity:
+        return False
+    index = None if plan.index is None else plan.index.name
+    own, other = plan.entity.key_in(index), spec.key_in(index)
+    if own is None or other is None:
+        return False
+    pairs = [(_beginning(own.partition[0]), _beginning(other.partition[0])), (prefix, _beginning(other.sort[0]))]
+    return all(one.startswith(two) or two.startswith(one) for one, two in pairs)
+
+
+def _beginning(part: KeyAttribute) -> str:
+    return "" if part.template is None else part.template.literal_prefix
+
+
+_WITHIN = frozenset({"=", "BETWEEN", "begins_with"})
+
+
+def _keys_only(plan: Plan, placeholders: Placeholders) -> Fragment | None:
+    """What tells whose items they are, where they are counted here: the keys, and fields that are compared."""
+    if plan.residue is not None:
+        return None
+    index = plan.index.attributes if plan.index is not None else ()
+    told = plan.schema.discriminator if holds_discriminator(plan) else None
+    discriminator = () if told is None else (told,)
+    writer = Writer(placeholders, {})
+    names = dict.fromkeys((*plan.schema.key, *index, *discriminator))
+    return writer.fragment(", ".join(writer.name(name) for name in names))

@@ -1,0 +1,274 @@
+"""Expressions as text with placeholders: written once for a pattern, given values at each call.
+
+Every name stands behind a placeholder, so that none can be a reserved word; placeholders are called after
+what they stand for, so that a request reads well where it is shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from keyplan.design.conditions import (
+    All,
+    Any_,
+    Between,
+    Compare,
+    Condition,
+    Function,
+    In,
+    Not,
+    Path,
+    Size,
+)
+from keyplan.design.fields import AttributeValue, StoredField, encode_value, mark_of, member_encoder, without_none
+from keyplan.design.requests_sources import Arguments, reader
+from keyplan.design.symbols import Param, Source
+
+Make = Callable[[Arguments], AttributeValue]
+_CLEAN = re.compile(r"[^A-Za-z0-9_]")
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A piece of an expression, with the names and values it needs."""
+
+    text: str
+    names: Mapping[str, str]
+    values: tuple[tuple[str, Make], ...]
+    found: tuple[tuple[str, Callable[[Arguments], Any]], ...] = ()
+    """Parts of paths that only a call tells: placeholders of names, or of positions in lists ("[...]")."""
+    is_choice: bool = False
+    """Whether it is a condition of the form a OR b, which needs brackets beside others."""
+
+    def bind(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str:
+        """Its text, after its names and values have been added."""
+        names.update(self.names)
+        for placeholder, make in self.values:
+            values[placeholder] = make(arguments)
+        if not self.found:
+            return self.text
+        return self._found(arguments, names)
+
+    def _found(self, arguments: Arguments, names: dict[str, str]) -> str:
+        text = self.text
+        for placeholder, read in self.found:
+            part = read(arguments)
+            if placeholder.startswith("["):
+                text = text.replace(placeholder, f"[{int(part)}]")
+            else:
+                names[placeholder] = str(getattr(part, "value", part))
+        return text
+
+
+class Placeholders:
+    """The placeholders of one request."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._taken: set[str] = set()
+
+    def name(self, attribute: str) -> str:
+        """The placeholder of an attribute's name."""
+        if attribute not in self._names:
+            self._names[attribute] = self.free("#" + (_CLEAN.sub("_", attribute) or "_"))
+        return self._names[attribute]
+
+    def free(self, wanted: str) -> str:
+        """A placeholder that nothing else has, as near to this one as can be."""
+        found, number = wanted, 2
+        while found in self._taken:
+            found, number = f"{wanted}{number}", number + 1
+        self._taken.add(found)
+        return found
+
+
+class Writer:
+    """Writes one fragment, and notes what it needs."""
+
+    def __init__(self, placeholders: Placeholders, fields: Mapping[str, StoredField]) -> None:
+        self._placeholders, self._fields = placeholders, fields
+        self._names: dict[str, str] = {}
+        self._values: list[tuple[str, Make]] = []
+        self._found: list[tuple[str, Callable[[Arguments], Any]]] = []
+
+    def fragment(self, text: str, *, is_choice: bool = False) -> Fragment:
+        """What was written."""
+        return Fragment(text, self._names, tuple(self._values), tuple(self._found), is_choice)
+
+    def name(self, attribute: str) -> str:
+        """The placeholder of an attribute."""
+        placeholder = self._placeholders.name(attribute)
+        self._names[placeholder] = attribute
+        return placeholder
+
+    def value(self, called: str, make: Make) -> str:
+        """The placeholder of a value that is made at each call."""
+        placeholder = self._placeholders.free(":" + (_CLEAN.sub("_", called) or "v"))
+        self._values.append((placeholder, make))
+        return placeholder
+
+    def source(self, called: str, source: Source, encode: Callable[[Any], AttributeValue]) -> str:
+        """The placeholder of a source's value."""
+        return self.value(called, encoded(called, source, encode))
+
+    def path(self, path: Path) -> str:
+        """A field, or what lies in it, as a document path."""
+        stored = self._fields[path.field]
+        text, annotation = self.name(stored.attribute), stored.annotation
+        for part in path.parts[1:]:
+            step, annotation = self._step(part, annotation)
+            text += step
+        return text
+
+    def _step(self, part: object, annotation: Any) -> tuple[str, Any]:
+        annotation, _ = without_none(annotation)
+        if isinstance(part, Param):
+            return self._told_step(part, annotation), _within(annotation)
+        if isinstance(part, int) and not isinstance(part, bool) and not _is_map(annotation):
+            return f"[{part}]", _within(annotation)
+        attribute, inner = _member(annotation, str(getattr(part, "value", part)))
+        return f".{self.name(attribute)}", inner
+
+    def _told_step(self, part: Param, annotation: Any) -> str:
+        if _is_list(annotation):
+            placeholder = self._placeholders.free(f"[{part!r}]")
+            self._found.append((placeholder, reader(part)))
+            return placeholder
+        placeholder = self._placeholders.free("#" + _CLEAN.sub("_", repr(part)))
+        self._found.append((placeholder, reader(part)))
+        return f".{placeholder}"
+
+    def encoder_of(self, operand: object, *, up: bool = False) -> Callable[[Any], AttributeValue]:
+        """How values that are compared with an operand are stored; `up` rounds finer moments up to its unit."""
+        if not isinstance(operand, Path):
+            return encode_value
+        stored = self._fields[operand.field]
+        if len(operand.parts) > 1:
+            return member_encoder(stored.annotation, operand.parts[1:], up=up)
+        return stored.encode_up if up else stored.encode
+
+    # Conditions.
+
+    def condition(self, condition: Condition) -> str:
+        """A condition as text."""
+        return _WRITE[type(condition)](self, condition)
+
+    def operand(self, operand: object, beside: object, *, up: bool = False) -> str:
+        """A path, a size, or a value that is compared with what stands beside it."""
+        if isinstance(operand, Path):
+            return self.path(operand)
+        if isinstance(operand, Size):
+            return f"size({self.path(operand.path)})"
+        return self.source(_called(beside), operand, self.encoder_of(beside, up=up))
+
+
+def encoded(called: str, source: Source, encode: Callable[[Any], AttributeValue]) -> Make:
+    """A source's value as an attribute value. None is refused: nothing stored is equal to it."""
+    read = reader(source)
+
+    def make(arguments: Arguments) -> AttributeValue:
+        value = read(arguments)
+        if value is None:
+            raise ValueError(
+                f"{called} is compared with None, and nothing that is stored is: use .exists() or .missing()"
+            )
+        return encode(value)
+
+    return make
+
+
+def _called(operand: object) -> str:
+    if isinstance(operand, Size):
+        return f"{operand.path.field}_size"
+    return called(operand.parts[-1]) if isinstance(operand, Path) else "value"
+
+
+def called(part: object) -> str:
+    """What a part of a path is called in a placeholder."""
+    return repr(part) if isinstance(part, Param) else str(part)
+
+
+def _compare(writer: Writer, condition: Compare) -> str:
+    # What is stored is whole units: fewer than a finer moment are those before the next unit.
+    left = writer.operand(condition.left, condition.right, up=condition.op in {">", "<="})
+    right = writer.operand(condition.right, condition.left, up=condition.op in {"<", ">="})
+    return f"{left} {condition.op} {right}"
+
+
+def _between(writer: Writer, condition: Between) -> str:
+    low = writer.operand(condition.low, condition.operand, up=True)
+    high = writer.operand(condition.high, condition.operand)
+    return f"{writer.operand(condition.operand, condition.low)} BETWEEN {low} AND {high}"
+
+
+def _in(writer: Writer, condition: In) -> str:
+    choices = ", ".join(writer.operand(choice, condition.operand) for choice in condition.choices)
+    return f"{writer.operand(condition.operand, None)} IN ({choices})"
+
+
+def _function(writer: Writer, condition: Function) -> str:
+    path = writer.path(condition.path)
+    if condition.name in {"attribute_exists", "attribute_not_exists"}:
+        return f"{condition.name}({path})"
+    argument = condition.argument
+    if isinstance(argument, (Path, Size)):
+        return f"{condition.name}({path}, {writer.operand(argument, condition.path)})"
+    # A member or a part of text: never in the form of the whole field.
+    return f"{condition.name}({path}, {writer.source(_called(condition.path), argument, encode_value)})"
+
+
+def _all(writer: Writer, condition: All) -> str:
+    texts = [(writer.condition(part), isinstance(part, Any_)) for part in condition.parts]
+    return " AND ".join(f"({text})" if is_choice else text for text, is_choice in texts)
+
+
+def _any(writer: Writer, condition: Any_) -> str:
+    return " OR ".join(
+        f"({writer.condition(part)})" if isinstance(part, All) else writer.condition(part) for part in condition.parts
+    )
+
+
+def _not(writer: Writer, condition: Not) -> str:
+    return f"NOT ({writer.condition(condition.part)})"
+
+
+_WRITE: dict[type, Callable[[Writer, Any], str]] = {
+    Compare: _compare,
+    Between: _between,
+    In: _in,
+    Function: _function,
+    All: _all,
+    Any_: _any,
+    Not: _not,
+}
+
+
+# What lies in a field, by its annotation.
+
+
+def _is_list(annotation: Any) -> bool:
+    return getattr(annotation, "__origin__", annotation) in {list, tuple}
+
+
+def _is_map(annotation: Any) -> bool:
+    origin = getattr(annotation, "__origin__", annotation)
+    return isinstance(origin, type) and issubclass(origin, (Mapping, BaseModel))
+
+
+def _within(annotation: Any) -> Any:
+    """The type of the members of a list or of the values of a map."""
+    parts = getattr(annotation, "__args__", ())
+    return parts[-1] if parts else object
+
+
+def _member(annotation: Any, name: str) -> tuple[str, Any]:
+    """A member of a map or model: the name it is stored under, and its type."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel) and name in annotation.model_fields:
+        info = annotation.model_fields[name]
+        return mark_of(info).name or name, info.annotation
+    return name, _within(annotation)

@@ -1,0 +1,110 @@
+"""Tables and indexes as they are created: names, keys, projections, expiry, stream, capacity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from keyplan.design.places import UNKNOWN, Place
+from keyplan.design.workload import Billing, OnDemand, Provisioned
+
+StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "UNSTATED"]
+"""UNSTATED: a design that speaks of a stream and does not say what its records hold."""
+TableClass = Literal["STANDARD", "STANDARD_INFREQUENT_ACCESS"]
+Projection = Literal["all", "keys"]
+KeyNames = str | Sequence[str]
+
+
+def names_of(key: KeyNames | None) -> tuple[str, ...]:
+    """The attributes of a key, of which there may be several in an index."""
+    return () if key is None else (key,) if isinstance(key, str) else tuple(key)
+
+
+@dataclass(frozen=True)
+class Index:
+    """An index; its kind is GSI or LSI."""
+
+    name: str
+    kind: Literal["GSI", "LSI"]
+    partition: tuple[str, ...]
+    """The attributes of its partition key."""
+    sort: tuple[str, ...]
+    """The attributes of its sort key; none where it has no sort key."""
+    project: Projection | tuple[str, ...] | None
+    """What it holds beside keys: all, nothing, these attributes; None where the design does not say."""
+    billing: Provisioned | None = None
+    place: Place = UNKNOWN
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.name}>"
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Its key attributes, partition first."""
+        return (*self.partition, *self.sort)
+
+    def projects(self, attribute: str, table_key: Sequence[str]) -> bool:
+        """Whether its entries hold an attribute; a projection that is not stated is taken as all."""
+        if attribute in self.attributes or attribute in table_key or self.project in {"all", None}:
+            return True
+        return isinstance(self.project, tuple) and attribute in self.project
+
+
+@dataclass(frozen=True)
+class TTL:
+    """Expiry by an attribute that holds epoch seconds."""
+
+    attribute: str
+    means: str = ""
+    """What the design says happens at expiry, where it says more than that the item goes away."""
+    sets: Mapping[str, object] = field(default_factory=dict)
+    """Fields that the design expects expiry to change. It never does: the service deletes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Schema:
+    """A table as it is created."""
+
+    name: str
+    partition: str
+    sort: str | None
+    indexes: tuple[Index, ...]
+    ttls: tuple[TTL, ...]
+    stream: StreamView | None
+    billing: Billing
+    table_class: TableClass
+    point_in_time_recovery: bool
+    deletion_protection: bool
+    discriminator: str | None
+    """The attribute that tells which entity an item is; None where the keys tell."""
+    place: Place
+
+    def __repr__(self) -> str:
+        return f"<Schema {self.name}>"
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The attributes of the primary key."""
+        return (self.partition,) if self.sort is None else (self.partition, self.sort)
+
+    @property
+    def ttl(self) -> str | None:
+        """The attribute for expiry, if there is one."""
+        return self.ttls[0].attribute if self.ttls else None
+
+    def index(self, name: str) -> Index | None:
+        """The index of a name."""
+        return next((index for index in self.indexes if index.name == name), None)
+
+    def key_attributes(self) -> tuple[str, ...]:
+        """Every attribute that is part of a key of the table or of an index."""
+        found = dict.fromkeys(self.key)
+        for index in self.indexes:
+            found.update(dict.fromkeys(index.attributes))
+        return tuple(found)
+
+    @property
+    def provisioned(self) -> bool:
+        """Whether capacity is bought by the hour."""
+        return not isinstance(self.billing, OnDemand)

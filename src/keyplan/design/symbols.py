@@ -1,0 +1,154 @@
+"""Stand-ins for the arguments of a pattern while its body runs once, to learn its plan.
+
+A body says what is asked, not how it depends on the values: everything that would look at a value (a
+comparison, a branch, formatting, arithmetic) is refused, with the place and what to do instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NoReturn, TypeVar, cast
+
+from keyplan.design.places import DesignError, caller
+
+T = TypeVar("T")
+
+_FIX_BRANCH = "declare one pattern for each case, or decide before the pattern is called"
+_FIX_TEXT = "key text is made by the entity's templates: pass the parameter as it is"
+_FIX_COMPUTE = "compute the value before the call and pass it as a parameter"
+
+
+class Param:
+    """An argument of a pattern, or with a path what lies in it."""
+
+    # Names begin with an underscore, so that every field of an entity can be asked for by its own name.
+    __slots__ = ("_annotation", "_name", "_path")
+
+    def __init__(self, name: str, annotation: Any, path: tuple[str, ...] = ()) -> None:
+        self._name, self._annotation, self._path = name, annotation, path
+
+    def __getattr__(self, name: str) -> Param:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return Param(self._name, None, (*self._path, name))
+
+    def _refuse(self, does: str, fix: str) -> NoReturn:
+        raise DesignError(f"the pattern {does} its parameter {self!r}", place=caller(), fix=fix)
+
+    def __repr__(self) -> str:
+        return ".".join((self._name, *self._path))
+
+    def __bool__(self) -> bool:  # noqa: PLE0304 - it never returns
+        self._refuse("branches on", _FIX_BRANCH)
+
+    def __eq__(self, other: object) -> bool:
+        self._refuse("compares", _FIX_BRANCH)
+
+    def __ne__(self, other: object) -> bool:
+        self._refuse("compares", _FIX_BRANCH)
+
+    def __lt__(self, other: object) -> bool:
+        self._refuse("compares", _FIX_BRANCH)
+
+    __le__ = __gt__ = __ge__ = __lt__
+
+    def __hash__(self) -> int:  # noqa: PLE0309 - it never returns
+        self._refuse("looks up", _FIX_COMPUTE)
+
+    def __contains__(self, other: object) -> bool:
+        self._refuse("looks into", _FIX_BRANCH)
+
+    def __len__(self) -> int:  # noqa: PLE0303 - it never returns
+        self._refuse("counts", _FIX_BRANCH)
+
+    def __iter__(self) -> Iterator[Any]:
+        self._refuse("loops over", "use each(...) where one request for each of its values is meant")
+
+    def __getitem__(self, part: object) -> Any:
+        self._refuse("looks into", _FIX_COMPUTE)
+
+    def __call__(self, *_args: object, **_kwargs: object) -> Any:
+        self._refuse("calls a method of", _FIX_COMPUTE)
+
+    def __str__(self) -> str:  # noqa: PLE0307 - it never returns
+        self._refuse("makes text of", _FIX_TEXT)
+
+    def __format__(self, spec: str) -> str:
+        self._refuse("formats", _FIX_TEXT)
+
+    def _compute(self, *_others: object) -> Any:
+        self._refuse("computes with", _FIX_COMPUTE)
+
+    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __divmod__ = __pow__ = __matmul__ = _compute
+    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rdivmod__ = __rpow__ = _compute
+    __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = _compute
+    __rand__ = __ror__ = __rxor__ = __rlshift__ = __rrshift__ = __rmatmul__ = _compute
+    __neg__ = __pos__ = __abs__ = __invert__ = __round__ = _compute
+
+    def __index__(self) -> int:  # noqa: PLE0305 - it never returns
+        self._refuse("computes with", _FIX_COMPUTE)
+
+    def __int__(self) -> int:
+        self._refuse("computes with", _FIX_COMPUTE)
+
+    def __float__(self) -> float:
+        self._refuse("computes with", _FIX_COMPUTE)
+
+
+class Each:
+    """One request, or one key, for each of several values."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: Param | tuple[Any, ...]) -> None:
+        self.values = values
+
+    def __repr__(self) -> str:
+        return f"each({self.values!r})"
+
+
+class EveryShard:
+    """All the shards of a `{field:shard(n)}` hole."""
+
+    def __repr__(self) -> str:
+        return "every_shard()"
+
+
+def each(values: Iterable[T]) -> T:
+    """In a key: ask once for each of these values, and merge what comes back in order."""
+    return cast("T", Each(values if isinstance(values, Param) else tuple(values)))
+
+
+def every_shard() -> Any:
+    """In a key whose template has `{field:shard(n)}`: ask every shard, and merge what comes back in order."""
+    return EveryShard()
+
+
+Source = Any
+"""Where a value comes from at a call: a Param, an Each, an EveryShard, or a constant."""
+
+
+def parameter_of(source: Source) -> str | None:
+    """The name of the parameter that a source takes its value from."""
+    if isinstance(source, Each):
+        source = source.values
+    return source._name if isinstance(source, Param) else None
+
+
+def annotation_of(source: Source) -> Any:
+    """What the function's signature says of the parameter; None of what lies in it."""
+    return source._annotation if isinstance(source, Param) and not source._path else None
+
+
+def value_of(source: Source, arguments: Mapping[str, Any]) -> Any:
+    """What a source stands for in a call; of an Each the tuple of its values."""
+    if isinstance(source, Each):
+        if isinstance(source.values, tuple):
+            return tuple(value_of(value, arguments) for value in source.values)
+        return tuple(value_of(source.values, arguments))
+    if not isinstance(source, Param):
+        return source
+    value = arguments[source._name]
+    for part in source._path:
+        value = getattr(value, part)
+    return value

@@ -1,0 +1,112 @@
+"""Transactions as patterns: several writes and checks that happen together or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ParamSpec
+
+from keyplan.design.patterns import Facts, Pattern, TransactionCall, WriteCall
+from keyplan.design.places import DesignError
+from keyplan.design.plan import Plan
+from keyplan.design.symbols import Each, Source, value_of
+from keyplan.design.workload import Claim, Rate
+
+P = ParamSpec("P")
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One write of a transaction, or with `repeated` one for each of several values."""
+
+    call: WriteCall[Any]
+    repeated: Each | None
+
+    def calls(self, arguments: Mapping[str, Any]) -> list[WriteCall[Any]]:
+        """The step's writes, with a transaction's arguments."""
+        if self.repeated is None:
+            return [WriteCall(self.call.pattern, _filled(self.call.arguments, arguments, None))]
+        values = value_of(self.repeated, arguments)
+        return [WriteCall(self.call.pattern, _filled(self.call.arguments, arguments, (value,))) for value in values]
+
+
+def _filled(sources: Mapping[str, Source], arguments: Mapping[str, Any], one: tuple[Any] | None) -> dict[str, Any]:
+    return {
+        name: one[0] if one is not None and isinstance(source, Each) else value_of(source, arguments)
+        for name, source in sources.items()
+    }
+
+
+class Transaction(Pattern[P, None]):
+    """A pattern that writes several items together or not at all, in one or more tables."""
+
+    def __init__(self, function: Callable[P, Iterable[WriteCall[Any]]], facts: Facts) -> None:
+        super().__init__(function, "transaction", facts, _plan)
+        self.steps: tuple[Step, ...] = tuple(_step(call, self) for call in _calls(self))
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> TransactionCall[None]:
+        return TransactionCall(self, self.arguments(args, kwargs))
+
+    def calls(self, arguments: Mapping[str, Any]) -> list[WriteCall[Any]]:
+        """Every write of a call, in order."""
+        return [call for step in self.steps for call in step.calls(arguments)]
+
+
+def _calls(transaction: Transaction[Any]) -> list[object]:
+    terms = transaction._terms
+    calls = list(terms) if isinstance(terms, Iterable) else []
+    if not calls:
+        raise DesignError(
+            f"{transaction.name} returns {'no write' if isinstance(terms, Iterable) else repr(terms)}",
+            place=transaction.place,
+            fix="return a list of calls of create, put, replace, update, delete or check patterns",
+        )
+    return calls
+
+
+def _step(call: object, transaction: Transaction[Any]) -> Step:
+    if not isinstance(call, WriteCall):
+        raise DesignError(
+            f"{transaction.name} holds {call!r}, which is not a write of one item",
+            place=transaction.place,
+            fix="return a list of calls of create, put, replace, update, delete or check patterns",
+        )
+    varying = [source for source in call.arguments.values() if isinstance(source, Each)]
+    if len(varying) > 1:
+        raise DesignError(
+            f"{transaction.name} varies two arguments of {call.pattern.name}",
+            place=transaction.place,
+            fix="give one argument as each(...); pass a list of small objects where two values belong together",
+        )
+    return Step(call, varying[0] if varying else None)
+
+
+def _plan(pattern: Pattern[Any, None], _terms: object) -> Plan:
+    assert isinstance(pattern, Transaction), "made by Transaction itself"
+    plans = tuple(step.call.pattern.plan for step in pattern.steps)
+    entities = tuple(dict.fromkeys(entity for plan in plans for entity in plan.entities))
+    return Plan(
+        pattern=pattern.name,
+        operation="TransactWriteItems",
+        schema=plans[0].schema,
+        entities=entities,
+        steps=plans,
+        repeats=tuple(step.repeated for step in pattern.steps),
+        faults=tuple(dict.fromkeys(fault for plan in plans for fault in plan.faults)),
+    )
+
+
+def transaction(
+    *,
+    rate: Rate | None = None,
+    claims: Claim | Sequence[Claim] = (),
+    returns: float | None = None,
+    retried: bool = False,
+) -> Callable[[Callable[P, Iterable[WriteCall[Any]]]], Transaction[P]]:
+    """Declare a transaction: a function that returns calls of writing patterns, of one or more tables."""
+    facts = Facts(rate, (claims,) if isinstance(claims, Claim) else tuple(claims), returns, retried=retried)
+
+    def declare(function: Callable[P, Iterable[WriteCall[Any]]]) -> Transaction[P]:
+        return Transaction(function, facts)
+
+    return declare

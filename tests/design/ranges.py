@@ -1,0 +1,78 @@
+"""Key conditions of plans, rendered and evaluated as the service does, in plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from keyplan.design.conditions import Between, Compare, holds, with_values
+from keyplan.design.plan import KeyCondition, Plan, SortCondition
+from keyplan.design.requests_keys import key_value
+from keyplan.design.symbols import value_of
+
+Rendered = tuple[str, ...]
+
+
+def rendered(condition: SortCondition, arguments: Mapping[str, Any]) -> Rendered:
+    """The operator of a condition, and its texts or numbers."""
+    values = [condition.low] if condition.high is None else [condition.low, condition.high]
+    made = [key_value(value)(arguments) for value in values]
+    return (condition.op, *(next(iter(one.values())) for one in made))
+
+
+def sort_of(plan: Plan, **arguments: Any) -> list[Rendered]:
+    """The conditions on the sort key, rendered."""
+    assert plan.key is not None
+    return [rendered(one, arguments) for one in plan.key.sort]
+
+
+def partition_of(plan: Plan, **arguments: Any) -> list[str]:
+    """The partition key's texts or numbers."""
+    assert plan.key is not None
+    return [next(iter(key_value(value)(arguments).values())) for value in plan.key.partition]
+
+
+def residue_of(plan: Plan) -> tuple[str, ...] | None:
+    """What is left to be compared: operator and field."""
+    residue = plan.residue
+    if residue is None:
+        return None
+    if isinstance(residue, Between):
+        return ("between", repr(residue.operand))
+    assert isinstance(residue, Compare)
+    return (residue.op, repr(residue.left))
+
+
+def _ordered(value: Mapping[str, Any]) -> Any:
+    ((code, content),) = value.items()
+    return Decimal(content) if code == "N" else content.encode() if code == "S" else content
+
+
+def _in_range(condition: SortCondition, item: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
+    found = _ordered(item[condition.low.attribute])
+    low = _ordered(key_value(condition.low)(arguments))
+    if condition.high is not None:
+        return bool(low <= found <= _ordered(key_value(condition.high)(arguments)))
+    compared = {
+        "=": lambda: found == low,
+        "<": lambda: found < low,
+        "<=": lambda: found <= low,
+        ">": lambda: found > low,
+        ">=": lambda: found >= low,
+        "begins_with": lambda: found.startswith(low),
+    }
+    return bool(compared[condition.op]())
+
+
+def selects(plan: Plan, item: Mapping[str, Any], values: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
+    """Whether a query gives an item with these field values: its key condition, and what is left over."""
+    key = plan.key
+    assert isinstance(key, KeyCondition)
+    if any(item.get(part.attribute) != key_value(part)(arguments) for part in key.partition):
+        return False
+    if not all(_in_range(one, item, arguments) for one in key.sort):
+        return False
+    if plan.residue is None:
+        return True
+    return holds(with_values(plan.residue, lambda source: value_of(source, arguments)), values) is True

@@ -1,0 +1,24 @@
+"""Declarations without meaning are refused where they are written: the whole text, caret and fix."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import pytest
+from tests.design.declared import Case, cases, refusal
+
+HERE = Path(__file__).parent / "refusals"
+CASES = [(page.stem, case) for page in sorted(HERE.glob("*.md")) for case in cases(page)]
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=f"{page}: {case.name}") for page, case in CASES])
+def test_a_declaration_without_meaning_is_refused_where_it_is_written(case: Case, tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of the async function that nobody awaits
+        assert refusal(case.code, tmp_path) == case.told
+
+
+def test_every_case_says_what_to_do() -> None:
+    assert len(CASES) > 90
+    assert all(case.told.splitlines()[-1].startswith("fix: ") and "^" in case.told for _, case in CASES)

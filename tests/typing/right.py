@@ -1,0 +1,177 @@
+"""A design as users write it: clean under mypy --strict and pyright's strict mode."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal, NewType, assert_type
+
+from pydantic import Field
+
+from keyplan.design import (
+    GSI,
+    Change,
+    Cond,
+    Entity,
+    F,
+    Inserted,
+    Key,
+    Modified,
+    OnDemand,
+    Page,
+    Rate,
+    Table,
+    WriteCall,
+    add,
+    changed,
+    each,
+    key,
+    key_of,
+    pk,
+    put,
+    set_,
+    sk,
+    transaction,
+    when,
+    where,
+)
+
+TenantId = NewType("TenantId", str)
+UserId = NewType("UserId", str)
+TaskId = NewType("TaskId", str)
+
+app = Table(
+    "app",
+    pk="PK",
+    sk="SK",
+    ttl="expires_at",
+    stream="NEW_AND_OLD_IMAGES",
+    billing=OnDemand(),
+    indexes=[
+        GSI("due", pk="GSI1PK", sk="GSI1SK"),
+        GSI("by_status", pk=("tenant_id", "status"), sk=("due_at",), project=["title"]),
+    ],
+)
+
+
+@app.entity(key=key("USER#{user_id}", "PROFILE"))
+class User(Entity):
+    user_id: UserId
+    name: str
+    tasks: int = 0
+
+
+@app.entity(
+    key=key("USER#{user_id}", "TASK#{task_id}"),
+    version="version",
+    unique=("external_ref",),
+    indexes={"due": key("DUE#{user_id}", "{due_at:utc_ms}", when=F.status == "open")},
+)
+class Task(Entity):
+    tenant_id: TenantId
+    user_id: UserId
+    task_id: TaskId
+    title: Annotated[str, Field(min_length=1, max_length=200)]
+    external_ref: str | None = None
+    status: Literal["open", "done"] = "open"
+    due_at: datetime | None = None
+    expires_at: datetime | None = None
+    version: int = 0
+
+
+@app.query(Task, index="due", rate=Rate(average=20, peak=200))
+def tasks_due(user_id: UserId, before: datetime) -> Cond:
+    """Open tasks of one user that fall due before a moment."""
+    return pk(user_id=user_id) & sk.lt(due_at=before)
+
+
+@app.query(User, Task)
+def everything_of(user_id: UserId) -> Cond:
+    """A user and his tasks."""
+    return pk(user_id=user_id)
+
+
+@app.count(Task)
+def open_tasks(user_id: UserId) -> Cond:
+    """How many are open."""
+    return pk(user_id=user_id) & where(F.status == "open")
+
+
+@app.get(Task, consistent=True)
+def task(user_id: UserId, task_id: TaskId) -> Key:
+    """One task."""
+    return key_of(user_id=user_id, task_id=task_id)
+
+
+@app.batch_get(Task)
+def some_tasks(user_id: UserId, task_ids: list[TaskId]) -> Key:
+    """Several tasks."""
+    return key_of(user_id=user_id, task_id=each(task_ids))
+
+
+@app.create(Task)
+def add_task(task: Task) -> Change:
+    """A new task."""
+    return put(task)
+
+
+@app.update(Task, rate=Rate(average=10))
+def finish(user_id: UserId, task_id: TaskId) -> Change:
+    """Mark a task done."""
+    return key_of(user_id=user_id, task_id=task_id) & set_(status="done")
+
+
+@app.update(User)
+def count_task(user_id: UserId, by: int) -> Change:
+    """Count tasks."""
+    return key_of(user_id=user_id) & add(tasks=by) & when(F.tasks < 100)
+
+
+@app.delete(Task)
+def drop(user_id: UserId, task_id: TaskId) -> Change:
+    """Delete a task."""
+    return key_of(user_id=user_id, task_id=task_id)
+
+
+@transaction()
+def add_counted(task: Task, user_id: UserId) -> list[WriteCall[Task] | WriteCall[User]]:
+    """A new task, counted."""
+    return [add_task(task), count_task(user_id, 1)]
+
+
+@app.on_change(Task, when=changed("status"), batch=100, retries=5, on_failure="dlq")
+def notify(change: Modified[Task]) -> None:
+    """Tell somebody."""
+    assert_type(change.new, Task)
+
+
+@app.on_change(Task, User)
+def mirror(changes: list[Inserted[Task] | Inserted[User]]) -> None:
+    """Copy."""
+
+
+def typed(user_id: UserId, task_id: TaskId, now: datetime) -> None:
+    """What calls give."""
+    from keyplan import connect, connect_async  # noqa: PLC0415 - only what uses it pays for it
+
+    db = connect(":memory:")
+    assert_type(db.run(tasks_due(user_id, before=now)), Page[Task])
+    assert_type(db.run(tasks_due(user_id, now), limit=3, cursor=None), Page[Task])
+    assert_type(db.run(everything_of(user_id)), Page[User | Task])
+    assert_type(db.run(open_tasks(user_id)), int)
+    assert_type(db.run(task(user_id, task_id)), Task | None)
+    assert_type(db.run(some_tasks(user_id, [task_id])), list[Task | None])
+    assert_type(db.run(finish(user_id, task_id=task_id)), Task)
+    assert_type(db.run(drop(user_id, task_id)), Task | None)
+    for one in db.iterate(tasks_due(user_id, now)):
+        assert_type(one, Task)
+    db.transact(finish(user_id, task_id), count_task(user_id, by=-1))
+
+    async def twin() -> None:
+        other = await connect_async(":memory:")
+        assert_type(await other.run(tasks_due(user_id, before=now)), Page[Task])
+        assert_type(await other.run(task(user_id, task_id)), Task | None)
+        async for one in other.iterate(tasks_due(user_id, now)):
+            assert_type(one, Task)
+        await other.transact(finish(user_id, task_id))
+
+    del twin

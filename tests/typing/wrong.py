@@ -1,0 +1,42 @@
+"""Mistakes that a type checker must find: every line marked `# wrong` is an error, and no other."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from right import Task, TaskId, UserId, add_counted, add_task, app, finish, open_tasks, task, tasks_due
+
+from keyplan import connect
+from keyplan.design import Cond, Key, Page, key_of, pk
+
+user_id, task_id, now = UserId("u"), TaskId("t"), datetime.now()
+db = connect(":memory:")
+
+tasks_due(task_id, now)  # wrong
+finish(task_id, user_id)  # wrong
+finish("u", task_id)  # wrong
+finish(user_id)  # wrong
+finish(user_id, taskid=task_id)  # wrong
+tasks_due(user_id, before="tomorrow")  # wrong
+tasks_due(user_id, now, 3)  # wrong
+add_task({"user_id": user_id})  # wrong
+title: str = db.run(task(user_id, task_id)).title  # wrong
+page: Page[Task] = db.run(open_tasks(user_id))  # wrong
+db.run(task(user_id, task_id), limit=3)  # wrong
+db.transact(task(user_id, task_id))  # wrong
+db.run(add_counted(user_id, user_id))  # wrong
+
+
+@app.get(Task)  # wrong
+def not_a_key(user_id: UserId) -> Cond:
+    return pk(user_id=user_id)
+
+
+@app.query(Task, indx="due")  # wrong
+def misspelt_option(user_id: UserId) -> Cond:
+    return pk(user_id=user_id)
+
+
+@app.query(Task)  # wrong
+def not_a_condition(user_id: UserId, task_id: TaskId) -> Key:
+    return key_of(user_id=user_id, task_id=task_id)
