@@ -1,0 +1,207 @@
+"""What a design costs a month: by pattern, by table and index, capacity, storage and streams, and by comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import ceil
+
+from keyplan.cost.expected import Expected, expected, share_in_index, steps_of
+from keyplan.cost.prices import GB, HOURS_A_MONTH, PriceBook
+from keyplan.cost.sizes import STORAGE_OVERHEAD_BYTES, entry_size, item_size
+from keyplan.cost.units import Units, sum_of
+from keyplan.design.design import Design
+from keyplan.design.patterns import Pattern
+from keyplan.design.schema import Index
+from keyplan.design.tables import Table
+from keyplan.design.workload import Provisioned
+
+SECONDS_A_MONTH = HOURS_A_MONTH * 3600
+TARGET_USE = 0.7
+"""The share of provisioned capacity that auto scaling aims to use, for comparisons."""
+
+
+@dataclass(frozen=True)
+class PatternCost:
+    """A pattern's month."""
+
+    name: str
+    table: str
+    expected: Expected
+    calls: float
+    """Calls a month; 0 where no rate is declared."""
+    requests: float
+    """Price of its requests at on-demand rates, a month."""
+
+    @property
+    def per_million(self) -> float:
+        """Price of a million calls; 0 where nothing is called."""
+        return 0.0 if not self.calls else self.requests / self.calls * 1e6
+
+
+@dataclass(frozen=True)
+class PartCost:
+    """The month of a table without its indexes, or of one index."""
+
+    name: str
+    read: float
+    """Read units a second on average."""
+    write: float
+    peak_read: float
+    peak_write: float
+    on_demand: float
+    """Requests, a month, paid one by one."""
+    provisioned: float
+    """Capacity, a month, bought by the hour: as declared, or as much as the peak needs."""
+    storage_bytes: float
+    storage: float
+    """Storage, a month, before what is free."""
+
+
+@dataclass(frozen=True)
+class TableCost:
+    """A table's month."""
+
+    name: str
+    billing: str
+    """on demand or provisioned."""
+    parts: tuple[PartCost, ...]
+    point_in_time: float
+    storage_ia: float
+    """Storage, a month, in the class for infrequent access."""
+    requests_ia: float
+    """Requests on demand, a month, in that class."""
+
+    @property
+    def requests(self) -> float:
+        """What requests or capacity cost a month as the table is declared."""
+        return sum(part.on_demand if self.billing == "on demand" else part.provisioned for part in self.parts)
+
+    @property
+    def storage(self) -> float:
+        """What storage costs a month, before what is free."""
+        return sum(part.storage for part in self.parts)
+
+    @property
+    def total(self) -> float:
+        """Requests or capacity, storage and recovery."""
+        return self.requests + self.storage + self.point_in_time
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A design's month."""
+
+    design: str
+    book: PriceBook
+    patterns: tuple[PatternCost, ...]
+    tables: tuple[TableCost, ...]
+    free_storage: float
+    """What the account's free storage takes off."""
+    guesses: tuple[str, ...] = field(default=())
+
+    @property
+    def total(self) -> float:
+        """Everything, a month."""
+        return sum(table.total for table in self.tables) - self.free_storage
+
+
+def estimate(design: Design, book: PriceBook) -> Estimate:
+    """The month of a design, from its declared rates, numbers and sizes."""
+    patterns = tuple(_pattern(pattern, book) for pattern in design.patterns)
+    tables = tuple(_table(design, table, book) for table in design.tables)
+    standard = [table for table in design.tables if table.schema.table_class == "STANDARD"]
+    stored = sum(
+        part.storage_bytes for cost in tables for part in cost.parts if cost.name in {t.name for t in standard}
+    )
+    free = min(stored / GB, book.free["storage_gb"]) * book["storage_gb_month"]
+    guesses = list(dict.fromkeys(guess for cost in patterns for guess in cost.expected.guesses))
+    guesses += [f"{pattern.name} declares no rate" for pattern in design.patterns if pattern.facts.rate is None]
+    return Estimate(design.name, book, patterns, tables, free, tuple(guesses))
+
+
+def _pattern(pattern: Pattern[..., object], book: PriceBook) -> PatternCost:
+    told = expected(pattern)
+    calls = pattern.facts.rate.average * SECONDS_A_MONTH if pattern.facts.rate is not None else 0.0
+    table = pattern.plan.schema
+    price = _price_of(told.units, book, table.table_class) * calls
+    return PatternCost(pattern.name, table.name, told, calls, price)
+
+
+def _price_of(units: Units, book: PriceBook, table_class: str) -> float:
+    return units.read * book.of_class("read_unit", table_class) + units.written * book.of_class(
+        "write_unit", table_class
+    )
+
+
+def _table(design: Design, table: Table, book: PriceBook) -> TableCost:
+    schema = table.schema
+    parts = tuple(_part(design, table, index, book) for index in (None, *schema.indexes))
+    stored = sum(part.storage_bytes for part in parts)
+    recovery = parts[0].storage_bytes / GB * book["point_in_time_gb_month"] if schema.point_in_time_recovery else 0.0
+    seconds = SECONDS_A_MONTH
+    requests_ia = sum(
+        part.read * seconds * book["read_unit_ia"] + part.write * seconds * book["write_unit_ia"] for part in parts
+    )
+    billing = "provisioned" if schema.provisioned else "on demand"
+    return TableCost(table.name, billing, parts, recovery, stored / GB * book["storage_gb_month_ia"], requests_ia)
+
+
+def _part(design: Design, table: Table, index: Index | None, book: PriceBook) -> PartCost:
+    read = write = peak_read = peak_write = 0.0
+    for pattern, units in _loads(design, table, index):
+        rate = pattern.facts.rate
+        if rate is None:
+            continue
+        read += units.read * rate.average
+        write += units.write * rate.average
+        peak_read += units.read * rate.highest
+        peak_write += units.write * rate.highest
+    klass = table.schema.table_class
+    on_demand = SECONDS_A_MONTH * (
+        read * book.of_class("read_unit", klass) + write * book.of_class("write_unit", klass)
+    )
+    declared = table.schema.billing if index is None or index.kind == "LSI" else index.billing
+    bought = declared if isinstance(declared, Provisioned) else _enough(peak_read, peak_write)
+    hourly = bought.read * book.of_class("read_unit_hour", klass) + bought.write * book.of_class(
+        "write_unit_hour", klass
+    )
+    provisioned = 0.0 if index is not None and index.kind == "LSI" else hourly * HOURS_A_MONTH
+    stored = _stored_bytes(table, index)
+    storage = stored / GB * book.of_class("storage_gb_month", klass)
+    name = table.name if index is None else f"{table.name}/{index.name}"
+    return PartCost(name, read, write, peak_read, peak_write, on_demand, provisioned, stored, storage)
+
+
+def _enough(read: float, write: float) -> Provisioned:
+    return Provisioned(max(1, ceil(read / TARGET_USE)), max(1, ceil(write / TARGET_USE)))
+
+
+def _loads(design: Design, table: Table, index: Index | None) -> Iterator[tuple[Pattern[..., object], Units]]:
+    """What each pattern reads and writes of a table without its indexes, or of one index."""
+    for pattern in design.patterns:
+        plan = pattern.plan
+        if plan.steps:
+            mine = [units for step, _, units in steps_of(plan, pattern.facts) if step.schema is table.schema]
+            units = sum_of(mine)
+        elif plan.schema is table.schema:
+            units = expected(pattern).units
+        else:
+            continue
+        written = units.write if index is None else units.indexes.get(index.name, 0.0)
+        yield pattern, Units(read=units.read if plan.index is index else 0.0, write=written)
+
+
+def _stored_bytes(table: Table, index: Index | None) -> float:
+    total = 0.0
+    for entity in table.entities:
+        if entity.items is None:
+            continue
+        if index is None:
+            total += entity.items.count * (item_size(entity).average + STORAGE_OVERHEAD_BYTES)
+            continue
+        bound = entity.key_in(index.name)
+        if bound is not None:
+            held = entity.items.count * share_in_index(entity, bound, entity.items)
+            total += held * (entry_size(entity, bound).average + STORAGE_OVERHEAD_BYTES)
+    return total

@@ -1,0 +1,90 @@
+"""Prices: dated files by region, each with its source; never constants in code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from keyplan.errors import KeyplanError
+
+HOURS_A_MONTH = 730
+GB = 1_000_000_000
+"""Decimal: what is billed as a gigabyte."""
+
+
+class PriceDataError(KeyplanError):
+    """A price file that is missing or cannot be read as one."""
+
+
+@dataclass(frozen=True)
+class Price:
+    """A price in the currency of its book."""
+
+    price: float
+    per: str
+    source: str
+    verified: bool
+
+
+@dataclass(frozen=True)
+class PriceBook:
+    """The prices of one region at one date."""
+
+    region: str
+    dated: date
+    currency: str
+    prices: Mapping[str, Price]
+    free: Mapping[str, float]
+
+    def __getitem__(self, name: str) -> float:
+        return self.prices[name].price
+
+    def of_class(self, name: str, table_class: str) -> float:
+        """The price of a unit or of storage for a table class."""
+        return self[name if table_class == "STANDARD" else f"{name}_ia"]
+
+    def with_prices(self, changes: Mapping[str, float]) -> PriceBook:
+        """The same book with some prices of your own. Raises PriceDataError for names it does not have."""
+        unknown = [name for name in changes if name not in self.prices]
+        if unknown:
+            raise PriceDataError(f"there is no price {', '.join(unknown)}; there are {', '.join(self.prices)}")
+        changed = {
+            name: replace(self.prices[name], price=price, source="given", verified=True)
+            for name, price in changes.items()
+        }
+        return replace(self, prices={**self.prices, **changed})
+
+
+def book(region: str = "us-east-1") -> PriceBook:
+    """The newest prices that keyplan ships for a region. Raises PriceDataError where there are none."""
+    found = sorted(
+        entry.name
+        for entry in files("keyplan.cost").joinpath("data").iterdir()
+        if entry.name.startswith(f"{region}-20")
+    )
+    if not found:
+        raise PriceDataError(f"no prices are shipped for {region}: name a file of prices; there is us-east-1")
+    return _read(files("keyplan.cost").joinpath("data", found[-1]).read_bytes(), found[-1])
+
+
+def load(path: Path) -> PriceBook:
+    """Prices from a file of the same shape as those that are shipped."""
+    try:
+        return _read(path.read_bytes(), str(path))
+    except OSError as error:
+        raise PriceDataError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _read(data: bytes, name: str) -> PriceBook:
+    try:
+        told: dict[str, Any] = orjson.loads(data)
+        prices = {key: Price(**value) for key, value in told["prices"].items()}
+        return PriceBook(told["region"], date.fromisoformat(told["date"]), told["currency"], prices, told["free"])
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise PriceDataError(f"{name} is no price file: {error}") from None

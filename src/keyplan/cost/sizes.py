@@ -1,0 +1,68 @@
+"""Sizes from a design: what is declared of items, and what follows for the entries of indexes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keyplan.design.entities import EntitySpec
+from keyplan.design.fields import StoredField
+from keyplan.design.keys import BoundKey, KeyAttribute
+
+STORAGE_OVERHEAD_BYTES = 100
+"""Billed for storage of each item and each index entry, beside its own size."""
+_TYPICAL_BYTES = {"S": 20, "N": 6, "B": 100, "BOOL": 1, "SS": 60, "NS": 30, "BS": 300, "L": 100, "M": 100, "ANY": 50}
+
+
+@dataclass(frozen=True)
+class Size:
+    """Bytes of an item or entry, names and values."""
+
+    average: int
+    p99: int
+    most: int | None
+    """None where nothing bounds it, or nothing is said."""
+    declared: bool
+    """Whether the design says it; otherwise it is a guess from the fields' types."""
+
+
+def item_size(entity: EntitySpec) -> Size:
+    """The size of an entity's items."""
+    told = entity.items.bytes if entity.items is not None else None
+    if told is None:
+        guess = _all_bytes(entity)
+        return Size(guess, guess, None, declared=False)
+    return Size(told.average, told.p99 or told.average, told.most, declared=True)
+
+
+def entry_size(entity: EntitySpec, bound: BoundKey) -> Size:
+    """The size of an entity's entries in an index."""
+    assert bound.index is not None, "a table's items are no entries"
+    whole = item_size(entity)
+    if bound.index.project in {"all", None}:
+        return whole
+    held = _key_bytes(entity.key) + _key_bytes(bound)
+    if isinstance(bound.index.project, tuple):
+        held += sum(_field_bytes(one) for one in entity.fields.values() if one.attribute in bound.index.project)
+    average = min(held, whole.average)
+    return Size(average, min(held, whole.p99), None, declared=whole.declared)
+
+
+def _all_bytes(entity: EntitySpec) -> int:
+    keys = _key_bytes(entity.key) + sum(_key_bytes(bound) for bound in entity.indexes)
+    return keys + sum(_field_bytes(one) for one in entity.fields.values())
+
+
+def _key_bytes(bound: BoundKey) -> int:
+    """Key attributes that templates make; plain fields are counted among the fields."""
+    return sum(len(part.attribute.encode()) + _template_bytes(part) for part in bound.attributes if part.template)
+
+
+def _template_bytes(part: KeyAttribute) -> int:
+    assert part.template is not None, "the caller looked"
+    most = part.template.max_bytes
+    typical = len(part.template.text.encode()) + 16 * len(part.template.fields)
+    return typical if most is None else min(most, typical)
+
+
+def _field_bytes(field: StoredField) -> int:
+    return len(field.attribute.encode()) + _TYPICAL_BYTES[field.type_code]

@@ -1,0 +1,103 @@
+"""Units that real items cost: the prediction that the engine's receipts must equal.
+
+Items are in the canonical form of `keyplan.values.attribute.normalise_item`.
+
+Source: developer guide, "Read and write capacity" and "Provisioned throughput considerations for global
+secondary indexes".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from keyplan.design.schema import Index, Schema
+from keyplan.values.sizes import item_bytes
+from keyplan.values.types import Item
+from keyplan.values.units import index_write_units, read_units, transactional_read_units, write_units
+
+BATCH = 2.0
+TRANSACTION = 2.0
+"""Each write of a transaction costs the table twice, and its indexes once."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """Capacity units of one or more requests."""
+
+    read: float = 0.0
+    """Read units, of the table or of the index that is read."""
+    write: float = 0.0
+    """Write units of the table."""
+    indexes: Mapping[str, float] = field(default_factory=dict)
+    """Write units by index; those that cost nothing are left out."""
+
+    @property
+    def written(self) -> float:
+        """Write units of the table and all its indexes."""
+        return self.write + sum(self.indexes.values())
+
+    def __add__(self, other: Units) -> Units:
+        names = dict.fromkeys((*self.indexes, *other.indexes))
+        indexes = {name: self.indexes.get(name, 0.0) + other.indexes.get(name, 0.0) for name in names}
+        return Units(self.read + other.read, self.write + other.write, indexes)
+
+    def __mul__(self, times: float) -> Units:
+        indexes = {name: units * times for name, units in self.indexes.items()}
+        return Units(self.read * times, self.write * times, indexes)
+
+
+def sum_of(parts: Iterable[Units]) -> Units:
+    """All of them together."""
+    total = Units()
+    for part in parts:
+        total += part
+    return total
+
+
+def point_read(size_bytes: int, *, consistent: bool, transactional: bool = False) -> Units:
+    """One item read by key; a missing item has size 0."""
+    if transactional:
+        return Units(read=transactional_read_units(size_bytes))
+    return Units(read=read_units(size_bytes, consistent=consistent))
+
+
+def page_read(sizes_bytes: Sequence[int], *, consistent: bool) -> Units:
+    """One page of a query or scan: sizes are summed, then rounded once."""
+    return Units(read=read_units(sum(sizes_bytes), consistent=consistent))
+
+
+def item_write(schema: Schema, old: Item | None, new: Item | None, *, transactional: bool = False) -> Units:
+    """A write that turns one item into another; None for an item that is not there.
+
+    A refused write costs as if it had been made on the item that is there, without its indexes.
+    """
+    sizes = [item_bytes(item) for item in (old, new) if item is not None]
+    base = write_units(max(sizes, default=0))
+    return Units(write=base * TRANSACTION if transactional else base, indexes=_index_units(schema, old, new))
+
+
+def _index_units(schema: Schema, old: Item | None, new: Item | None) -> dict[str, float]:
+    found = {}
+    for index in schema.indexes:
+        before, after = entry_of(schema, index, old), entry_of(schema, index, new)
+        units = index_write_units(
+            None if before is None else item_bytes(before),
+            None if after is None else item_bytes(after),
+            same_key=_key(index, before) == _key(index, after),
+            same_content=before == after,
+        )
+        if units:
+            found[index.name] = units
+    return found
+
+
+def entry_of(schema: Schema, index: Index, item: Item | None) -> Item | None:
+    """What an index holds of an item: nothing, if the item lacks a key attribute of it."""
+    if item is None or any(name not in item for name in index.attributes):
+        return None
+    return {name: value for name, value in item.items() if index.projects(name, schema.key)}
+
+
+def _key(index: Index, entry: Item | None) -> list[object] | None:
+    return None if entry is None else [entry[name] for name in index.attributes]

@@ -1,0 +1,108 @@
+"""Prices are dated data, and a month follows from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from keyplan.cost.estimate import estimate
+from keyplan.cost.prices import HOURS_A_MONTH, PriceDataError, book, load
+from keyplan.design import (
+    GSI,
+    Bytes,
+    Change,
+    Cond,
+    Design,
+    Entity,
+    Items,
+    Key,
+    OnDemand,
+    Provisioned,
+    Rate,
+    Table,
+    key_of,
+    pk,
+    put,
+    set_,
+)
+
+
+def test_the_shipped_book_gives_the_published_examples() -> None:
+    told = book()
+    assert told.region == "us-east-1"
+    assert told.dated.year >= 2026
+    assert told["write_unit"] * 1e6 == pytest.approx(0.625)
+    assert told["read_unit"] * 1e6 == pytest.approx(0.125)
+    assert 100 * told["write_unit_hour"] * HOURS_A_MONTH == pytest.approx(47.45)
+    assert 100 * told["read_unit_hour"] * HOURS_A_MONTH == pytest.approx(9.49)
+    assert all(price.source for price in told.prices.values())
+
+
+def test_a_region_without_prices_is_a_clear_error() -> None:
+    with pytest.raises(PriceDataError, match="no prices are shipped for mars-1"):
+        book("mars-1")
+
+
+def test_prices_can_be_overridden_by_name_and_by_file(tmp_path: Path) -> None:
+    assert book().with_prices({"write_unit": 1e-6})["write_unit"] == 1e-6
+    with pytest.raises(PriceDataError, match="there is no price writes"):
+        book().with_prices({"writes": 1.0})
+    path = tmp_path / "prices.json"
+    path.write_text("{}")
+    with pytest.raises(PriceDataError, match="is no price file"):
+        load(path)
+    with pytest.raises(PriceDataError, match="cannot be read"):
+        load(tmp_path / "none.json")
+
+
+def design(billing: OnDemand | Provisioned) -> Design:
+    table = Table("notes", pk="note_id", billing=billing, indexes=[GSI("by_owner", pk="owner", sk="at")])
+
+    @table.entity(items=Items(count=1_000_000, bytes=Bytes(1000), distinct={"owner": 10_000}))
+    class Note(Entity):
+        note_id: str
+        owner: str
+        at: int
+        text: str
+
+    @table.create(Note, rate=Rate.monthly(1_000_000))
+    def write(note: Note) -> Change:
+        return put(note)
+
+    @table.get(Note, rate=Rate.monthly(2_000_000))
+    def read(note_id: str) -> Key:
+        return key_of(note_id=note_id)
+
+    @table.query(Note, index="by_owner", rate=Rate.monthly(1_000_000))
+    def of_owner(owner: str) -> Cond:
+        return pk(owner=owner)
+
+    @table.update(Note, rate=Rate.monthly(1_000_000))
+    def move(note_id: str, owner: str) -> Change:
+        return key_of(note_id=note_id) & set_(owner=owner)
+
+    return Design("notes", (table,))
+
+
+def test_a_month_on_demand_is_requests_times_units_times_price() -> None:
+    found = estimate(design(OnDemand()), book())
+    by_name = {cost.name: cost for cost in found.patterns}
+    assert by_name["write"].expected.units.written == 2  # the item and its entry
+    assert by_name["write"].requests == pytest.approx(2 * 0.625)
+    assert by_name["read"].requests == pytest.approx(2 * 0.5 * 0.125)
+    assert by_name["of_owner"].expected.evaluated == 100  # a million notes of ten thousand owners
+    assert by_name["of_owner"].expected.units.read == 12.5  # 100 kB in blocks of 4 KiB, eventually consistent
+    assert by_name["move"].expected.units.written == 3  # the item, the entry it leaves, the entry it makes
+    (table,) = found.tables
+    assert table.requests == pytest.approx(sum(cost.requests for cost in found.patterns))
+    assert table.storage == pytest.approx(2 * 1100 * 1_000_000 / 1e9 * 0.25)
+    assert found.free_storage == pytest.approx(table.storage)  # 2.2 GB of the 25 that are free
+    assert found.total == pytest.approx(table.requests)
+
+
+def test_declared_capacity_is_priced_by_the_hour() -> None:
+    found = estimate(design(Provisioned(read=100, write=100)), book())
+    (table,) = found.tables
+    assert table.parts[0].provisioned == pytest.approx(47.45 + 9.49)
+    assert table.requests == pytest.approx(sum(part.provisioned for part in table.parts))
