@@ -1,0 +1,97 @@
+"""The forum's DynamoDB table exactly as its page has it, faults included.
+
+Keys, event types and subscriptions are those of the page; a time is a number of milliseconds, as in every
+version of its code.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from keyplan.design import (
+    TTL,
+    Bytes,
+    Change,
+    Cond,
+    Distinct,
+    Entity,
+    F,
+    Items,
+    Rate,
+    Table,
+    attr,
+    key,
+    key_of,
+    pk,
+    put,
+    where,
+)
+
+forum = Table("forum", pk="PK", sk="time", ttl=TTL("ttl", means="too old subscriptions are removed"))
+
+
+@forum.entity(
+    key=key("THREADEV#{participantId}#{itemId}", attr("time")),
+    items=Items(count=5_000_000, bytes=Bytes(500), distinct={"participantId": Distinct(50_000), "itemId": 200}),
+)
+class ThreadEvent(Entity):
+    participantId: str  # noqa: N815 - the page's names
+    itemId: str  # noqa: N815
+    time: int
+    type: Literal["thread_opened", "attempt_started", "submission", "thread_closed", "message"]
+    user_id: str | None = None
+    attempt_id: str | None = None
+    answer_id: str | None = None
+    score: int | None = None
+    validated: bool | None = None
+    content: str | None = None
+
+
+@forum.entity(
+    key=key("THREADSUB#{participantId}#{itemId}", attr("time")),
+    found_by=["connection_id"],
+    items=Items(count=10_000, bytes=Bytes(200), distinct={"participantId": Distinct(5_000), "itemId": 200}),
+)
+class ThreadSubscription(Entity):
+    participantId: str  # noqa: N815
+    itemId: str  # noqa: N815
+    time: int
+    connection_id: str
+    user_id: str
+    ttl: int
+
+
+@forum.put(ThreadEvent, rate=Rate(average=50, peak=500))
+def store_event(event: ThreadEvent) -> Change:
+    """A new event of a thread."""
+    return put(event)
+
+
+@forum.query(ThreadEvent, descending=True, limit=20)
+def last_events(participantId: str, itemId: str) -> Cond:  # noqa: N803 - the page's names
+    """The newest events of a thread."""
+    return pk(participantId=participantId, itemId=itemId)
+
+
+@forum.query(ThreadEvent, descending=True, limit=20, returns=20)
+def last_messages(participantId: str, itemId: str) -> Cond:  # noqa: N803
+    """The newest messages of a thread."""
+    return pk(participantId=participantId, itemId=itemId) & where(F.type == "message")
+
+
+@forum.put(ThreadSubscription)
+def subscribe(subscription: ThreadSubscription) -> Change:
+    """A user watches a thread."""
+    return put(subscription)
+
+
+@forum.query(ThreadSubscription, expired=True, rate=Rate(average=50, peak=500))
+def watchers(participantId: str, itemId: str) -> Cond:  # noqa: N803
+    """All users who watch a thread, to send an event to."""
+    return pk(participantId=participantId, itemId=itemId)
+
+
+@forum.delete(ThreadSubscription)
+def unsubscribe(participantId: str, itemId: str, time: int) -> Change:  # noqa: N803
+    """A user no longer watches."""
+    return key_of(participantId=participantId, itemId=itemId, time=time)

@@ -1,0 +1,1 @@
+"""Checks of designs: rules, findings, reports."""

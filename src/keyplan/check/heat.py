@@ -1,0 +1,304 @@
+"""How load falls on keys: what the most used partition key, and the most used item, take a second.
+
+Shares come from the numbers of `Items(distinct=...)`; where a key has a field of which nothing is declared,
+nothing is said of its load.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from keyplan.check.load import Work
+from keyplan.check.names import is_moment, words_of
+from keyplan.cost.expected import expected
+from keyplan.cost.sizes import item_size
+from keyplan.design.entities import EntitySpec
+from keyplan.design.fields import StoredField
+from keyplan.design.keys import BoundKey, KeyAttribute
+from keyplan.design.patterns import Pattern
+from keyplan.design.places import Place
+from keyplan.design.plan import Plan
+from keyplan.design.schema import Index
+from keyplan.design.symbols import Each, EveryShard, Param, Source
+from keyplan.design.tables import Table
+from keyplan.design.template_field import Field
+from keyplan.design.template_holes import BoundHole
+from keyplan.values.units import write_units
+
+
+@dataclass(frozen=True, eq=False)
+class Load:
+    """What one pattern asks of the most used key."""
+
+    pattern: Pattern[..., Any]
+    share: float
+    """The part of its calls that go to that key."""
+    read: float
+    """Read units of one call."""
+    write: float
+    """Write units of one call."""
+
+    @property
+    def average(self) -> float:
+        """Calls a second that go to the key, on average."""
+        return 0.0 if self.pattern.facts.rate is None else self.pattern.facts.rate.average * self.share
+
+    @property
+    def peak(self) -> float:
+        """The same at the peak."""
+        return 0.0 if self.pattern.facts.rate is None else self.pattern.facts.rate.highest * self.share
+
+
+@dataclass(frozen=True, eq=False)
+class HotKey:
+    """The most used key of one shape: all the loads that meet there."""
+
+    table: Table
+    index: Index | None
+    entity: EntitySpec
+    bound: BoundKey | None
+    """None where a pattern expects an entity in an index in which it never is."""
+    shape: str
+    """How the key reads: PK = USER#{user_id}."""
+    loads: tuple[Load, ...]
+
+    @property
+    def where(self) -> str:
+        """Table or index, for messages."""
+        return f"table {self.table.name}" if self.index is None else f"index {self.index.name}"
+
+    @property
+    def name(self) -> str:
+        """The name of what a finding is about."""
+        return self.table.name if self.index is None else self.index.name
+
+    @property
+    def place(self) -> Place:
+        """Where the key is declared."""
+        if self.bound is not None:
+            return self.bound.place
+        return self.entity.place if self.index is None else self.index.place
+
+    @property
+    def constant(self) -> bool:
+        """Whether there is only this one key."""
+        return self.bound is None or not any(part.fields for part in self.bound.partition)
+
+    @property
+    def sharded(self) -> int:
+        """Over how many shards the key is spread; 0 where it is not."""
+        templates = [part.template for part in self.bound.partition] if self.bound is not None else []
+        holes = [hole for one in templates if one is not None for hole in one.holes]
+        return next((len(hole.encoding.choices or ()) for hole in holes if hole.spec.startswith("shard(")), 0)
+
+    def write(self, *, peak: bool) -> float:
+        """Write units a second."""
+        return sum(load.write * (load.peak if peak else load.average) for load in self.loads)
+
+    def read(self, *, peak: bool) -> float:
+        """Read units a second."""
+        return sum(load.read * (load.peak if peak else load.average) for load in self.loads)
+
+    def share_of(self, what: str) -> float:
+        """The largest share of a pattern's calls that go to it, of those that "read" or "write"."""
+        return max((load.share for load in self.loads if getattr(load, what)), default=0.0)
+
+    def main(self, what: str) -> list[str]:
+        """The patterns that make most of the load, "read" or "write", largest first."""
+        told = [(getattr(load, what) * load.peak, load.pattern.name) for load in self.loads]
+        return [name for units, name in sorted(told, key=lambda pair: -pair[0]) if units > 0][:3]
+
+
+# Shares.
+
+
+def is_constant(source: Source) -> bool:
+    """Whether a key value is the same at every call."""
+    return source is not None and not isinstance(source, (Param, Each, EveryShard))
+
+
+def choices_of(field: StoredField) -> int | None:
+    """How many values a field can have, where its type says so."""
+    if field.annotation is bool:
+        return 2
+    choices = Field.of(field.name, field.annotation, field.info).choices
+    return None if choices is None else len(choices)
+
+
+def field_share(entity: EntitySpec, name: str) -> float | None:
+    """The share of load that goes to a field's most used value; None where nothing says."""
+    told = entity.items.values_of(name) if entity.items is not None else None
+    if told is not None:
+        return told.hottest_share
+    number = choices_of(entity.fields[name])
+    if number is not None:
+        return 1 / number
+    if entity.key.fields == (name,) and entity.items is not None:
+        return 1 / max(1, entity.items.count)
+    return None
+
+
+def _hole_share(hole: BoundHole, entity: EntitySpec) -> float | None:
+    share = field_share(entity, hole.name)
+    if hole.spec.startswith("shard("):
+        return max(1 / len(hole.encoding.choices or ("",)), share or 0.0)
+    return share
+
+
+def key_share(parts: Sequence[KeyAttribute], entity: EntitySpec, sources: Mapping[str, Source]) -> float | None:
+    """The share of load that goes to the most used key made of these attributes."""
+    shares: dict[str, float | None] = {}
+    for part in parts:
+        holes = part.template.holes if part.template is not None else ()
+        for hole in holes:
+            found = 1.0 if is_constant(sources.get(hole.name)) else _hole_share(hole, entity)
+            before = shares.get(hole.name, 1.0)
+            shares[hole.name] = None if found is None or before is None else min(found, before)
+        if part.field is not None:
+            name = part.field.name
+            shares[name] = 1.0 if is_constant(sources.get(name)) else field_share(entity, name)
+    total = 1.0
+    for share in shares.values():
+        if share is None:
+            return None
+        total *= share
+    return total
+
+
+# Loads.
+
+
+def is_declared(work: Work) -> bool:
+    """Whether what a call costs rests on declared numbers: a guessed number of items read says nothing."""
+    if work.rate is None:
+        return False
+    return not work.plan.reading or work.plan.operation == "GetItem" or not expected(work.pattern).guesses
+
+
+def _sources(plan: Plan) -> dict[str, Source]:
+    """Where the fields of what is read or written come from, as far as the plan says."""
+    found: dict[str, Source] = {}
+    for action in plan.actions:
+        if action.name == "set" and len(action.path.parts) == 1:
+            found[action.path.field] = action.source
+    if plan.key is not None:
+        for value in (*plan.key.partition, *(one.low for one in plan.key.sort if one.op == "=")):
+            found.update(value.sources)
+    return found
+
+
+def _shape(parts: Sequence[KeyAttribute]) -> str:
+    return ", ".join(f"{part.attribute} = {part.text}" for part in parts)
+
+
+def _reads(work: Work, index: Index | None) -> bool:
+    return work.plan.reading and work.plan.index is index and work.plan.operation != "Scan"
+
+
+def _table_loads(table: Table, works: Iterable[Work], *, items: bool) -> Iterator[tuple[EntitySpec, BoundKey, Load]]:
+    """Loads of the table's own keys; those of local indexes lie in the same partitions."""
+    local = [index.name for index in table.schema.indexes if index.kind == "LSI"]
+    for work in works:
+        if work.plan.operation == "Scan" or (work.plan.reading and not _reads(work, None)):
+            continue
+        if items and work.plan.operation == "Query":
+            continue
+        entity = work.plan.entity
+        parts = entity.key.attributes if items else entity.key.partition
+        share = key_share(parts, entity, _sources(work.plan))
+        if share is not None:
+            write = work.units.write + sum(work.units.indexes.get(name, 0.0) for name in local)
+            yield entity, entity.key, Load(work.pattern, share, work.units.read, write)
+
+
+def _index_loads(index: Index, works: Iterable[Work]) -> Iterator[tuple[EntitySpec, BoundKey, Load]]:
+    for work in works:
+        for entity in work.plan.entities if work.plan.reading else work.plan.entities[:1]:
+            bound = entity.key_in(index.name)
+            if bound is None:
+                continue
+            write = work.units.indexes.get(index.name, 0.0)
+            read = work.units.read / len(work.plan.entities) if _reads(work, index) else 0.0
+            share = key_share(bound.partition, entity, _sources(work.plan))
+            if share is not None and (read or write):
+                yield entity, bound, Load(work.pattern, share, read, write)
+
+
+def _grouped(
+    table: Table, index: Index | None, found: Iterable[tuple[EntitySpec, BoundKey, Load]], *, items: bool
+) -> Iterator[HotKey]:
+    groups: dict[str, list[tuple[EntitySpec, BoundKey, Load]]] = {}
+    for entity, bound, load in found:
+        shape = _shape(bound.attributes if items else bound.partition)
+        groups.setdefault(shape, []).append((entity, bound, load))
+    for shape, members in groups.items():
+        entity, bound, _ = members[0]
+        yield HotKey(table, index, entity, bound, shape, tuple(load for _, _, load in members))
+
+
+def _expected_in(table: Table, works: Iterable[Work]) -> Iterator[HotKey]:
+    """Indexes that patterns ask for one constant key, by entities that no key is declared for there."""
+    works = list(works)
+    for pattern in table.patterns:
+        plan = pattern.plan
+        index, wanted = plan.index, plan.key
+        if index is None or wanted is None or plan.entity.key_in(index.name) is not None:
+            continue
+        if any(value.sources for value in wanted.partition) or wanted.partition[0].template is None:
+            continue
+        entity = plan.entity
+        writes = [Load(work.pattern, 1.0, 0.0, _entry_write(work, entity, index)) for work in works]
+        shape = f"{index.partition[0]} = {wanted.partition[0].template.text}"
+        yield HotKey(table, index, entity, None, shape, tuple(load for load in writes if load.write))
+
+
+def _entry_write(work: Work, entity: EntitySpec, index: Index) -> float:
+    """What a write would cost an index whose partition key is one text and whose sort key is a field."""
+    plan = work.plan
+    if plan.reading or plan.entity is not entity:
+        return 0.0
+    one = write_units(item_size(entity).average)
+    if plan.operation != "UpdateItem":
+        return one
+    changed = {entity.fields[action.path.field].attribute for action in plan.actions}
+    return 2 * one if changed & set(index.sort) else one
+
+
+def hot_keys_of(tables: Iterable[Table], works: Sequence[Work]) -> Iterator[HotKey]:
+    """The most used partition key of every shape, of tables and global indexes."""
+    for table in tables:
+        mine = [work for work in works if work.plan.schema is table.schema and is_declared(work)]
+        yield from _grouped(table, None, _table_loads(table, mine, items=False), items=False)
+        for index in table.schema.indexes:
+            if index.kind == "GSI":
+                yield from _grouped(table, index, _index_loads(index, mine), items=False)
+        yield from _expected_in(table, mine)
+
+
+def hot_items_of(tables: Iterable[Table], works: Sequence[Work]) -> Iterator[HotKey]:
+    """The most used item of every shape of primary key."""
+    for table in tables:
+        mine = [work for work in works if work.plan.schema is table.schema and is_declared(work)]
+        yield from _grouped(table, None, _table_loads(table, mine, items=True), items=True)
+
+
+# Time in keys.
+
+_AHEAD = re.compile(r"(^|_)(due|deadline|expir\w*|until|start\w*|end\w*|birth\w*|scheduled|planned|valid|next)(_|$)")
+
+
+def rises(field: StoredField) -> bool:
+    """Whether new items have ever greater values: the moment at which something happened."""
+    words = words_of(field.name)
+    return is_moment(field.name) and _AHEAD.search(words) is None
+
+
+def rising_start(parts: Sequence[KeyAttribute], entity: EntitySpec) -> str | None:
+    """The field that a sort key begins with, if it is the moment at which an item is written."""
+    if not parts:
+        return None
+    names = parts[0].fields
+    return names[0] if names and rises(entity.fields[names[0]]) else None

@@ -1,0 +1,30 @@
+"""What the name of a field says of it: an identifier that programs make, a moment, a tenant."""
+
+from __future__ import annotations
+
+import re
+
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_IDENTIFIER = re.compile(r"(^|_)(ids?|uuid|guid|ulid|hash|token|key|sha\d*|digest|fingerprint)$")
+_MOMENT = re.compile(r"(^|_)(at|date|time|timestamp|datetime|day|moment|since|until|deadline|expiry)$")
+_TENANT = re.compile(r"^(tenant|org|organi[sz]ation|workspace)(_id)?$")
+
+
+def words_of(name: str) -> str:
+    """The name in words joined by underscores: attemptId is attempt_id."""
+    return _HUMP.sub("_", name).lower()
+
+
+def is_identifier(name: str) -> bool:
+    """Whether programs make the values: ids, hashes and tokens, which are neither empty nor free text."""
+    return _IDENTIFIER.search(words_of(name)) is not None
+
+
+def is_moment(name: str) -> bool:
+    """Whether the values are moments or days."""
+    return _MOMENT.search(words_of(name)) is not None
+
+
+def is_tenant(name: str) -> bool:
+    """Whether the values are the customers whose data must be kept apart."""
+    return _TENANT.search(words_of(name)) is not None

@@ -1,0 +1,120 @@
+"""Reports: as a compiler prints them, as JSON, and as SARIF 2.1.0 for code hosts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from keyplan.check.checking import Report
+from keyplan.check.finding import Finding
+from keyplan.check.table import RULES
+from keyplan.design.places import Place, line_of, show
+
+_LEVELS = {"error": "error", "warning": "warning", "advice": "note"}
+
+
+def text(reports: Sequence[Report]) -> str:
+    """Findings one below the other, and their number."""
+    parts = [_finding_text(finding) for report in reports for finding in report.findings]
+    parts.append(summary(reports))
+    return "\n\n".join(parts) + "\n"
+
+
+def _finding_text(finding: Finding) -> str:
+    lines = [f"{finding.severity}[{finding.code}]: {finding.problem}", show(finding.place)]
+    if finding.other is not None:
+        lines += ["conflicts with", show(finding.other)]
+    lines += [f"fix: {finding.fix}", f"more: keyplan rule {finding.code}"]
+    return "\n".join(lines)
+
+
+def summary(reports: Sequence[Report]) -> str:
+    """How many findings of each kind."""
+    counts: Counter[str] = Counter(finding.severity for report in reports for finding in report.findings)
+    accepted = sum(len(report.accepted) for report in reports)
+    told = ", ".join(f"{counts[kind]} {kind}{'' if counts[kind] == 1 or kind == 'advice' else 's'}" for kind in _LEVELS)
+    names = ", ".join(report.design for report in reports)
+    return f"{names}: {told}" + (f", {accepted} accepted" if accepted else "")
+
+
+def json(reports: Sequence[Report]) -> bytes:
+    """Everything as JSON."""
+    return orjson.dumps([_report_json(report) for report in reports], option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def _report_json(report: Report) -> dict[str, Any]:
+    return {
+        "design": report.design,
+        "findings": [_finding_json(finding) for finding in report.findings],
+        "accepted": [{**_finding_json(finding), "reason": by.reason} for finding, by in report.accepted],
+    }
+
+
+def _finding_json(finding: Finding) -> dict[str, Any]:
+    return {
+        "code": finding.code,
+        "severity": finding.severity,
+        "subject": finding.subject,
+        "problem": finding.problem,
+        "fix": finding.fix,
+        "place": _place_json(finding.place),
+        "other": None if finding.other is None else _place_json(finding.other),
+    }
+
+
+def _place_json(place: Place) -> dict[str, Any]:
+    return {"file": place.file, "line": line_of(place)}
+
+
+def sarif(reports: Sequence[Report]) -> bytes:
+    """Everything as SARIF 2.1.0 (OASIS): one run, rules with their pages, results with their places."""
+    used = sorted({finding.code for report in reports for finding in report.findings} & set(RULES))
+    rules = [
+        {
+            "id": code,
+            "name": RULES[code].rule.name,
+            "shortDescription": {"text": RULES[code].title},
+            "fullDescription": {"text": RULES[code].page},
+            "help": {"text": RULES[code].page, "markdown": RULES[code].page},
+        }
+        for code in used
+    ]
+    run = {
+        "tool": {"driver": {"name": "keyplan", "version": version("keyplan"), "rules": rules}},
+        "results": [
+            *(_result(finding, None) for report in reports for finding in report.findings),
+            *(_result(finding, by.reason) for report in reports for finding, by in report.accepted),
+        ],
+    }
+    told = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
+    return orjson.dumps(told, option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def _result(finding: Finding, accepted: str | None) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "ruleId": finding.code,
+        "level": _LEVELS[finding.severity],
+        "message": {"text": f"{finding.problem}. Fix: {finding.fix}."},
+        "locations": [_location(finding.place)],
+    }
+    if finding.other is not None:
+        result["relatedLocations"] = [_location(finding.other)]
+    if accepted is not None:
+        result["suppressions"] = [{"kind": "inSource", "justification": accepted}]
+    return result
+
+
+def _location(place: Place) -> dict[str, Any]:
+    path = Path(place.file)
+    uri = path.relative_to(Path.cwd()).as_posix() if path.is_relative_to(Path.cwd()) else path.as_uri()
+    return {
+        "physicalLocation": {
+            "artifactLocation": {"uri": uri},
+            "region": {"startLine": max(1, line_of(place))},
+        }
+    }

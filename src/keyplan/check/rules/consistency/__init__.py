@@ -1,0 +1,1 @@
+"""Consistency (6xx)."""

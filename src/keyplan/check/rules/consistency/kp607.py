@@ -1,0 +1,28 @@
+"""An update that creates half an item
+
+`upsert=True` lets an update create the item where none is. What it creates has only the fields that the update
+sets: a required field that it does not set is missing, and the item cannot be read back as its entity. It also
+happens when an update arrives late, after the item was deleted: a ghost with a counter and no name.
+
+Such a pattern is refused when it is run. Set every required field with `set_if_missing(...)`, give the fields
+defaults, or leave `upsert` out: then the update is refused where no item is. Fields of the key, counts that `add`
+begins and lists that `append` begins are there, and so is what may be None.
+
+Source: API reference, UpdateItem: adds a new item to the table if it does not already exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from keyplan.check.finding import Finding
+from keyplan.check.rule import Rule
+from keyplan.check.subject import Subject
+
+RULE = Rule("KP607", "upsert-of-half-an-item", ("error",))
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Upserts that leave required fields out."""
+    for name, fault in subject.faults_of(RULE.code):
+        yield Finding.of(fault, "error", name)

@@ -1,0 +1,78 @@
+"""A state that is set without looking at the one before
+
+A program reads a booking, sees that it is pending, and approves it. Another one has rejected it in between. If
+the write does not say which state it expects, the later one wins, and both callers believe that they decided.
+The same is true of a whole item that is read, changed and put back.
+
+State the expected state in the write: `when(F.status == "pending")`; the refusal is the answer "already decided".
+Or give the entity a version and pass it with `at_version(...)`, or pass what is known with `known(status=...)`.
+
+Found are updates that set a field with a few declared values from a parameter, without a condition on that
+field or a version, and replacements of whole items of entities without a version.
+
+Source: developer guide, "Condition expressions" and "Optimistic locking with version number".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from keyplan.check.finding import Finding
+from keyplan.check.heat import choices_of, is_constant
+from keyplan.check.rule import Rule
+from keyplan.check.subject import Subject
+from keyplan.design.conditions import paths_of
+from keyplan.design.patterns import Pattern
+from keyplan.design.plan import Plan
+
+RULE = Rule("KP608", "lost-update", ("warning",))
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """State changes and replacements that do not look at what was there."""
+    for _, pattern, plan in subject.patterns:
+        if plan.version is not None:
+            continue
+        if pattern.kind == "replace" and plan.condition is None:
+            yield _replaced(pattern, plan)
+        elif plan.operation == "UpdateItem":
+            yield from _set(pattern, plan)
+
+
+def _replaced(pattern: Pattern[..., Any], plan: Plan) -> Finding:
+    name = plan.entity.name
+    return Finding(
+        RULE.code,
+        "warning",
+        pattern.name,
+        f"{pattern.name} replaces a whole {name} that was read before, and nothing tells whether it changed since:"
+        " the change of another caller is lost",
+        f'give {name} a version (version="version"), or update only the fields that change',
+        pattern.place,
+        plan.entity.place,
+    )
+
+
+def _set(pattern: Pattern[..., Any], plan: Plan) -> Iterator[Finding]:
+    looked_at = {path.field for path in paths_of(plan.condition)} | set(plan.known)
+    counted = [action.path.field for action in plan.actions if action.name == "add"]
+    for action in plan.actions:
+        name = action.path.field
+        if action.name != "set" or len(action.path.parts) > 1 or is_constant(action.source) or action.source is None:
+            continue
+        choices = choices_of(plan.entity.fields[name])
+        if choices is None or plan.entity.fields[name].type_code == "BOOL" or name in looked_at:
+            continue
+        beside = f", which may depend on {', '.join(counted)} that it counts in the same write" if counted else ""
+        yield Finding(
+            RULE.code,
+            "warning",
+            pattern.name,
+            f"{pattern.name} sets {plan.entity.name}.{name} to one of {choices} states{beside}, whatever it was"
+            " before: of two callers that decided on the same old state both succeed, and the later one wins",
+            f"add when(F.{name} == ...) with the expected state, or a version and at_version(...)",
+            pattern.place,
+            plan.entity.place,
+        )
+        return

@@ -1,0 +1,1 @@
+"""Cost and operations (8xx)."""

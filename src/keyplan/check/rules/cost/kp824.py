@@ -1,0 +1,60 @@
+"""Something that is said to cost nothing
+
+A table on demand has no charge for requests that nobody makes. Its storage is still paid for, that of every index
+again (with 100 bytes for each item and entry), and so are backups and point-in-time recovery. The first 25 GB
+are free for an account, not for a table.
+
+Say "cents" and name them: `keyplan price` reckons the month.
+
+Source: the pricing page (data storage, backup and restore); developer guide, "Storage considerations for global
+secondary indexes".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from keyplan.check.claims import of_design
+from keyplan.check.finding import Finding
+from keyplan.check.rule import Rule
+from keyplan.check.subject import Subject
+from keyplan.cost.prices import GB
+
+RULE = Rule("KP824", "claimed-to-cost-nothing", ("warning",))
+_NOTHING = re.compile(
+    r"\$\s*0(?:\.0+)?(?![\d.])|\b(zero|no) costs?\b|\bcosts? nothing\b|\bfree of charge\b", re.IGNORECASE
+)
+_ADDITIONAL = re.compile(r"\bno (additional|extra) cost", re.IGNORECASE)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Claims of no cost."""
+    for name, claim in of_design(subject):
+        if not _NOTHING.search(claim.text) or _ADDITIONAL.search(claim.text):
+            continue
+        yield Finding(
+            RULE.code,
+            "warning",
+            name,
+            f'"{claim.text}": {_parts(subject)}',
+            "name the amount: keyplan price reckons the month at the declared numbers",
+            claim.place,
+        )
+
+
+def _parts(subject: Subject) -> str:
+    month = subject.month
+    parts = [part for table in month.tables for part in table.parts]
+    stored = sum(part.storage_bytes for part in parts) / GB
+    storage = sum(table.storage for table in month.tables)
+    copies = sum(len(table.parts) - 1 for table in month.tables)
+    tables = "the table" if len(month.tables) == 1 else f"{len(month.tables)} tables"
+    told = f"storage of {tables} and of {copies} copies in indexes is paid for whether or not it is used"
+    if stored >= 0.01:
+        told += f" ({stored:,.2f} GB, ${storage:,.2f} a month before the {subject.book.free['storage_gb']:g} GB that"
+        told += " are free in an account)"
+    requests = sum(table.requests for table in month.tables)
+    told += f", and requests are paid for from the first{f', ${requests:,.2f} a month' if requests >= 0.01 else ''}"
+    recovery = sum(table.point_in_time for table in month.tables)
+    return told + (f", and recovery ${recovery:,.2f}" if recovery >= 0.01 else "")

@@ -1,0 +1,1 @@
+"""Expiry and streams (7xx)."""

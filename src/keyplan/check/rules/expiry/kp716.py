@@ -1,0 +1,58 @@
+"""An item expires, and what belongs to it stays
+
+Expiry deletes one item. It knows nothing of the answers to a question or the lines of an order that are stored under
+its key, in this table or another: they stay, are paid for, and are read as if they still belonged to something.
+
+Give them an expiry of their own, written with them, or delete them when the stream tells that their owner expired.
+
+Source: developer guide, "Using time to live (TTL)": expiry works on single items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from keyplan.check.finding import Finding
+from keyplan.check.rule import Rule
+from keyplan.check.subject import Subject
+from keyplan.design.entities import EntitySpec
+
+RULE = Rule("KP716", "expiry-leaves-parts", ("warning",))
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Entities without expiry whose key begins with the whole key of one that expires."""
+    entities = [entity for _, entity in subject.entities]
+    watched = {
+        entity.name
+        for table in subject.tables
+        for consumer in table.consumers
+        if "expired" in consumer.events
+        for entity in consumer.entities
+    }
+    for owner in entities:
+        if not _expires(owner) or owner.name in watched or not owner.key.fields:
+            continue
+        for part in entities:
+            if part is not owner and not _expires(part) and _belongs(part, owner):
+                yield Finding(
+                    RULE.code,
+                    "warning",
+                    part.name,
+                    f"each {owner.name} expires by {owner.schema.ttl}, and each {part.name} belongs to one by"
+                    f" {', '.join(owner.key.fields)} and has no expiry: it stays behind for ever",
+                    f"give {part.name} an expiry too, or take Expired[{owner.name}] from the stream and delete them",
+                    part.place,
+                    owner.place,
+                )
+
+
+def _belongs(part: EntitySpec, owner: EntitySpec) -> bool:
+    """Whether the key of a part has all fields of its owner's key, and more."""
+    mine, its = set(part.key.fields), set(owner.key.fields)
+    return its < mine
+
+
+def _expires(entity: EntitySpec) -> bool:
+    # An optional expiry, such as that of a finished task, leaves the parts of the others alone.
+    return any(field.attribute == entity.schema.ttl and not field.optional for field in entity.fields.values())

@@ -1,0 +1,76 @@
+"""An item collection of a table with local indexes can pass 10 GB
+
+With a local index all items of one partition key, with their index entries, lie in one partition, and together
+they may have 10 GB. At that size every write that makes the collection larger is refused
+(ItemCollectionSizeLimitExceededException), and such an index cannot be removed from the table.
+
+Use global indexes, which know no such limit, or let the partition key grow with the data (user and year).
+
+Source: developer guide, "Local Secondary Indexes", item collection size limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from keyplan import limits
+from keyplan.check.finding import Finding
+from keyplan.check.rule import Rule
+from keyplan.check.subject import Subject
+from keyplan.cost.expected import share_in_index
+from keyplan.cost.sizes import entry_size, item_size
+from keyplan.design.entities import EntitySpec
+
+RULE = Rule("KP410", "local-index-collection", ("warning", "advice"))
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Collections that the declared numbers make too large, or of which nothing is said."""
+    for table in subject.tables:
+        locals_ = [index for index in table.schema.indexes if index.kind == "LSI"]
+        if not locals_ or not table.entities:
+            continue
+        sizes = [_largest(entity) for entity in table.entities]
+        known = [size for size in sizes if size is not None]
+        total = sum(known)
+        if total > limits.ITEM_COLLECTION_BYTES:
+            yield Finding(
+                RULE.code,
+                "warning",
+                table.name,
+                f"by the declared numbers the largest item collection of table {table.name}, with its local index"
+                f" entries, has {total / limits.GIB:,.1f} GB, and it may have 10",
+                "use global indexes, or a partition key that grows with the data",
+                locals_[0].place,
+                table.schema.place,
+            )
+        elif len(known) < len(sizes):
+            yield Finding(
+                RULE.code,
+                "advice",
+                table.name,
+                f"table {table.name} has local indexes, so no item collection may pass 10 GB, and nothing says how"
+                " large they get",
+                "declare items=Items(count, bytes=..., distinct={partition field: number}), or use global indexes",
+                locals_[0].place,
+                table.schema.place,
+            )
+
+
+def _largest(entity: EntitySpec) -> float | None:
+    """Bytes of the largest collection of an entity, with its entries in local indexes."""
+    items = entity.items
+    names = [name for part in entity.key.partition for name in part.fields]
+    if items is None:
+        return None
+    share = 1.0
+    for name in names:
+        told = items.values_of(name)
+        if told is None:
+            return None
+        share *= told.hottest_share
+    one = float(item_size(entity).average)
+    for bound in entity.indexes:
+        if bound.index is not None and bound.index.kind == "LSI":
+            one += share_in_index(entity, bound, items) * entry_size(entity, bound).average
+    return items.count * share * one

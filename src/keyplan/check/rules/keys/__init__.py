@@ -1,0 +1,1 @@
+"""Keys and templates (2xx)."""

@@ -1,0 +1,1 @@
+"""Access patterns (3xx)."""

@@ -1,0 +1,79 @@
+"""An index lacks what is read from it
+
+A query of a global index returns what the index projects, and nothing else: it cannot fetch from the table. If
+a required field is missing, the item cannot come back as its entity, so the pattern is refused. If an optional
+field is missing, it comes back as None although the table holds a value. A filter on an attribute that is not
+there is true of no item. Where the design does not say what an index projects, none of this can be told.
+
+Add the attributes to `project=[...]`, project all, or read the items by key after the query.
+
+Source: developer guide, "Using Global Secondary Indexes in DynamoDB", attribute projections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from keyplan.check.finding import Finding
+from keyplan.check.rule import Rule
+from keyplan.check.subject import Subject
+from keyplan.design.conditions import paths_of
+from keyplan.design.entities import EntitySpec
+from keyplan.design.patterns import Pattern
+from keyplan.design.plan import Plan
+from keyplan.design.schema import Index
+
+RULE = Rule("KP306", "not-projected", ("error", "warning"))
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Fields that patterns need of an index and it does not hold, and projections that are not stated."""
+    for name, fault in subject.faults_of(RULE.code):
+        yield Finding.of(fault, "error", name)
+    for table, index in subject.indexes:
+        readers = subject.readers_of(table, index)
+        if index.kind != "GSI" or not readers:
+            continue
+        if index.project is None:
+            yield Finding(
+                RULE.code,
+                "warning",
+                index.name,
+                f"the design does not say what index {index.name} projects, and {readers[0].name} reads it: an index"
+                " returns nothing that it does not hold",
+                'say it: project="all", "keys", or a list of attributes',
+                index.place,
+                readers[0].place,
+            )
+        for pattern in readers:
+            yield from _lacking(pattern, pattern.plan, index)
+
+
+def _lacking(pattern: Pattern[..., Any], plan: Plan, index: Index) -> Iterator[Finding]:
+    if plan.select == "count":
+        return
+    for entity in plan.entities:
+        optional = [name for name, stored in entity.fields.items() if not stored.info.is_required()]
+        filtered = {path.field for path in paths_of(plan.filter)}
+        empty = [name for name in optional if name not in filtered and not _held(entity, name, index)]
+        if empty:
+            yield Finding(
+                RULE.code,
+                "warning",
+                pattern.name,
+                f"{pattern.name} reads {entity.name} from index {index.name}, which lacks {', '.join(empty)}: they come"
+                " back as if the item had none",
+                f"add {', '.join(empty)} to the index's project=[...], or project all",
+                pattern.place,
+                index.place,
+            )
+
+
+def _held(entity: EntitySpec, name: str, index: Index) -> bool:
+    if index.projects(entity.fields[name].attribute, entity.schema.key):
+        return True
+    bound = entity.key_in(index.name)
+    keys = [entity.key, *([bound] if bound is not None else [])]
+    templates = [part.template for key in keys for part in key.attributes if part.template is not None]
+    return any(name in template.fields and template.reversible for template in templates)

@@ -1,0 +1,177 @@
+"""A condition that nothing can fulfil
+
+`SK = "STATUS#open#"` matches no item whose key goes on with an id: equality is of the whole key. The texts that
+the condition can have are compared with all texts that the entity's template can make; where the two share
+none, the query is always empty, without any error. The same is found of prefixes that no key begins with, of
+text compared with a Number, and of values that a Literal or Enum field does not have.
+
+Use `begins_with` for the beginning of a key, or give the fields and let the planner write the condition:
+`pk(user_id=user_id) & sk(status=status)`.
+
+Source: developer guide, "Key condition expressions for the Query operation".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from keyplan.check.captures import template_of
+from keyplan.check.finding import Finding
+from keyplan.check.keyspace import as_template, begins, overlap
+from keyplan.check.rule import Rule
+from keyplan.check.subject import Subject
+from keyplan.design.conditions import Compare, Condition, In, Path
+from keyplan.design.entities import EntitySpec
+from keyplan.design.fields import StoredField
+from keyplan.design.keys import KeyAttribute
+from keyplan.design.patterns import Pattern
+from keyplan.design.plan import KeyValue, Plan, SortOp
+from keyplan.design.symbols import Each, EveryShard, Param
+from keyplan.design.template_field import Field
+
+RULE = Rule("KP319", "never-true", ("error",))
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Key conditions that no key fulfils, and comparisons with values that a field cannot have."""
+    for _, pattern, plan in subject.patterns:
+        if plan.operation == "Query" and plan.key is not None:
+            yield from _key_condition(pattern, plan)
+        for condition in (plan.filter, plan.condition, plan.replace_when):
+            for name, value in _impossible(condition, plan.entities):
+                yield Finding(
+                    RULE.code,
+                    "error",
+                    pattern.name,
+                    f"{pattern.name} compares {name} with {value!r}, which {plan.entity.name}.{name} never is",
+                    f"use one of {_choices_text(plan.entity.fields[name])}",
+                    pattern.place,
+                    plan.entity.place,
+                )
+    for _, entity in subject.entities:
+        for bound in entity.indexes:
+            for name, value in _impossible(bound.when, (entity,)):
+                yield Finding(
+                    RULE.code,
+                    "error",
+                    entity.name,
+                    f"{entity.name} is in the index only when {name} is {value!r}, which it never is",
+                    f"use one of {_choices_text(entity.fields[name])}",
+                    bound.place,
+                    entity.place,
+                )
+
+
+def _key_condition(pattern: Pattern[..., Any], plan: Plan) -> Iterator[Finding]:
+    assert plan.key is not None, "the caller looked"
+    asked: list[tuple[SortOp, KeyValue]] = [("=", value) for value in plan.key.partition]
+    asked += [(one.op, one.low) for one in plan.key.sort]
+    for op, value in asked:
+        why = _why_empty(op, value, plan)
+        if why is not None:
+            yield Finding(
+                RULE.code,
+                "error",
+                pattern.name,
+                f'{pattern.name} asks for {value.attribute} {op} "{_text(value)}", and {why}: it never finds anything',
+                _fix(op, value),
+                pattern.place,
+                plan.index.place if plan.index is not None else plan.entity.key.place,
+            )
+
+
+def _text(value: KeyValue) -> str:
+    if value.template is not None:
+        return value.template.text
+    return ", ".join(str(source) for source in value.sources.values())
+
+
+def _fix(op: SortOp, value: KeyValue) -> str:
+    if value.field is not None and _choices_text(value.field):
+        return f"use one of {_choices_text(value.field)}"
+    if op == "=":
+        return "write begins_with for the beginning of a key, or give the fields: sk(field=value)"
+    return "write the beginning as the entity's template makes it, or give the fields: sk(field=value)"
+
+
+def _why_empty(op: SortOp, value: KeyValue, plan: Plan) -> str | None:
+    """Why no item of any of the entities can match; None where one can, or nothing can be told."""
+    reasons = [_reason(op, value, part) for entity in plan.entities for part in _parts(entity, plan, value)]
+    told = [reason for reason in reasons if reason is not None]
+    return told[0] if told and len(told) == len(reasons) else None
+
+
+def _parts(entity: EntitySpec, plan: Plan, value: KeyValue) -> list[KeyAttribute]:
+    bound = entity.key_in(plan.index.name if plan.index is not None else None)
+    return [part for part in bound.attributes if part.attribute == value.attribute] if bound is not None else []
+
+
+def _reason(op: SortOp, value: KeyValue, part: KeyAttribute) -> str | None:
+    wrong = _wrong_constant(value)
+    if wrong is not None:
+        return wrong
+    if part.type_code == "N" and (value.type_code == "S" or op == "begins_with"):
+        return f"{part.attribute} is a Number"
+    if value.template is None or value.template is part.template or op not in {"=", "begins_with"}:
+        return None
+    asked, made = template_of(value), as_template(part)
+    if asked is None or made is None:
+        return None
+    if op == "=":
+        found = overlap((asked,), (made,))
+        return None if found is not None and found.plain else f"no key made as {made.text} is such a text"
+    if value.part != "whole":
+        return None
+    prefix = begins(asked, made, frozenset(asked.fields))
+    return None if prefix is not None and prefix.plain else f"no key made as {made.text} begins so"
+
+
+def _wrong_constant(value: KeyValue) -> str | None:
+    """Why a constant of the condition cannot be part of a key; the beginning of one may be no whole value."""
+    if value.part == "begins":
+        return None
+    for hole in value.template.holes if value.template is not None else ():
+        constant = value.sources.get(hole.name)
+        if constant is None or isinstance(constant, (Param, Each, EveryShard)):
+            continue
+        try:
+            hole.encode(constant)
+        except (ValueError, LookupError) as error:
+            return str(error)
+    if value.field is not None:
+        constant = value.sources.get(value.field.name)
+        if constant is not None and _is_never(value.field, constant):
+            return f"{value.field.name} is never {constant!r}"
+    return None
+
+
+def _impossible(condition: Condition | None, entities: tuple[EntitySpec, ...]) -> Iterator[tuple[str, object]]:
+    """Fields that are compared for equality with a value that none of the entities can hold there."""
+    for operand in condition.operands() if condition is not None else ():
+        if isinstance(operand, Condition):
+            yield from _impossible(operand, entities)
+    for path, value in _equalities(condition):
+        fields = [entity.fields[path.field] for entity in entities if path.field in entity.fields]
+        if len(path.parts) == 1 and fields and all(_is_never(stored, value) for stored in fields):
+            yield path.field, value
+
+
+def _equalities(condition: Condition | None) -> Iterator[tuple[Path, object]]:
+    if isinstance(condition, Compare) and condition.op in {"=", "<>"} and isinstance(condition.left, Path):
+        yield condition.left, condition.right
+    elif isinstance(condition, In) and isinstance(condition.operand, Path):
+        yield from ((condition.operand, choice) for choice in condition.choices)
+
+
+def _is_never(stored: StoredField, value: object) -> bool:
+    choices = Field.of(stored.name, stored.info.annotation, stored.info).choices
+    if choices is None or value is None or isinstance(value, (Param, Path, Each, EveryShard)):
+        return False
+    known = [*choices, *(getattr(choice, "value", choice) for choice in choices)]
+    return value not in known
+
+
+def _choices_text(stored: StoredField) -> str:
+    choices = Field.of(stored.name, stored.info.annotation, stored.info).choices or ()
+    return ", ".join(repr(getattr(choice, "value", choice)) for choice in choices)

@@ -1,0 +1,69 @@
+"""A filter does what an index is there for
+
+A filter drops items that were read and paid for. Where the design already has an index whose key begins with the
+field that is filtered by, under the same partition, the same question asked there reads only what it returns.
+
+Ask the index: `index="..."`, with the field in `pk(...)` or `sk(...)`. Mind that a global index lags a moment behind
+the table; where the answer must show a write just made, the filter may be right.
+
+Source: developer guide, "Querying tables in DynamoDB" (a filter is applied after the read) and "Best practices for
+using secondary indexes".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from keyplan.check.finding import Finding
+from keyplan.check.keyspace import key_texts
+from keyplan.check.rule import Rule
+from keyplan.check.subject import Subject
+from keyplan.design.conditions import All, Compare, Condition, Path
+from keyplan.design.keys import BoundKey
+from keyplan.design.plan import Plan
+
+RULE = Rule("KP322", "filter-that-an-index-serves", ("warning",))
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Filters for one value of a field that begins the key of another index."""
+    for _, pattern, plan in subject.patterns:
+        if plan.operation not in {"Query", "Scan"} or plan.consistent or len(plan.entities) > 1:
+            continue
+        found = _better(plan)
+        if found is not None:
+            field, bound = found
+            assert bound.index is not None, "the table's own key is not looked at"
+            yield Finding(
+                RULE.code,
+                "warning",
+                pattern.name,
+                f"{pattern.name} reads a whole range and filters by {field}, and index {bound.index.name}"
+                f" ({key_texts(bound)}) finds the same items by their key",
+                f'declare index="{bound.index.name}" and put {field} into the key condition',
+                pattern.place,
+                bound.place,
+            )
+
+
+def _better(plan: Plan) -> tuple[str, BoundKey] | None:
+    asked = _equal_fields(plan.filter)
+    known = {name for value in plan.key.partition for name in value.sources} if plan.key is not None else set()
+    for bound in plan.entity.indexes:
+        if bound.when is not None or bound.index is plan.index:
+            continue
+        partition = [name for part in bound.partition for name in part.fields]
+        leading = [*partition, *(bound.sort[0].fields[:1] if bound.sort else ())]
+        used = [name for name in leading if name in asked]
+        if used and partition and all(name in known or name in asked for name in partition) and known <= set(leading):
+            return used[0], bound
+    return None
+
+
+def _equal_fields(condition: Condition | None) -> set[str]:
+    """Fields that a filter wants to be equal to something."""
+    if isinstance(condition, All):
+        return {name for part in condition.parts for name in _equal_fields(part)}
+    if isinstance(condition, Compare) and condition.op == "=" and isinstance(condition.left, Path):
+        return {condition.left.field} if len(condition.left.parts) == 1 else set()
+    return set()

@@ -1,0 +1,1 @@
+"""Schema and limits (1xx)."""

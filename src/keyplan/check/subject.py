@@ -1,0 +1,95 @@
+"""What rules look at: a design, with what several rules would otherwise compute again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from keyplan.check.heat import HotKey, hot_items_of, hot_keys_of
+from keyplan.check.load import Work, works_of
+from keyplan.cost.estimate import Estimate, estimate
+from keyplan.cost.prices import PriceBook, book
+from keyplan.design.design import Design
+from keyplan.design.entities import EntitySpec
+from keyplan.design.faults import table_faults
+from keyplan.design.patterns import Pattern
+from keyplan.design.places import Fault
+from keyplan.design.plan import Plan
+from keyplan.design.projections import all_faults
+from keyplan.design.schema import Index
+from keyplan.design.tables import Table
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A design under examination."""
+
+    design: Design
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The design's tables."""
+        return self.design.tables
+
+    @property
+    def patterns(self) -> Iterator[tuple[Table, Pattern[..., Any], Plan]]:
+        """Every pattern with its table and plan, transactions left out."""
+        for table in self.design.tables:
+            for pattern in table.patterns:
+                yield table, pattern, pattern.plan
+
+    @property
+    def entities(self) -> Iterator[tuple[Table, EntitySpec]]:
+        """Every entity with its table."""
+        return ((table, entity) for table in self.design.tables for entity in table.entities)
+
+    @property
+    def indexes(self) -> Iterator[tuple[Table, Index]]:
+        """Every index with its table."""
+        return ((table, index) for table in self.design.tables for index in table.schema.indexes)
+
+    def readers_of(self, table: Table, index: Index) -> list[Pattern[..., Any]]:
+        """The patterns that read an index."""
+        return [pattern for pattern in table.patterns if pattern.plan.reading and pattern.plan.index is index]
+
+    @cached_property
+    def works(self) -> tuple[Work, ...]:
+        """Every request of every pattern, steps of transactions under the transaction, with its units."""
+        return tuple(works_of(self.design))
+
+    @cached_property
+    def book(self) -> PriceBook:
+        """The newest prices that are shipped."""
+        return book()
+
+    @cached_property
+    def month(self) -> Estimate:
+        """What the design costs a month at these prices."""
+        return estimate(self.design, self.book)
+
+    @cached_property
+    def hot_keys(self) -> tuple[HotKey, ...]:
+        """The most used partition keys, with what they take a second."""
+        return tuple(hot_keys_of(self.design.tables, self.works))
+
+    @cached_property
+    def hot_items(self) -> tuple[HotKey, ...]:
+        """The most used items, with what they take a second."""
+        return tuple(hot_items_of(self.design.tables, self.works))
+
+    def writes_of(self, entity: EntitySpec) -> list[Work]:
+        """The requests that write an entity."""
+        return [work for work in self.works if not work.plan.reading and entity in work.plan.entities]
+
+    @cached_property
+    def faults(self) -> tuple[tuple[str, Fault], ...]:
+        """Everything that keeps a table or a pattern from working, with the name it is about."""
+        found = [(table.name, fault) for table in self.design.tables for fault in table_faults(table)]
+        found += [(pattern.name, fault) for _, pattern, plan in self.patterns for fault in all_faults(plan)]
+        return tuple(found)
+
+    def faults_of(self, code: str) -> Iterator[tuple[str, Fault]]:
+        """The faults of one rule."""
+        return (pair for pair in self.faults if pair[1].code == code)

@@ -1,0 +1,107 @@
+"""Claims of documents are read as units, prices, times and dates."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keyplan.check.claims import (
+    ClaimedPrice,
+    ClaimedUnits,
+    milliseconds_of,
+    price_of,
+    units_of,
+    year_and_month_of,
+)
+from keyplan.design import Claim
+from keyplan.design.places import line_of
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        ("0.5 RCU", ClaimedUnits("read", 0.5, 0.5)),
+        ("~1-5 RCU depending on result size", ClaimedUnits("read", 1, 5)),
+        ("1\u20135 RCU", ClaimedUnits("read", 1, 5)),
+        ("50 to 1,200 RRU", ClaimedUnits("read", 50, 1200)),
+        ("1.5 WCU per item", ClaimedUnits("write", 1.5, 1.5)),
+        ("2 write units", ClaimedUnits("write", 2, 2)),
+        ("1 write capacity unit", ClaimedUnits("write", 1, 1)),
+    ],
+)
+def test_units_are_read_from_the_words_that_documents_use(text: str, units: ClaimedUnits) -> None:
+    assert units_of(text) == units
+
+
+@pytest.mark.parametrize("text", ["", "fast", "5 requests", "RCU", "about two units", "$0.25 per million reads"])
+def test_what_names_no_units_is_no_claim_of_units(text: str) -> None:
+    assert units_of(text) is None
+
+
+@given(
+    low=st.decimals(0, 10_000, places=1),
+    more=st.decimals(0, 10_000, places=1),
+    what=st.sampled_from([("RCU", "read"), ("WCU", "write"), ("WRU", "write"), ("read units", "read")]),
+)
+def test_a_range_of_units_is_read_back(low: float, more: float, what: tuple[str, str]) -> None:
+    high = low + more
+    found = units_of(f"costs {low:,} - {high:,} {what[0]} each")
+    assert found is not None
+    assert (found.what, found.low, found.high) == (what[1], float(low), float(high))
+
+
+@pytest.mark.parametrize(
+    ("text", "price"),
+    [
+        ("$0.25 per million reads", ClaimedPrice("read", 0.25)),
+        ("pay-per-request: $1.25 per million write requests", ClaimedPrice("write", 1.25)),
+        ("$0.625/million writes", ClaimedPrice("write", 0.625)),
+        ("$ 0.125 for 1 million read request units", ClaimedPrice("read", 0.125)),
+        ("$10 a month", None),
+        ("a million reads", None),
+    ],
+)
+def test_prices_of_a_million_requests_are_read(text: str, price: ClaimedPrice | None) -> None:
+    assert price_of(text) == price
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [
+        ("single-digit ms", 10),
+        ("all patterns in single-digit milliseconds", 10),
+        ("single digit millisecond latency", 10),
+        ("under 200 ms", 200),
+        ("< 5ms", 5),
+        ("200 ms of network", None),
+        ("fast", None),
+    ],
+)
+def test_the_longest_time_that_is_claimed_is_read(text: str, most: float | None) -> None:
+    assert milliseconds_of(text) == most
+
+
+@pytest.mark.parametrize(
+    ("source", "when"),
+    [("pricing page, 2023-05", (2023, 5)), ("a blog of 2022", (2022, 12)), ("page 12", None), ("", None)],
+)
+def test_the_date_of_a_source_is_read(source: str, when: tuple[int, int] | None) -> None:
+    assert year_and_month_of(source) == when
+
+
+def test_a_claim_knows_the_line_it_is_written_on() -> None:
+    here = inspect.currentframe()
+    assert here is not None
+    claim, line = Claim("0.5 RCU"), here.f_lineno
+    assert claim.place.file == __file__
+    assert line_of(claim.place) == line
+
+
+def test_claims_are_equal_by_their_words_wherever_they_are_written() -> None:
+    one = Claim("0.5 RCU", "page 3")
+    other = Claim("0.5 RCU", "page 3")
+    assert one == other
+    assert hash(one) == hash(other)

@@ -1,0 +1,59 @@
+"""Faults of patterns and of the transactions that they are part of: each is told once, and both are refused."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+import keyplan
+from keyplan.check.checking import check
+from keyplan.cost.prices import book
+from keyplan.design import GSI, Change, DesignError, Entity, F, Table, WriteCall, key, key_of, set_, transaction
+from keyplan.design.design import Design
+from keyplan.export.explain import explain
+
+app = Table("app", pk="PK", sk="SK", indexes=[GSI("due", pk="GSI1PK", sk="GSI1SK")])
+MOMENT = datetime.fromisoformat("2026-05-04T12:00:00Z")
+
+
+@app.entity(
+    key=key("USER#{user_id}", "TASK#{task_id}"),
+    indexes={"due": key("DUE#{user_id}", "{due_at:utc_ms}", when=F.status == "open")},
+)
+class Task(Entity):
+    user_id: str
+    task_id: str
+    status: str = "open"
+    due_at: datetime | None = None
+
+
+@app.update(Task)
+def postpone(user_id: str, task_id: str, due_at: datetime) -> Change:
+    return key_of(user_id=user_id, task_id=task_id) & set_(due_at=due_at)
+
+
+@transaction()
+def postpone_two(user_id: str, one: str, two: str, due_at: datetime) -> list[WriteCall[Task]]:
+    return [postpone(user_id, one, due_at), postpone(user_id, two, due_at)]
+
+
+DESIGN = Design("app", (app,), (postpone_two,))
+
+
+def test_a_fault_of_a_step_is_found_once_however_often_transactions_repeat_it() -> None:
+    found = [one for one in check(DESIGN).findings if one.code == "KP401"]
+    assert [one.subject for one in found] == ["postpone"]
+    assert len(postpone_two.plan.faults) == 1
+
+
+def test_the_explanation_of_a_transaction_says_once_why_it_cannot_work() -> None:
+    told = explain(DESIGN.pattern("postpone_two"), book(), check(DESIGN).findings)
+    assert told.count("error[KP401]") == 1
+
+
+def test_a_transaction_with_a_step_that_cannot_work_is_refused() -> None:
+    with keyplan.connect(":memory:") as db:
+        for run in (db.run, db.transact):
+            with pytest.raises(DesignError, match="also needs status"):
+                run(postpone_two("u", "a", "b", MOMENT))

@@ -1,0 +1,218 @@
+"""Laws of the rules that rest on the algebra of templates: what they do not find cannot happen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from typing import Annotated, Any, Literal
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from pydantic import Field
+
+from keyplan.check.rules.keys import kp203, kp204
+from keyplan.check.rules.patterns import kp314, kp319, kp320
+from keyplan.check.subject import Subject
+from keyplan.design import Cond, Entity, Table, key, pk, sk
+from keyplan.design.design import Design
+from keyplan.design.entities import EntitySpec, spec_of
+from keyplan.design.plan import Plan
+from keyplan.design.requests_keys import key_value
+from keyplan.design.templates import KeyValueError
+
+
+class Fields(Entity):
+    """Fields of all kinds that templates take."""
+
+    text: Annotated[str, Field(min_length=1, max_length=8)]
+    number: Annotated[int, Field(ge=0, le=999)]
+    kind: Literal["a", "ab", "b"]
+    day: date
+    at: datetime
+
+
+HOLES = ("{text}", "{number}", "{number:04d}", "{kind}", "{day}", "{at:utc_s}", "{text:quote}")
+LITERALS = ("A#", "AB#", "#", "USER#", "META", "a", "-")
+ALNUM = ("a", "ab", "b", "A", "META", "7")
+TEXTS = (*ALNUM, "a#b", "b#", "A#a", "#")
+
+templates = st.lists(st.sampled_from(HOLES + LITERALS), min_size=1, max_size=4).map("".join)
+
+
+def values(texts: tuple[str, ...]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(
+        {
+            "text": st.sampled_from(texts),
+            "number": st.sampled_from([0, 1, 7, 10, 42, 999]),
+            "kind": st.sampled_from(["a", "ab", "b"]),
+            "day": st.sampled_from([date(2025, 10, 31), date(2025, 11, 1)]),
+            "at": st.sampled_from([datetime(2025, 10, 31, 12, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)]),
+        }
+    )
+
+
+def declared(table: Table, name: str, partition: str, sort: str) -> type[Fields]:
+    return table.entity(key=key(partition, sort))(type(name, (Fields,), {"__annotations__": {}}))
+
+
+def rendered(spec: EntitySpec, with_values: Mapping[str, Any]) -> list[str] | None:
+    """The primary key of these values, None where they cannot be in a key."""
+    try:
+        return [part.template.render(with_values) for part in spec.key.attributes if part.template is not None]
+    except KeyValueError:
+        return None
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    keys=st.tuples(templates, templates, templates, templates),
+    one=values(TEXTS),
+    other=values(TEXTS),
+)
+def test_entities_that_are_not_found_to_share_a_key_never_make_one(
+    keys: tuple[str, str, str, str], one: dict[str, Any], other: dict[str, Any]
+) -> None:
+    table = Table("app", pk="PK", sk="SK")
+    first, second = declared(table, "First", *keys[:2]), declared(table, "Second", *keys[2:])
+    found = [finding for finding in kp203.check(Subject(Design("app", (table,)))) if "one key" in finding.problem]
+    texts = rendered(spec_of(first), one), rendered(spec_of(second), other)
+    if not found and None not in texts:
+        assert texts[0] != texts[1]
+
+
+Asks = Literal["all", "first", "below", "above", "between", "prefix"]
+
+
+def asked(table: Table, entity: type[Fields], asks: Asks) -> Plan:
+    """A query of an entity in which every field of the partition is a parameter of its name."""
+    spec = spec_of(entity)
+    needed = list(dict.fromkeys(spec.key.partition[0].fields))
+    order = list(spec.key.sort[0].fields)
+    assume(asks in {"all", "prefix"} or order)
+
+    def body(text: str, number: int, kind: Literal["a", "ab", "b"], day: date, at: datetime) -> Cond:
+        given = {"text": text, "number": number, "kind": kind, "day": day, "at": at}
+        partition = pk(**{name: given[name] for name in needed})
+        if asks == "all":
+            return partition
+        if asks == "prefix":
+            template = spec.key.sort[0].template
+            assert template is not None
+            return partition & sk.text("begins_with", template.literal_prefix or "A")
+        name = order[0]
+        ranges = {
+            "first": sk(**{name: given[name]}),
+            "below": sk.lt(**{name: given[name]}),
+            "above": sk.gt(**{name: given[name]}),
+            "between": sk.between(**{name: (given[name], given[name])}),
+        }
+        return partition & ranges[asks]
+
+    return table.query(entity)(body).plan
+
+
+def takes_in(plan: Plan, arguments: Mapping[str, Any], item: list[str]) -> bool:
+    """Whether a query with these arguments reads an item with this key."""
+    assert plan.key is not None
+    partition = key_value(plan.key.partition[0])(arguments)["S"]
+    if partition != item[0]:
+        return False
+    for one in plan.key.sort:
+        low = key_value(one.low)(arguments)["S"]
+        high = key_value(one.high)(arguments)["S"] if one.high is not None else ""
+        text, low_bytes, high_bytes = item[1].encode(), low.encode(), high.encode()
+        inside = {
+            "=": text == low_bytes,
+            "begins_with": text.startswith(low_bytes),
+            "<": text < low_bytes,
+            "<=": text <= low_bytes,
+            ">": text > low_bytes,
+            ">=": text >= low_bytes,
+            "BETWEEN": low_bytes <= text <= high_bytes,
+        }
+        if not inside[one.op]:
+            return False
+    return True
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    keys=st.tuples(templates, templates, templates, templates),
+    asks=st.sampled_from(["all", "first", "below", "above", "between", "prefix"]),
+    arguments=values(ALNUM),
+    other=values(ALNUM),
+)
+def test_queries_that_are_not_found_to_take_in_another_entity_do_not(
+    keys: tuple[str, str, str, str], asks: Asks, arguments: dict[str, Any], other: dict[str, Any]
+) -> None:
+    table = Table("app", pk="PK", sk="SK")
+    first, second = declared(table, "First", *keys[:2]), declared(table, "Second", *keys[2:])
+    plan = asked(table, first, asks)
+    subject = Subject(Design("app", (table,)))
+    assume(not plan.faults)
+    found = [*kp204.check(subject), *kp314.check(subject)]
+    item = rendered(spec_of(second), other)
+    if not found and item is not None:
+        try:
+            assert not takes_in(plan, arguments, item)
+        except ValueError:
+            assume(False)  # the arguments make no request at all
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    keys=st.tuples(templates, templates),
+    op=st.sampled_from(["=", "begins_with"]),
+    words=templates.filter(lambda text: "utc_s" not in text),
+    arguments=values(ALNUM),
+    item_values=values(ALNUM),
+)
+def test_a_condition_that_is_found_to_be_never_true_is_not_true_of_any_item(
+    keys: tuple[str, str],
+    op: Literal["=", "begins_with"],
+    words: str,
+    arguments: dict[str, Any],
+    item_values: dict[str, Any],
+) -> None:
+    table = Table("app", pk="PK", sk="SK")
+    entity = declared(table, "First", *keys)
+    needed = list(dict.fromkeys(spec_of(entity).key.partition[0].fields))
+
+    def body(text: str, number: int, kind: Literal["a", "ab", "b"], day: date, at: datetime) -> Cond:
+        given = {"text": text, "number": number, "kind": kind, "day": day, "at": at}
+        return pk(**{name: given[name] for name in needed}) & sk.text(op, words)
+
+    plan = table.query(entity)(body).plan
+    assume(not plan.faults)
+    found = list(kp319.check(Subject(Design("app", (table,)))))
+    item = rendered(spec_of(entity), item_values)
+    if found and item is not None:
+        try:
+            assert not takes_in(plan, {**arguments, **{name: item_values[name] for name in needed}}, item)
+        except ValueError:
+            assume(False)  # the arguments make no request at all
+
+
+@settings(max_examples=60, deadline=None)
+@given(keys=st.tuples(templates, templates), words=templates, arguments=values(ALNUM), item_values=values(ALNUM))
+def test_a_range_that_is_found_to_lose_its_end_ends_at_no_key(
+    keys: tuple[str, str], words: str, arguments: dict[str, Any], item_values: dict[str, Any]
+) -> None:
+    table = Table("app", pk="PK", sk="SK")
+    entity = declared(table, "First", *keys)
+    needed = list(dict.fromkeys(spec_of(entity).key.partition[0].fields))
+
+    def body(text: str, number: int, kind: Literal["a", "ab", "b"], day: date, at: datetime) -> Cond:
+        given = {"text": text, "number": number, "kind": kind, "day": day, "at": at}
+        return pk(**{name: given[name] for name in needed}) & sk.text("<=", words)
+
+    plan = table.query(entity)(body).plan
+    assume(not plan.faults)
+    subject = Subject(Design("app", (table,)))
+    item = rendered(spec_of(entity), item_values)
+    assert plan.key is not None
+    if item is not None and list(kp320.check(subject)):
+        try:
+            assert key_value(plan.key.sort[0].low)(arguments)["S"] != item[1]
+        except ValueError:
+            assume(False)  # the arguments make no request at all

@@ -1,0 +1,89 @@
+"""How many items a filter lets through, by the declared numbers."""
+
+from __future__ import annotations
+
+from typing import Literal
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keyplan.check.shares import kept_share
+from keyplan.design import Condition, Distinct, Entity, F, Items, Table
+from keyplan.design.entities import spec_of
+from keyplan.design.symbols import Param
+
+table = Table("app", pk="id")
+
+
+@table.entity(
+    items=Items(
+        1000,
+        distinct={"status": {"open": 0.2, "held": 0.3, "done": 0.5}, "owner": Distinct(50), "kind": 4},
+        present={"due": 0.25},
+    )
+)
+class Task(Entity):
+    id: UUID
+    status: Literal["open", "held", "done"]
+    owner: str
+    kind: str
+    due: str | None = None
+    title: str = ""
+
+
+SPEC = spec_of(Task)
+
+
+@pytest.mark.parametrize(
+    ("condition", "share"),
+    [
+        (F.status == "open", 0.2),
+        (F.status != "open", 0.8),
+        (F.status.is_in("open", "held"), 0.5),
+        (~(F.status == "done"), 0.5),
+        ((F.status == "open") | (F.status == "held"), 0.5),
+        ((F.status == "open") & (F.owner == Param("owner", str)), 0.2 / 50),
+        ((F.status == "open") & F.title.contains("x"), 0.2),
+        (F.kind == "a", 0.25),
+        (F.due.exists(), 0.25),
+        (F.due.missing(), 0.75),
+    ],
+    ids=str,
+)
+def test_shares_follow_from_what_is_declared(condition: Condition, share: float) -> None:
+    assert kept_share(condition, SPEC) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [F.title == "x", F.kind > "a", F.title.contains("x"), (F.status == "open") | F.title.contains("x")],
+    ids=str,
+)
+def test_nothing_is_made_up_where_nothing_is_declared(condition: Condition) -> None:
+    assert kept_share(condition, SPEC) is None
+
+
+statuses = st.sampled_from(["open", "held", "done"])
+leaves = st.one_of(
+    statuses.map(lambda one: F.status == one),
+    statuses.map(lambda one: F.status != one),
+    st.lists(statuses, min_size=1, max_size=3, unique=True).map(lambda some: F.status.is_in(*some)),
+    st.just(F.due.exists()),
+)
+conditions = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.tuples(inner, inner).map(lambda pair: pair[0] & pair[1]),
+        st.tuples(inner, inner).map(lambda pair: pair[0] | pair[1]),
+        inner.map(lambda one: ~one),
+    ),
+    max_leaves=6,
+)
+
+
+@given(conditions)
+def test_a_share_is_from_none_to_all(condition: Condition) -> None:
+    share = kept_share(condition, SPEC)
+    assert share is None or -1e-9 <= share <= 1 + 1e-9

@@ -1,0 +1,75 @@
+"""The five published designs as they are written: the checker tells the faults that a design can tell."""
+
+from __future__ import annotations
+
+import time
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keyplan.check.checking import Report, check
+from keyplan.design.design import Design
+from keyplan.design.places import line_of
+
+DESIGNS = Path(__file__).parents[2] / "examples" / "as_written"
+TABLES = Path(__file__).parent / "as_written"
+NAMES = sorted(path.stem for path in DESIGNS.glob("*.py"))
+
+
+@cache
+def report(name: str) -> Report:
+    return check(Design.load(str(DESIGNS / f"{name}.py")))
+
+
+def faults(name: str) -> list[dict[str, Any]]:
+    return list(tomllib.loads((TABLES / f"{name}.toml").read_text())["fault"])
+
+
+def told(name: str, wanted: list[str]) -> bool:
+    code, subject, *words = wanted
+    return any(
+        finding.code == code and finding.subject == subject and all(word in finding.problem for word in words)
+        for finding in report(name).findings
+    )
+
+
+CASES = [(name, fault) for name in NAMES for fault in faults(name)]
+
+
+@pytest.mark.parametrize(("name", "fault"), CASES, ids=[fault["id"] for _, fault in CASES])
+def test_each_fault_is_told_by_every_finding_that_is_named_for_it(name: str, fault: dict[str, Any]) -> None:
+    assert fault["found"]
+    missing = [wanted for wanted in fault["found"] if not told(name, wanted)]
+    assert not missing, f"{fault['what']}: not found {missing}"
+
+
+def test_every_design_has_its_table_and_fails() -> None:
+    assert sorted(path.stem for path in TABLES.glob("*.toml")) == NAMES
+    assert len(NAMES) == 5
+    assert all(report(name).failed for name in NAMES)
+
+
+def test_at_least_eighty_faults_are_told_and_none_is_named_twice() -> None:
+    numbers = [fault["id"] for _, fault in CASES]
+    assert len(set(numbers)) == len(numbers) >= 80
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_finding_points_into_the_design(name: str) -> None:
+    path = DESIGNS / f"{name}.py"
+    lines = len(path.read_text().splitlines())
+    for finding in report(name).findings:
+        assert Path(finding.place.file) == path
+        assert 1 <= line_of(finding.place) <= lines
+        assert finding.fix
+
+
+def test_all_five_are_checked_within_two_seconds_of_computing() -> None:
+    designs = [Design.load(str(DESIGNS / f"{name}.py")) for name in NAMES]
+    before = time.process_time()
+    for design in designs:
+        check(design)
+    assert time.process_time() - before < 2
