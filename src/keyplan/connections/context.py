@@ -1,0 +1,55 @@
+"""What all programs of one connection share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from keyplan.clock import Clock
+from keyplan.design.plan import Plan
+from keyplan.design.schema import Schema
+
+
+@dataclass(frozen=True)
+class Retries:
+    """How often and how patiently requests are repeated; each wait is drawn evenly from 0 to its bound."""
+
+    attempts: int = 10
+    """How often a request is sent at most."""
+    first_s: float = 0.025
+    """The bound of the first wait; each next one is twice the last."""
+    most_s: float = 2.0
+    """The bound of every wait."""
+
+    def wait_s(self, attempt: int, clock: Clock) -> float:
+        """How long to wait after so many attempts, with full jitter."""
+        return clock.random.uniform(0.0, min(self.most_s, self.first_s * 2 ** (attempt - 1)))
+
+
+@dataclass(eq=False)
+class Context:
+    """One connection's settings, and what it has learnt."""
+
+    clock: Clock
+    cursor_key: bytes
+    retries: Retries = field(default_factory=Retries)
+    prefix: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """By a table's declared name: its real one."""
+    creates_tables: bool = False
+    """Whether tables that are missing are made at their first use."""
+    ready: set[Plan] = field(default_factory=set)
+    """Plans that are known to work."""
+    tables: set[Schema] = field(default_factory=set)
+    """Tables that are known to be there, where missing ones are made."""
+    moments: dict[str, int] = field(default_factory=dict)
+    """By the token of a transaction: the moment that its first attempt was made, seconds since 1970."""
+
+    def table(self, schema: Schema) -> str:
+        """The real name of a table."""
+        name = self.names.get(schema.name)
+        return self.prefix + schema.name if name is None else name
+
+    def now_s(self) -> int:
+        """The present moment as expiry is compared with, whole seconds since 1970."""
+        return int(self.clock.now())

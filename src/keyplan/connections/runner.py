@@ -1,0 +1,129 @@
+"""Calls made into programs: what cannot work is refused, the right program is chosen, errors are put in our words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from keyplan.connections import pages, reads, tables, transactions, writes
+from keyplan.connections.context import Context
+from keyplan.connections.errors import KeyValueError
+from keyplan.connections.outcomes import refused
+from keyplan.connections.pages import RangeReader, Wanted
+from keyplan.connections.steps import Program
+from keyplan.connections.tables import OfPlan
+from keyplan.design.faults import table_faults
+from keyplan.design.fields import UnstorableTypeError
+from keyplan.design.patterns import Call, WriteCall
+from keyplan.design.plan import Plan
+from keyplan.design.projections import all_faults
+from keyplan.design.requests_guards import NOW
+from keyplan.design.template_errors import MissingField
+from keyplan.design.transactions import Transaction
+from keyplan.errors import KeyplanError, ServiceError
+
+EVERYTHING = Wanted()
+
+
+@lru_cache(maxsize=4096)
+def range_reader(plan: Plan) -> RangeReader:
+    """What is worked out once for a plan that reads ranges."""
+    return RangeReader(plan)
+
+
+def run(context: Context, call: Call[Any], wanted: Wanted = EVERYTHING) -> Program[Any]:
+    """Run one call."""
+    plan = call.pattern.plan
+    if plan not in context.ready:
+        yield from _prepare(context, plan)
+    try:
+        return (yield from _program(context, call, plan, wanted))
+    except ServiceError as error:
+        raise refused(plan, context.table(plan.schema), error) from error
+    except KeyplanError:
+        raise
+    except (ValueError, MissingField, UnstorableTypeError) as error:
+        raise KeyValueError(f"{plan.pattern}: {error}", entity=plan.entity.name) from error
+
+
+def _program(context: Context, call: Call[Any], plan: Plan, wanted: Wanted) -> Program[Any]:
+    operation = plan.operation
+    arguments = {**call.arguments, NOW: context.now_s()}
+    if operation == "GetItem":
+        return reads.get(context, plan, arguments)
+    if operation in {"Query", "Scan"}:
+        if plan.select == "count":
+            return pages.count(context, range_reader(plan), arguments)
+        return pages.page(context, range_reader(plan), arguments, wanted)
+    if operation == "BatchGetItem":
+        return reads.batch_get(context, plan, arguments)
+    if operation == "BatchWriteItem":
+        return writes.batch_write(context, plan, arguments)
+    if operation == "TransactWriteItems":
+        return transactions.transact(context, list(flat([call])), None)
+    assert isinstance(call, WriteCall), "what is left writes one item"
+    return writes.write(context, call, arguments)
+
+
+def flat(calls: Sequence[Call[Any]]) -> Iterator[WriteCall[Any]]:
+    """The writes of several calls; those of transactions one by one. Raises TypeError for a call that only reads."""
+    for call in calls:
+        if isinstance(call.pattern, Transaction):
+            yield from call.pattern.calls(call.arguments)
+        elif isinstance(call, WriteCall):
+            yield call
+        else:
+            raise TypeError(f"{call!r} is no write of one item, and cannot be part of a transaction")
+
+
+def transact(context: Context, calls: Sequence[Call[Any]], token: str | None) -> Program[None]:
+    """Apply the writes of several calls together or not at all."""
+    if not calls:
+        return
+    plans = [call.pattern.plan for call in calls]
+    for plan in plans:
+        if plan not in context.ready:
+            yield from _prepare(context, plan)
+    yield from _guarded(context, plans[0], transactions.transact(context, list(flat(calls)), token))
+
+
+def transact_get(context: Context, calls: Sequence[Call[Any]]) -> Program[tuple[Any, ...]]:
+    """Read several items as they are at one moment."""
+    gets = []
+    for call in calls:
+        plan = call.pattern.plan
+        if plan.operation != "GetItem":
+            raise TypeError(f"{call!r} is not a read of one item")
+        if plan not in context.ready:
+            yield from _prepare(context, plan)
+        gets.append((plan, {**call.arguments, NOW: context.now_s()}))
+    if not gets:
+        return ()
+    found: tuple[Any, ...] = yield from _guarded(context, gets[0][0], reads.transact_get(context, gets))
+    return found
+
+
+def _guarded(context: Context, plan: Plan, program: Program[Any]) -> Program[Any]:
+    try:
+        return (yield from program)
+    except ServiceError as error:
+        raise refused(plan, context.table(plan.schema), error) from error
+    except KeyplanError:
+        raise
+    except (ValueError, MissingField, UnstorableTypeError) as error:
+        raise KeyValueError(f"{plan.pattern}: {error}", entity=plan.entity.name) from error
+
+
+def _prepare(context: Context, plan: Plan) -> Program[None]:
+    """Refuse what cannot work, and where tables are made at their first use, make them."""
+    for fault in all_faults(plan):
+        raise fault.error()
+    for part in plan.steps or (plan,):
+        if part.schema not in context.tables:
+            table = OfPlan(part.schema, part.siblings or part.entities)
+            for fault in table_faults(table):
+                raise fault.error()
+            if context.creates_tables:
+                yield from tables.create_tables(context, [table], wait=True)
+    context.ready.add(plan)

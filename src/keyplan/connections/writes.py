@@ -1,0 +1,149 @@
+"""Programs that write: one item by itself, or many in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from keyplan.connections.actions import is_own, needs_sentinels, read_stored, stored_entity
+from keyplan.connections.clearing import clear, is_in_the_way
+from keyplan.connections.codec import reader_of
+from keyplan.connections.context import Context
+from keyplan.connections.errors import (
+    NotFoundError,
+    OutcomeUnknownError,
+    RunError,
+    ThrottledError,
+    TransactionFailedError,
+)
+from keyplan.connections.outcomes import CONDITION, condition_failed
+from keyplan.connections.reads import read_item
+from keyplan.connections.sending import Outcome, send
+from keyplan.connections.steps import Program, Request, Wait
+from keyplan.connections.transactions import transact
+from keyplan.connections.wording import item_named, key_of
+from keyplan.design.patterns import WriteCall
+from keyplan.design.plan import Plan
+from keyplan.design.requests import batch_request, write_request
+from keyplan.design.requests_guards import NOW
+from keyplan.design.requests_items import Item
+from keyplan.design.requests_sources import Arguments
+from keyplan.errors import ServiceError
+
+WRITES_AT_ONCE = 25
+_NOT_REPEATABLE = frozenset({"add", "append"})
+
+
+def write(context: Context, call: WriteCall[Any], arguments: Arguments) -> Program[Any]:
+    """Write one item, and give what the pattern promises of it."""
+    plan = call.pattern.plan
+    if plan.operation == "ConditionCheck" or needs_sentinels(plan):
+        return (yield from _with_sentinels(context, call, arguments))
+    compiled = write_request(plan)
+    request = compiled.request(arguments, context.table(plan.schema))
+    outcome = Outcome()
+    while True:
+        try:
+            answer = yield from send(context, plan.operation, request, outcome, repeats=is_repeatable(plan))
+        except ServiceError as error:
+            if error.code != CONDITION:
+                raise
+            found = error.members.get("Item") or None
+            if outcome.uncertain and _is_done(plan, arguments, found):
+                answer = {}
+                break
+            if not is_in_the_way(plan, arguments, found):
+                key = request.get("Key") or request["Item"]
+                failed = condition_failed(plan, arguments, key, found, error.code)
+                raise (_perhaps_own(failed) if outcome.uncertain else failed) from error
+            yield from clear(context, plan, arguments, request)
+        else:
+            break
+    return _result(plan, arguments, answer)
+
+
+def is_repeatable(plan: Plan) -> bool:
+    """Whether applying a write twice does what applying it once does."""
+    return not any(
+        action.name in _NOT_REPEATABLE or (action.name == "remove" and isinstance(action.path.parts[-1], int))
+        for action in plan.actions
+    )
+
+
+def _is_done(plan: Plan, arguments: Arguments, found: Item | None) -> bool:
+    """Whether a write of which no answer came has been applied, by what is there now."""
+    if plan.operation == "DeleteItem":
+        return found is None
+    return is_own(plan, arguments, found)
+
+
+def _perhaps_own(failed: RunError) -> OutcomeUnknownError:
+    return OutcomeUnknownError(
+        f"an earlier attempt got no answer, and may be why now {failed}",
+        entity=failed.entity,
+        key=failed.key,
+        code=failed.code,
+    )
+
+
+def _result(plan: Plan, arguments: Arguments, answer: Request) -> Any:
+    if plan.operation == "PutItem":
+        return stored_entity(plan, arguments)
+    item = answer.get("Attributes")
+    if plan.returns == "old":
+        return read_item(plan, item, arguments[NOW])
+    return None if item is None else reader_of(plan.entity).entity(item)
+
+
+def _with_sentinels(context: Context, call: WriteCall[Any], arguments: Arguments) -> Program[Any]:
+    """A write that keeps sentinels, or a check: as a transaction of its own."""
+    plan = call.pattern.plan
+    table = context.table(plan.schema)
+    key = write_request(plan).key(arguments)
+    old = None
+    if plan.returns == "old":
+        old = yield from read_stored(context, key, table)
+    try:
+        yield from transact(context, [call], None)
+    except TransactionFailedError as failed:
+        raise failed.reason from failed.__cause__
+    if plan.operation == "PutItem":
+        return stored_entity(plan, arguments)
+    if plan.returns == "old":
+        return read_item(plan, old, arguments[NOW])
+    if plan.returns != "new":
+        return None
+    item = yield from read_stored(context, key, table)
+    if item is None:
+        plain = key_of(plan.entity, key)
+        raise NotFoundError(
+            f"{item_named(plan.entity, plain)} was updated, and deleted by another before it was read back",
+            entity=plan.entity.name,
+            key=plain,
+        )
+    return reader_of(plan.entity).entity(item)
+
+
+def batch_write(context: Context, plan: Plan, arguments: Arguments) -> Program[None]:
+    """Write many items one by one; of several for one item the last counts."""
+    writes = batch_request(plan).writes(arguments)
+    for start in range(0, len(writes), WRITES_AT_ONCE):
+        yield from _chunk(context, plan, writes[start : start + WRITES_AT_ONCE])
+
+
+def _chunk(context: Context, plan: Plan, writes: Sequence[Request]) -> Program[None]:
+    """Up to 25 writes; what the service leaves undone is sent again."""
+    request: Request = {"RequestItems": {context.table(plan.schema): list(writes)}}
+    left, fruitless = len(writes), 0
+    while True:
+        answer = yield from send(context, "BatchWriteItem", request)
+        unprocessed = answer.get("UnprocessedItems")
+        if not unprocessed:
+            return
+        now_left = sum(len(of_table) for of_table in unprocessed.values())
+        fruitless = 0 if now_left < left else fruitless + 1
+        if fruitless >= context.retries.attempts:
+            raise ThrottledError(f"{plan.pattern}: the service leaves items unwritten, after {fruitless} attempts")
+        left = now_left
+        yield Wait(context.retries.wait_s(fruitless + 1, context.clock))
+        request = {"RequestItems": unprocessed}

@@ -1,0 +1,246 @@
+"""Trouble on the way: what is repeated, how long, and that nothing is done twice or told wrongly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from tests.connections import board
+from tests.connections.board import Comment, Counter, Task, TaskId, UserId
+from tests.connections.conftest import NOW
+
+import keyplan
+from keyplan.clock import ManualClock
+from keyplan.connections.connection import Connection
+from keyplan.connections.context import Context, Retries
+from keyplan.connections.errors import (
+    AlreadyExistsError,
+    NoAnswerError,
+    OutcomeUnknownError,
+    ThrottledError,
+    TransactionConflictError,
+    UnavailableError,
+)
+from keyplan.connections.steps import drive
+from keyplan.connections.writes import write
+from keyplan.design.requests_guards import NOW as MOMENT
+from keyplan.engine.engine import Engine
+from keyplan.engine.faults import Faults
+from keyplan.errors import InternalServerError, ProvisionedThroughputExceededError, ServiceError, ThrottlingError
+
+UID, TID = UserId("u"), TaskId("t")
+COMMENT = Comment(user_id=UID, task_id=TID, number=1, text="c")
+
+
+class Unlucky:
+    """A transport that fails on the way there, or on the way back, as often as it is told."""
+
+    def __init__(self, engine: Engine, error: ServiceError, *, times: int, after: bool, only: str = "") -> None:
+        self.engine, self.error, self.times, self.after, self.only = engine, error, times, after, only
+        self.sent: list[str] = []
+
+    def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        if operation.startswith(("Describe", "Create", "UpdateTime")) or not operation.startswith(self.only):
+            return self.engine.call(operation, request)
+        self.sent.append(operation)
+        if self.times > 0:
+            self.times -= 1
+            if self.after:
+                self.engine.call(operation, request)
+            raise self.error
+        return self.engine.call(operation, request)
+
+    def close(self) -> None:
+        pass
+
+
+def unlucky(engine: Engine, error: ServiceError, *, times: int = 1, after: bool = False, only: str = "") -> Connection:
+    transport = Unlucky(engine, error, times=times, after=after, only=only)
+    return Connection(transport, Context(engine.clock, b"key", Retries(attempts=4), creates_tables=True))
+
+
+LOST = [InternalServerError("oh"), NoAnswerError("read timeout", sent=True)]
+
+
+@pytest.mark.parametrize("lost", LOST, ids=["failure", "no answer"])
+def test_a_create_whose_answer_was_lost_is_no_conflict_with_itself(engine: Engine, lost: ServiceError) -> None:
+    db = unlucky(engine, lost, after=True)
+    assert db.run(board.comment(COMMENT)) == COMMENT
+    assert db.transport.sent == ["PutItem", "PutItem"]  # type: ignore[attr-defined]
+    with pytest.raises(AlreadyExistsError):
+        db.run(board.comment(COMMENT))
+
+
+def test_ones_own_item_is_known_again_however_the_service_spells_it(engine: Engine) -> None:
+    lost = unlucky(engine, LOST[0], after=True, only="PutItem")
+    spelled = board.Sample(name="s", weight=Decimal("1.500"), ratio=1e20, marks={"b", "a", "c"}, counts={3, 20, 100})
+    assert lost.run(board.take_sample(spelled)) == spelled
+
+
+def test_a_create_that_met_anothers_item_after_a_lost_answer_does_not_know(engine: Engine) -> None:
+    unlucky(engine, LOST[0], times=0).run(board.comment(COMMENT.model_copy(update={"text": "another's"})))
+    with pytest.raises(OutcomeUnknownError, match="an earlier attempt got no answer") as caught:
+        unlucky(engine, LOST[0]).run(board.comment(COMMENT))
+    assert caught.value.key == {"PK": "USER#u", "SK": "TASK#t#COMMENT#0001"}
+
+
+def test_an_addition_of_which_no_answer_came_is_not_repeated(engine: Engine) -> None:
+    db = unlucky(engine, LOST[1], after=True)
+    with pytest.raises(OutcomeUnknownError, match="could apply it twice"):
+        db.run(board.hit("c", 1))
+    assert db.run(board.counter("c")) == Counter(name="c", count=1)
+
+
+def test_an_addition_in_a_transaction_is_repeated_under_its_token(engine: Engine) -> None:
+    db = unlucky(engine, LOST[1], after=True)
+    db.transact(board.hit("c", 1), board.hit("d", 1))
+    assert db.run(board.counter("c")) == Counter(name="c", count=1)
+
+
+def test_a_set_of_which_no_answer_came_is_repeated(engine: Engine) -> None:
+    db = unlucky(engine, LOST[0], after=True, only="UpdateItem")
+    db.run(board.add_task(Task(user_id=UID, task_id=TID, title="t")))
+    assert db.run(board.finish(UID, TID)).status == "done"
+
+
+def test_a_version_that_moved_after_a_lost_answer_may_be_ones_own(engine: Engine) -> None:
+    db = unlucky(engine, LOST[0], after=True, only="UpdateItem")
+    db.run(board.add_task(Task(user_id=UID, task_id=TID, title="t")))
+    with pytest.raises(OutcomeUnknownError, match="has version 2, and version 1 was expected"):
+        db.run(board.rename(UID, TID, "new", 1))
+
+
+def test_a_delete_whose_answer_was_lost_is_done(engine: Engine) -> None:
+    db = unlucky(engine, LOST[0], after=True, only="DeleteItem")
+    db.run(board.reset(Counter(name="c")))
+    assert db.run(board.forget("c")) is None
+    assert db.run(board.counter("c")) is None
+
+
+def test_a_request_that_never_left_is_repeated_whatever_it_is(engine: Engine) -> None:
+    db = unlucky(engine, NoAnswerError("connect timeout", sent=False), times=2)
+    assert db.run(board.hit("c", 1)) == Counter(name="c", count=1)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (ThrottlingError("slow down"), ThrottledError),
+        (ProvisionedThroughputExceededError("slow down"), ThrottledError),
+        (InternalServerError("oh"), UnavailableError),
+    ],
+)
+def test_after_its_attempts_a_read_gives_up_with_the_services_code(
+    engine: Engine, error: ServiceError, kind: type[Exception]
+) -> None:
+    db = unlucky(engine, error, times=3)
+    assert db.run(board.counter("c")) is None
+    db = unlucky(engine, error, times=4)
+    with pytest.raises(kind, match="after 4 attempts") as caught:
+        db.run(board.counter("c"))
+    assert caught.value.code == error.code  # type: ignore[attr-defined]  # every RunError has one
+    assert caught.value.__cause__ is error
+
+
+def test_a_write_that_is_given_up_without_an_answer_leaves_it_open(engine: Engine) -> None:
+    for call in (
+        lambda db: db.run(board.comment(COMMENT)),
+        lambda db: db.transact(board.hit("a", 1), board.hit("b", 1)),
+    ):
+        db = unlucky(engine, LOST[1], times=4)
+        with pytest.raises(
+            OutcomeUnknownError, match="no answer tells whether the write was applied, after 4 attempts"
+        ):
+            call(db)
+
+
+def test_waits_grow_and_are_drawn_from_nothing_to_their_bound() -> None:
+    retries, clock = Retries(first_s=0.1, most_s=1.0), ManualClock(seed=3)
+    for attempt, bound in ((1, 0.1), (2, 0.2), (4, 0.8), (5, 1.0), (9, 1.0)):
+        drawn = [retries.wait_s(attempt, clock) for _ in range(300)]
+        assert 0 <= min(drawn) < bound * 0.1
+        assert bound * 0.9 < max(drawn) <= bound
+
+
+def test_programs_wait_between_attempts_and_not_before_the_first(engine: Engine) -> None:
+    waits: list[float] = []
+    transport = Unlucky(engine, ThrottlingError("slow"), times=2, after=False)
+    keyplan.connect(engine=engine).create_tables(board.counters)
+    call = board.hit("c", 1)
+    context = Context(engine.clock, b"key")
+    drive(write(context, call, {**call.arguments, MOMENT: int(NOW)}), transport.call, waits.append)
+    assert len(waits) == 2
+    assert all(0 <= wait <= 0.05 for wait in waits)
+
+
+def faulty(clock: ManualClock, **faults: Any) -> Engine:
+    return Engine.memory(clock=clock, ttl_sweep_s=None, faults=Faults(**faults))
+
+
+def test_batches_are_sent_until_nothing_is_left_undone(clock: ManualClock) -> None:
+    with faulty(clock, unprocessed=0.5, seed=1) as engine:
+        db = keyplan.connect(engine=engine)
+        new = [Comment(user_id=UID, task_id=TID, number=number, text="") for number in range(120)]
+        db.run(board.add_comments(new))
+        assert db.all(board.comments(UID, TID)) == new
+        tasks = [Task(user_id=UID, task_id=TaskId(f"t{n}"), title="t") for n in range(120)]
+        for task in tasks:
+            db.run(board.save_task(task))
+        found = db.run(board.some_tasks(UID, [task.task_id for task in tasks]))
+        assert [one and one.task_id for one in found] == [task.task_id for task in tasks]
+
+
+def test_conflicts_are_outlasted(clock: ManualClock) -> None:
+    with faulty(clock, conflicts=0.2, seed=2) as engine:
+        db = keyplan.connect(engine=engine)
+        for number in range(40):
+            db.transact(board.hit("a", 1), board.hit("b", number))
+            db.run(board.hit("a", 1))
+            db.transact_get(board.counter("a"), board.counter("b"))
+        found = db.run(board.counter("a"))
+        assert found is not None
+        assert found.count == 80
+
+
+def test_conflicts_without_end_are_told(clock: ManualClock) -> None:
+    with faulty(clock, conflicts=1.0) as engine:
+        db = keyplan.connect(engine=engine, retries=Retries(attempts=3))
+        for call in (lambda: db.run(board.hit("a", 1)), lambda: db.transact(board.hit("a", 1), board.hit("b", 1))):
+            with pytest.raises(TransactionConflictError, match="after 3 attempts"):
+                call()
+
+
+def test_a_failing_service_loses_and_repeats_nothing(clock: ManualClock) -> None:
+    with faulty(clock, internal_errors=0.3, seed=5) as engine:
+        db = keyplan.connect(engine=engine)
+        known, unknown = 0, 0
+        for number in range(60):
+            db.transact(board.hit("sure", 1), board.hit(f"other{number}", 1))
+            try:
+                db.run(board.hit("alone", 1))
+                known += 1
+            except OutcomeUnknownError:
+                unknown += 1
+            db.run(board.comment(Comment(user_id=UID, task_id=TID, number=number, text=str(number))))
+        sure, alone = db.run(board.counter("sure")), db.run(board.counter("alone"))
+        assert sure is not None
+        assert alone is not None
+        assert sure.count == 60
+        assert known <= alone.count <= known + unknown
+        assert len(db.all(board.comments(UID, TID))) == 60
+
+
+def test_the_program_of_a_call_is_the_same_for_every_driver() -> None:
+    """A program only yields requests and waits: it can be stepped by hand."""
+    context = Context(ManualClock(NOW), b"key")
+    call = board.hit("c", 1)
+    program = write(context, call, {**call.arguments, MOMENT: int(NOW)})
+    operation, request = next(program)
+    assert operation == "UpdateItem"
+    assert request["Key"] == {"name": {"S": "c"}}
+    finish: Callable[[], Any] = lambda: program.send({"Attributes": {"name": {"S": "c"}, "count": {"N": "1"}}})  # noqa: E731
+    with pytest.raises(StopIteration) as done:
+        finish()
+    assert done.value.value == Counter(name="c", count=1)

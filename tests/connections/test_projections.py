@@ -1,0 +1,190 @@
+"""Indexes that hold only a part: what a local one fetches, what can be counted, and what cannot be told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pydantic import Field
+from tests.connections.conftest import NOW
+
+import keyplan
+from keyplan.cost.expected import expected
+from keyplan.cost.prices import book
+from keyplan.design import GSI, LSI, Change, Cond, DesignError, Entity, F, Items, Table, key, pk, put, where
+from keyplan.design.design import Design
+from keyplan.design.requests import build
+from keyplan.engine.engine import Engine
+from keyplan.export.explain import explain
+
+notes = Table(
+    "notes",
+    pk="PK",
+    sk="SK",
+    ttl="expires_at",
+    discriminator="type",
+    indexes=[
+        LSI("by_size", sk="size", project="keys"),
+        LSI("by_rank", sk="rank", project=["text", "tags", "expires_at"]),
+        GSI("by_kind", pk="kind", sk="size", project="keys"),
+        GSI("by_owner", pk="owner", project="keys"),
+    ],
+)
+
+
+@notes.entity(key=key("N#{owner}", "NOTE#{number:03d}"), items=Items(count=1000))
+class Note(Entity):
+    owner: str
+    number: int
+    size: int
+    rank: int = 0
+    kind: str = "plain"
+    text: str
+    tags: list[str] = Field(default_factory=list)
+    expires_at: datetime | None = None
+
+
+@notes.entity(key=key("N#{owner}", "CARD#{number:03d}"))
+class Card(Entity):
+    owner: str
+    number: int
+    size: int
+    kind: str = "plain"
+
+
+@notes.create(Note)
+def add_note(new: Note) -> Change:
+    return put(new)
+
+
+@notes.create(Card)
+def add_card(new: Card) -> Change:
+    return put(new)
+
+
+@notes.query(Note, index="by_size", returns=10)
+def by_size(owner: str) -> Cond:
+    return pk(owner=owner)
+
+
+@notes.query(Note, index="by_rank")
+def by_rank(owner: str) -> Cond:
+    return pk(owner=owner)
+
+
+@notes.scan(Note, index="by_size")
+def everywhere() -> Cond:
+    return where(F.kind == "plain")
+
+
+@notes.count(Note, index="by_kind")
+def of_kind(kind: str) -> Cond:
+    return pk(kind=kind)
+
+
+@notes.count(Card, index="by_kind")
+def cards_of_kind(kind: str) -> Cond:
+    return pk(kind=kind)
+
+
+@notes.count(Note, index="by_size")
+def sized(owner: str) -> Cond:
+    return pk(owner=owner)
+
+
+DESIGN = Design("notes", (notes,))
+
+
+@pytest.fixture
+def local(engine: Engine) -> Iterator[Any]:
+    with keyplan.connect(engine=engine) as db:
+        for number in range(1, 6):
+            db.run(add_note(Note(owner="o", number=number, size=number, text="x" * 5000, tags=["t"])))
+            db.run(add_card(Card(owner="o", number=number, size=number)))
+        yield db
+
+
+def test_a_local_index_gives_whole_entities_though_it_holds_only_keys(local: Any) -> None:
+    found = local.run(by_size("o"))
+    assert [one.number for one in found] == [1, 2, 3, 4, 5]
+    assert all(one.text == "x" * 5000 and one.tags == ["t"] for one in found)
+    assert len(local.all(everywhere(), at_most=10)) == 5
+    assert [one.text[0] for one in local.run(by_rank("o"))] == ["x"] * 5
+
+
+def test_whole_items_are_asked_for_only_where_an_index_lacks_some() -> None:
+    assert build(by_size.plan, {"owner": "o"})["Select"] == "ALL_ATTRIBUTES"
+    assert build(by_rank.plan, {"owner": "o"})["Select"] == "ALL_ATTRIBUTES", "it lacks size and kind"
+    assert build(sized.plan, {"owner": "o"})["Select"] == "COUNT"
+    assert "Select" not in build(everything.plan, {"owner": "o"})
+
+
+lean = Table("lean", pk="owner", sk="id", indexes=[LSI("by_size", sk="size", project=["text"])])
+
+
+@lean.entity()
+class Leaf(Entity):
+    owner: str
+    id: str
+    size: int
+    text: str
+
+
+@lean.query(Leaf, index="by_size")
+def everything(owner: str) -> Cond:
+    return pk(owner=owner)
+
+
+def test_fetches_are_in_what_a_call_is_expected_to_cost_and_in_its_explanation(engine: Engine, local: Any) -> None:
+    receipt = engine.call(
+        "Query", {**build(by_size.plan, {"owner": "o"}, now_s=int(NOW)), "ReturnConsumedCapacity": "INDEXES"}
+    )["ConsumedCapacity"]
+    assert receipt["Table"]["CapacityUnits"] == 5 * 1.0 + 5 * 0.5, "a note of 5 KB and a card, each by itself"
+    told = expected(DESIGN.pattern("by_size"))
+    assert told.units.read == told.evaluated * 0.5 + 0.5
+    assert "by_size lacks rank, kind, text, tags, expires_at: a read apiece" in explain(by_size, book())
+    assert "fetches" not in explain(everything, book())
+
+
+def test_items_are_counted_by_their_keys_where_an_index_lacks_the_discriminator(local: Any) -> None:
+    assert local.run(of_kind("plain")) == 5
+    assert local.run(cards_of_kind("plain")) == 5
+    assert local.run(sized("o")) == 5
+
+
+def test_a_count_of_a_global_index_without_the_expiry_says_that_expired_items_are_in_it() -> None:
+    assert any("expired items of Note are counted until deleted" in note for note in of_kind.plan.notes)
+
+
+def test_an_index_in_which_nothing_tells_two_entities_apart_is_refused(engine: Engine) -> None:
+    table = Table("pets", pk="id", discriminator="type", indexes=[GSI("by_kind", pk="kind", project=["at"])])
+
+    @table.entity()
+    class Dog(Entity):
+        id: str
+        kind: str
+        at: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+
+    @table.count(Dog, index="by_kind")
+    def dogs(kind: str) -> Cond:
+        return pk(kind=kind)
+
+    with keyplan.connect(engine=engine) as db:
+        assert db.run(dogs("a")) == 0, "nobody else is there"
+
+    @table.entity()
+    class Cat(Entity):
+        id: str
+        kind: str
+
+    @table.query(Dog, index="by_kind")
+    def all_dogs(kind: str) -> Cond:
+        return pk(kind=kind)
+
+    with keyplan.connect(engine=engine) as db:
+        for call in (dogs("a"), all_dogs("a")):
+            with pytest.raises(DesignError, match="lacks type: nothing in it tells Dog from Cat") as refused:
+                db.run(call)
+            assert refused.value.code == "KP306"

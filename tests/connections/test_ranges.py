@@ -1,0 +1,145 @@
+"""Ranges over sort keys give what a plain comparison gives, whatever lies beside them in the partition."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import keyplan
+from keyplan.design import GSI, Change, Cond, Entity, Table, key, pk, put, sk
+from keyplan.engine.engine import Engine
+
+book = Table(
+    "book", pk="PK", sk="SK", indexes=[GSI("by_moment", pk="G", sk="GS"), GSI("by_size", pk="owner", sk="size")]
+)
+
+
+@book.entity(
+    key=key("B#{owner}", "E#{number:03d}#{at:utc_ms}"),
+    indexes={"by_moment": key("M#{owner}", "{at:utc_ms}#{number:03d}")},
+)
+class Entry(Entity):
+    owner: str = "o"
+    number: int
+    at: datetime
+    size: int
+
+
+@book.entity(key=key("B#{owner}", "E#{number:03d}"))
+class Head(Entity):
+    owner: str = "o"
+    number: int
+
+
+@book.batch_put(Entry)
+def write(new: list[Entry]) -> Change:
+    return put(new)
+
+
+@book.batch_put(Head)
+def head(new: list[Head]) -> Change:
+    return put(new)
+
+
+@book.query(Entry)
+def number_lt(owner: str, n: int) -> Cond:
+    return pk(owner=owner) & sk.lt(number=n)
+
+
+@book.query(Entry)
+def number_lte(owner: str, n: int) -> Cond:
+    return pk(owner=owner) & sk.lte(number=n)
+
+
+@book.query(Entry)
+def number_gt(owner: str, n: int) -> Cond:
+    return pk(owner=owner) & sk.gt(number=n)
+
+
+@book.query(Entry)
+def number_gte(owner: str, n: int) -> Cond:
+    return pk(owner=owner) & sk.gte(number=n)
+
+
+@book.query(Entry)
+def number_between(owner: str, n: int, m: int) -> Cond:
+    return pk(owner=owner) & sk.between(number=(n, m))
+
+
+@book.query(Entry)
+def at_lt(owner: str, n: int, at: datetime) -> Cond:
+    return pk(owner=owner) & sk(number=n) & sk.lt(at=at)
+
+
+@book.query(Entry)
+def at_gte(owner: str, n: int, at: datetime) -> Cond:
+    return pk(owner=owner) & sk(number=n) & sk.gte(at=at)
+
+
+@book.query(Entry, index="by_moment")
+def moment_gt(owner: str, at: datetime) -> Cond:
+    return pk(owner=owner) & sk.gt(at=at)
+
+
+@book.query(Entry, index="by_moment", descending=True)
+def moment_lte(owner: str, at: datetime) -> Cond:
+    return pk(owner=owner) & sk.lte(at=at)
+
+
+@book.query(Entry, index="by_size")
+def size_between(owner: str, n: int, m: int) -> Cond:
+    return pk(owner=owner) & sk.between(size=(n, m))
+
+
+@book.count(Entry)
+def count_gt(owner: str, n: int) -> Cond:
+    return pk(owner=owner) & sk.gt(number=n)
+
+
+_owners = itertools.count()
+START = datetime(2026, 1, 1, tzinfo=UTC)
+moments = st.integers(0, 5).map(lambda n: START + timedelta(milliseconds=n))
+numbers = st.integers(0, 4)
+entries = st.lists(
+    st.builds(Entry, number=numbers, at=moments, size=numbers), max_size=12, unique_by=lambda one: (one.number, one.at)
+)
+
+
+@pytest.fixture(scope="module")
+def engine() -> Any:
+    with Engine.memory() as engine:
+        yield engine
+
+
+@settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(entries, numbers, numbers, moments, st.data())
+def test_every_range_is_what_comparing_gives(
+    engine: Engine, found: list[Entry], n: int, m: int, at: datetime, data: st.DataObject
+) -> None:
+    db = keyplan.connect(engine=engine)
+    owner = f"o{next(_owners)}"
+    found = [one.model_copy(update={"owner": owner}) for one in found]
+    db.run(write(found))
+    db.run(head([Head(owner=owner, number=number) for number in range(5)]))
+    calls = [
+        (number_lt(owner, n), lambda one: one.number < n),
+        (number_lte(owner, n), lambda one: one.number <= n),
+        (number_gt(owner, n), lambda one: one.number > n),
+        (number_gte(owner, n), lambda one: one.number >= n),
+        (number_between(owner, n, m), lambda one: n <= one.number <= m),
+        (at_lt(owner, n, at), lambda one: one.number == n and one.at < at),
+        (at_gte(owner, n, at), lambda one: one.number == n and one.at >= at),
+        (moment_gt(owner, at), lambda one: one.at > at),
+        (moment_lte(owner, at), lambda one: one.at <= at),
+        (size_between(owner, n, m), lambda one: n <= one.size <= m),
+    ]
+    for call, wanted in calls:
+        given_back = db.all(call, page_size=data.draw(st.sampled_from([1, 2, 5, 100])))
+        key_of = lambda one: (one.number, one.at)  # noqa: E731 - it names an order
+        assert sorted(given_back, key=key_of) == sorted(filter(wanted, found), key=key_of), call
+    assert db.run(count_gt(owner, n)) == sum(one.number > n for one in found)

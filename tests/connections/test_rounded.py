@@ -1,0 +1,50 @@
+"""Ranges whose key text is coarser than the field, and each(...) of single parameters: exact all the same."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import keyplan
+from keyplan.design import Change, Cond, Entity, Table, each, key, pk, put, sk
+
+log = Table("log", pk="PK", sk="SK")
+
+
+@log.entity(key=key("LOG#{name}", "{at:utc_ms}#{number:03d}"))
+class Line(Entity):
+    name: str
+    at: datetime
+    number: int
+
+
+@log.create(Line)
+def write(line: Line) -> Change:
+    return put(line)
+
+
+@log.query(Line)
+def within(name: str, first: datetime, last: datetime) -> Cond:
+    return pk(name=name) & sk.between(at=(first, last))
+
+
+@log.query(Line)
+def of_two(one: str, other: str) -> Cond:
+    return pk(name=each([one, other]))
+
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def test_moments_within_one_millisecond_of_the_ends_are_told_apart() -> None:
+    with keyplan.connect(":memory:") as db:
+        for number in range(6):
+            db.run(write(Line(name="a", at=NOON + timedelta(microseconds=300 * number), number=number)))
+        first, last = NOON + timedelta(microseconds=300), NOON + timedelta(microseconds=900)
+        assert [line.number for line in db.run(within("a", first, last))] == [1, 2, 3]
+
+
+def test_each_of_a_list_of_parameters_reads_every_one() -> None:
+    with keyplan.connect(":memory:") as db:
+        for name in "abc":
+            db.run(write(Line(name=name, at=NOON, number=1)))
+        assert sorted(line.name for line in db.run(of_two("a", "c"))) == ["a", "c"]
