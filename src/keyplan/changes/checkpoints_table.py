@@ -1,0 +1,207 @@
+"""Checkpoints as items of a small table: one for each lane, one for each runner, one for each consumer's start.
+
+    consumer (partition key)   what (sort key)              attributes
+    orders/notify              start                        begins_at
+    orders/notify              shard/LABEL/SHARD            position, done, owner, until, fence
+    orders/notify              runner/NAME                  until
+
+Lanes that are done, and runners that died, expire a week later (`expires_at`, the table's TTL).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from keyplan.changes.checkpoints import Board, Lane
+from keyplan.changes.errors import LeaseLostError
+from keyplan.changes.service import Service
+from keyplan.clock import Clock
+from keyplan.connections.connection import Connection
+from keyplan.connections.errors import TableMissingError
+from keyplan.connections.steps import Transport
+from keyplan.design.entities import Entity
+from keyplan.design.tables import Table
+from keyplan.errors import ServiceError
+
+DEFAULT_NAME = "keyplan-checkpoints"
+_KEPT_S = 7 * 24 * 3600
+_CONDITION = "ConditionalCheckFailedException"
+Item = dict[str, Any]
+
+
+def checkpoint_table(name: str = DEFAULT_NAME) -> Table:
+    """The table as it is declared, for designs and exports that are to hold it."""
+    table = Table(name, pk="consumer", sk="what", ttl="expires_at")
+
+    @table.entity(name="Checkpoint")
+    class Checkpoint(Entity):
+        consumer: str
+        what: str
+
+    return table
+
+
+class TableCheckpoints:
+    """Checkpoints in a table, which may be in another database than the one whose changes are read."""
+
+    def __init__(
+        self,
+        db: Connection | Transport,
+        *,
+        table: str = DEFAULT_NAME,
+        create: bool | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """`create`: whether to make the table where it is missing; of itself only for an engine in this process."""
+        self._service = Service(db, clock=clock)
+        self._declared = checkpoint_table(table)
+        self.table = self._service.table_name(self._declared)
+        self._creates = self._service.is_embedded if create is None else create
+
+    def prepare(self) -> None:
+        """Make the table, or see that it is there. Raises TableMissingError."""
+        if self._creates:
+            self._service.create(checkpoint_table(self.table))
+            return
+        try:
+            self._service.call("DescribeTable", {"TableName": self.table})
+        except ServiceError as error:
+            if error.code != "ResourceNotFoundException":
+                raise
+            raise TableMissingError(
+                f"there is no table {self.table} for checkpoints: make it (consumer, what: both String;"
+                " TTL expires_at), or hand create=True to TableCheckpoints"
+            ) from error
+
+    def board(self, consumer: str) -> Board:
+        """What is kept of a consumer."""
+        begins_at_s, is_known = None, False
+        lanes: dict[str, Lane] = {}
+        runners: dict[str, float] = {}
+        for item in self._items(consumer):
+            kind, _, name = item["what"]["S"].partition("/")
+            if kind == "shard":
+                lanes[name] = _lane(item)
+            elif kind == "runner":
+                runners[name] = float(item["until"]["N"])
+            else:
+                is_known = True
+                begins_at_s = float(item["begins_at"]["N"]) if "begins_at" in item else None
+        return Board(begins_at_s, is_known, lanes, runners)
+
+    def begin(self, consumer: str, begins_at_s: float | None) -> bool:
+        """Note that a consumer begins."""
+        item = _key(consumer, "start")
+        if begins_at_s is not None:
+            item["begins_at"] = {"N": repr(begins_at_s)}
+        request = {"TableName": self.table, "Item": item, "ConditionExpression": "attribute_not_exists(consumer)"}
+        return self._is_met("PutItem", request) is not None
+
+    def acquire(self, consumer: str, shard: str, runner: str, now_s: float, until_s: float) -> Lane | None:
+        """Take a lane that is free."""
+        answer = self._is_met(
+            "UpdateItem",
+            {
+                "TableName": self.table,
+                "Key": _key(consumer, f"shard/{shard}"),
+                "UpdateExpression": "SET #owner = :runner, #until = :until,"
+                " #fence = if_not_exists(#fence, :none) + :one",
+                "ConditionExpression": "(attribute_not_exists(#done) OR #done = :false) AND"
+                " (attribute_not_exists(#owner) OR #owner = :runner OR #until <= :now)",
+                "ExpressionAttributeNames": {name: name[1:] for name in ("#owner", "#until", "#fence", "#done")},
+                "ExpressionAttributeValues": {
+                    ":runner": {"S": runner},
+                    ":until": {"N": repr(until_s)},
+                    ":now": {"N": repr(now_s)},
+                    ":none": {"N": "0"},
+                    ":one": {"N": "1"},
+                    ":false": {"BOOL": False},
+                },
+                "ReturnValues": "ALL_NEW",
+            },
+        )
+        return None if answer is None else _lane(answer["Attributes"])
+
+    def save(self, lane: Lane) -> None:
+        """Keep a lane's position and lease."""
+        self._keep(lane, "#until = :until", {":until": {"N": repr(lane.until_s)}}, "#until")
+
+    def release(self, lane: Lane) -> None:
+        """Keep a lane's position and give it up."""
+        self._keep(lane, "", {}, "#until", gives_up=True)
+
+    def _keep(self, lane: Lane, lease: str, values: Item, *names: str, gives_up: bool = False) -> None:
+        sets, removes = ["#done = :done", *([lease] if lease else [])], ["#owner", "#until"] if gives_up else []
+        values = {**values, ":done": {"BOOL": lane.done}, ":fence": {"N": str(lane.fence)}}
+        used = ["#done", "#fence", *names, *(["#owner"] if gives_up else [])]
+        if lane.position is not None:
+            sets.append("#position = :position")
+            values[":position"] = {"S": str(lane.position)}
+            used.append("#position")
+        if lane.done:
+            sets.append("#expires_at = :expires_at")
+            values[":expires_at"] = {"N": str(int(self._service.clock.now()) + _KEPT_S)}
+            used.append("#expires_at")
+        request = {
+            "TableName": self.table,
+            "Key": _key(lane.consumer, f"shard/{lane.shard}"),
+            "UpdateExpression": f"SET {', '.join(sets)}" + (f" REMOVE {', '.join(removes)}" if removes else ""),
+            "ConditionExpression": "#fence = :fence",
+            "ExpressionAttributeNames": {name: name[1:] for name in used},
+            "ExpressionAttributeValues": values,
+        }
+        if self._is_met("UpdateItem", request) is None:
+            raise LeaseLostError(f"{lane.consumer}: {lane.shard} was taken over by another runner")
+
+    def announce(self, consumer: str, runner: str, until_s: float) -> None:
+        """Note that a runner is alive."""
+        item = {
+            **_key(consumer, f"runner/{runner}"),
+            "until": {"N": repr(until_s)},
+            "expires_at": {"N": str(int(until_s) + _KEPT_S)},
+        }
+        self._service.call("PutItem", {"TableName": self.table, "Item": item})
+
+    def withdraw(self, consumer: str, runner: str) -> None:
+        """Note that a runner is gone."""
+        self._service.call("DeleteItem", {"TableName": self.table, "Key": _key(consumer, f"runner/{runner}")})
+
+    def _items(self, consumer: str) -> Iterator[Item]:
+        request: Item = {
+            "TableName": self.table,
+            "KeyConditionExpression": "consumer = :consumer",
+            "ExpressionAttributeValues": {":consumer": {"S": consumer}},
+            "ConsistentRead": True,
+        }
+        while True:
+            answer = self._service.call("Query", request)
+            yield from answer["Items"]
+            if "LastEvaluatedKey" not in answer:
+                return
+            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+    def _is_met(self, operation: str, request: Item) -> Item | None:
+        """The answer of a conditional write; None where its condition was not true."""
+        try:
+            return self._service.call(operation, request)
+        except ServiceError as error:
+            if error.code != _CONDITION:
+                raise
+            return None
+
+
+def _key(consumer: str, what: str) -> Item:
+    return {"consumer": {"S": consumer}, "what": {"S": what}}
+
+
+def _lane(item: Item) -> Lane:
+    return Lane(
+        item["consumer"]["S"],
+        item["what"]["S"].partition("/")[2],
+        int(item["position"]["S"]) if "position" in item else None,
+        item.get("done", {}).get("BOOL", False),
+        item.get("owner", {}).get("S"),
+        float(item["until"]["N"]) if "until" in item else 0.0,
+        int(item.get("fence", {}).get("N", "0")),
+    )

@@ -1,0 +1,127 @@
+"""Stream records as they are read: what changed, when, in which order, and by whom."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+Item = dict[str, Any]
+EventName = Literal["INSERT", "MODIFY", "REMOVE"]
+_SERVICE = ("Service", "dynamodb.amazonaws.com")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRecord:
+    """One change of one item."""
+
+    arn: str
+    """The stream's."""
+    shard: str
+    sequence: int
+    """Where in the shard it is; rises, with holes."""
+    event_id: str
+    event_name: EventName
+    at_s: float
+    """About when it happened, seconds since 1970."""
+    keys: Item
+    old: Item | None
+    new: Item | None
+    by_service: bool
+    """Whether expiry deleted the item, not a program."""
+
+    @property
+    def sequence_number(self) -> str:
+        """The sequence as the service writes it."""
+        return str(self.sequence)
+
+
+def record_of(arn: str, shard: str, raw: Mapping[str, Any]) -> StreamRecord:
+    """A record as GetRecords gives it, binary as bytes."""
+    change = raw["dynamodb"]
+    who = raw.get("userIdentity") or {}
+    return StreamRecord(
+        arn,
+        shard,
+        int(change["SequenceNumber"]),
+        raw["eventID"],
+        raw["eventName"],
+        _seconds(change.get("ApproximateCreationDateTime", 0.0)),
+        change["Keys"],
+        change.get("OldImage"),
+        change.get("NewImage"),
+        (who.get("Type"), who.get("PrincipalId")) == _SERVICE,
+    )
+
+
+def _seconds(moment: datetime | float) -> float:
+    """boto3 reads a moment as a datetime, an engine tells it in seconds."""
+    return moment.timestamp() if isinstance(moment, datetime) else float(moment)
+
+
+def as_plain(record: StreamRecord) -> dict[str, Any]:
+    """A record as JSON holds it: binary as base64, as in the service's own JSON."""
+    return {
+        "arn": record.arn,
+        "shard": record.shard,
+        "sequence_number": record.sequence_number,
+        "event_id": record.event_id,
+        "event_name": record.event_name,
+        "at_s": record.at_s,
+        "keys": _plain_item(record.keys),
+        "old": None if record.old is None else _plain_item(record.old),
+        "new": None if record.new is None else _plain_item(record.new),
+        "by_service": record.by_service,
+    }
+
+
+def from_plain(plain: Mapping[str, Any]) -> StreamRecord:
+    """The record that `as_plain` wrote."""
+    return StreamRecord(
+        plain["arn"],
+        plain["shard"],
+        int(plain["sequence_number"]),
+        plain["event_id"],
+        plain["event_name"],
+        plain["at_s"],
+        _stored_item(plain["keys"]),
+        None if plain["old"] is None else _stored_item(plain["old"]),
+        None if plain["new"] is None else _stored_item(plain["new"]),
+        plain["by_service"],
+    )
+
+
+def _plain_item(item: Item) -> Item:
+    return {name: _plain(value) for name, value in item.items()}
+
+
+def _stored_item(item: Item) -> Item:
+    return {name: _stored(value) for name, value in item.items()}
+
+
+def _plain(value: Item) -> Item:
+    ((code, content),) = value.items()
+    if code == "B":
+        return {code: b64encode(bytes(content)).decode()}
+    if code == "BS":
+        return {code: [b64encode(bytes(member)).decode() for member in content]}
+    if code == "L":
+        return {code: [_plain(member) for member in content]}
+    if code == "M":
+        return {code: _plain_item(content)}
+    return {code: list(content)} if code in {"SS", "NS"} else value
+
+
+def _stored(value: Item) -> Item:
+    ((code, content),) = value.items()
+    if code == "B":
+        return {code: b64decode(content)}
+    if code == "BS":
+        return {code: [b64decode(member) for member in content]}
+    if code == "L":
+        return {code: [_stored(member) for member in content]}
+    if code == "M":
+        return {code: _stored_item(content)}
+    return value

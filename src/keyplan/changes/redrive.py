@@ -1,0 +1,49 @@
+"""Failed records handed to their consumer again, once it has been mended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from keyplan.changes.consumers import BoundConsumer, bind, sorter_of, with_handlers
+from keyplan.changes.failures import Failure
+from keyplan.connections.connection import Connection
+from keyplan.design.tables import Table
+
+
+def redrive(
+    table: Table,
+    failures: Iterable[Failure],
+    *,
+    db: Connection | None = None,
+    handlers: Mapping[Callable[..., Any] | str, Callable[[Any], Any]] | None = None,
+) -> list[Failure]:
+    """Hand records to the consumers that failed on them, one after the other; those that fail again.
+
+    The items may have changed since: what comes is the change as it was. `db` is needed where its tables have
+    other names than they are declared with, `handlers` where the runner had them. Raises ConsumerSetupError for
+    a consumer that is no longer declared.
+    """
+    name = table.name if db is None else db.table_name(table)
+    bound: dict[str, BoundConsumer] = {}
+    again = []
+    for failure in failures:
+        consumer = bound.get(failure.consumer)
+        if consumer is None:
+            found = bind(table, name, [failure.consumer.removeprefix(f"{name}/")])
+            (consumer,) = with_handlers(table, found, handlers or {})
+            bound[failure.consumer] = consumer
+        try:
+            _call(consumer, list(consumer.changes(sorter_of(table, [consumer]).sort(failure.record))))
+        except Exception:  # noqa: BLE001 - it stays a failure, for whatever reason
+            again.append(failure)
+    return again
+
+
+def _call(consumer: BoundConsumer, changes: list[Any]) -> None:
+    if consumer.declared.takes_list:
+        if changes:
+            consumer.declared.function(changes)
+        return
+    for change in changes:
+        consumer.declared.function(change)

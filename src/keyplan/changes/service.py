@@ -1,0 +1,79 @@
+"""The service as change consumers reach it: one call for tables and streams alike, repeated until it is answered."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from keyplan.changes.errors import ConsumerSetupError
+from keyplan.clock import Clock, SystemClock
+from keyplan.connections.connection import Connection
+from keyplan.connections.context import Context, Retries
+from keyplan.connections.sending import send
+from keyplan.connections.steps import Answer, Request, Transport, drive
+from keyplan.connections.tables import Declared, create_tables
+from keyplan.connections.transports import BotoTransport
+from keyplan.design.tables import Table
+
+STREAM_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
+
+
+class Service:
+    """A database and its streams. Raises ServiceError for answers, RunError when it gives up."""
+
+    def __init__(
+        self,
+        db: Connection | Transport,
+        *,
+        streams: Any = None,
+        clock: Clock | None = None,
+        retries: Retries | None = None,
+    ) -> None:
+        """`streams`: a boto3 client of dynamodbstreams, where the one that is derived from `db` will not do."""
+        self._db = db
+        self._transport = db.transport if isinstance(db, Connection) else db
+        self._streams = _streams_transport(self._transport, streams)
+        self.clock: Clock = clock or (db.context.clock if isinstance(db, Connection) else SystemClock())
+        self._context = Context(self.clock, cursor_key=b"", retries=retries or Retries())
+        self._never = threading.Event()
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether the engine is in this process, so that tables may be made as they are needed."""
+        return not isinstance(self._transport, BotoTransport)
+
+    def table_name(self, table: Table) -> str:
+        """The real name of a table."""
+        return self._db.table_name(table) if isinstance(self._db, Connection) else table.name
+
+    def call(self, operation: str, request: Request) -> Answer:
+        """The answer of an operation."""
+        transport = self._streams if operation in STREAM_OPERATIONS else self._transport
+        return drive(send(self._context, operation, request), transport.call, self._wait)
+
+    def create(self, table: Declared) -> None:
+        """Make a table under its declared name, or see that it is there as declared."""
+        drive(create_tables(self._context, [table], wait=True), self._transport.call, self._wait)
+
+    def _wait(self, seconds: float) -> None:
+        self.clock.wait(self._never, seconds)
+
+
+def _streams_transport(transport: Transport, client: Any) -> Transport:
+    if client is not None:
+        return BotoTransport(client)
+    return BotoTransport(_streams_client(transport.client)) if isinstance(transport, BotoTransport) else transport
+
+
+def _streams_client(client: Any) -> Any:
+    """A client of the streams that belong to a client's tables: same region, endpoint and settings."""
+    import boto3  # noqa: PLC0415 - an extra; here is a client of it
+
+    if client.meta.service_model.service_name != "dynamodb":
+        raise ConsumerSetupError(f"a client of dynamodb is needed, not of {client.meta.service_model.service_name}")
+    options: dict[str, Any] = {"region_name": client.meta.region_name, "config": client.meta.config}
+    if ".amazonaws." not in client.meta.endpoint_url:  # Amazon's streams have an endpoint of their own
+        options["endpoint_url"] = client.meta.endpoint_url
+        if boto3.Session().get_credentials() is None:
+            options.update(aws_access_key_id="keyplan", aws_secret_access_key="keyplan")  # noqa: S106 - not secret
+    return boto3.client("dynamodbstreams", **options)
