@@ -1,0 +1,51 @@
+"""`keyplan check` and `keyplan rule`: findings in designs, and the page of a rule."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+Format = Literal["text", "json", "sarif"]
+
+
+def check(
+    designs: Annotated[list[str], typer.Argument(help="Design modules (a.b.design) or Python files.")],
+    format: Annotated[Format, typer.Option("--format", help="How findings are printed.")] = "text",
+    select: Annotated[list[str] | None, typer.Option("--select", help="Only these rules, such as KP203.")] = None,
+) -> None:
+    """Check designs like a compiler: findings with place, reason and fix. Exit code 1 if there is an error."""
+    from keyplan.check import report  # noqa: PLC0415 - `keyplan --help` needs no rules
+    from keyplan.check.checking import check as check_design  # noqa: PLC0415
+    from keyplan.check.table import RULES  # noqa: PLC0415
+    from keyplan.cli.designs import load  # noqa: PLC0415
+
+    unknown = [code for code in select or () if code not in RULES]
+    if unknown:
+        typer.echo(f"keyplan check: there is no rule {', '.join(unknown)}; `keyplan rule` lists them", err=True)
+        raise typer.Exit(2)
+    rules = [RULES[code] for code in select] if select else None
+    reports = [check_design(load(target), rules) for target in designs]
+    if format == "text":
+        typer.echo(report.text(reports), nl=False)
+    else:
+        typer.echo((report.json if format == "json" else report.sarif)(reports), nl=False)
+    if any(one.failed for one in reports):
+        raise typer.Exit(1)
+
+
+def rule(
+    code: Annotated[str | None, typer.Argument(help="The rule, such as KP203; all when left out.")] = None,
+) -> None:
+    """Show the page of a rule, or the list of them."""
+    from keyplan.check.table import RULES  # noqa: PLC0415
+
+    if code is None:
+        for one in RULES.values():
+            typer.echo(f"{one.rule.code} {'/'.join(one.rule.severities):15} {one.title}")
+        return
+    found = RULES.get(code.upper())
+    if found is None:
+        typer.echo(f"keyplan rule: there is no rule {code}; `keyplan rule` lists them", err=True)
+        raise typer.Exit(2)
+    typer.echo(f"{found.rule.code} {found.rule.name} ({', '.join(found.rule.severities)})\n\n{found.page}")

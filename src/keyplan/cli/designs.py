@@ -1,0 +1,55 @@
+"""Designs named on the command line, with clear errors for what cannot be loaded."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from pathlib import Path
+
+import typer
+
+from keyplan.design.design import Design
+from keyplan.design.places import DesignError, Place, show
+
+
+def load(target: str) -> Design:
+    """The design of a module or file.
+
+    Ends the command where there is none: with 1 for a fault in its declarations, with 2 for what cannot be read.
+    """
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # modules of the folder the command runs in, as `python -m` finds them
+    if _names_a_file(target) and not Path(target).is_file():
+        raise _refused(f"keyplan: {target}: there is no such file")
+    try:
+        return Design.load(target)
+    except DesignError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
+    except ModuleNotFoundError as error:
+        raise _refused(f"keyplan: {target} cannot be imported: {error}") from None
+    except SyntaxError as error:
+        place = Place(error.filename or target, error.lineno or 0)
+        raise _refused(f"keyplan: {target} is no Python: {error.msg}\n{show(place)}") from None
+    except Exception as error:  # noqa: BLE001 - whatever the design's own code raises is shown where it was raised
+        raise _refused(f"keyplan: {target} failed: {type(error).__name__}: {error}\n{_where(error, target)}") from None
+
+
+def _names_a_file(target: str) -> bool:
+    return target.endswith(".py") or "/" in target
+
+
+def _where(error: Exception, target: str) -> str:
+    """The last line of the design's own that was running."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if _names_a_file(target):
+        own = [frame for frame in frames if Path(frame.filename).resolve() == Path(target).resolve()]
+    else:
+        own = [frame for frame in frames if "importlib" not in frame.filename]
+    last = (own or list(frames))[-1]
+    return show(Place(last.filename, last.lineno or 0))
+
+
+def _refused(text: str) -> typer.Exit:
+    typer.echo(text, err=True)
+    return typer.Exit(2)

@@ -1,0 +1,33 @@
+"""`keyplan explain`: what a pattern asks of the service, what it costs, what must be true."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def explain(
+    pattern: Annotated[str, typer.Argument(help="A pattern: module.pattern, or file.py:pattern.")],
+    region: Annotated[str, typer.Option("--region", help="The region whose prices are used.")] = "us-east-1",
+) -> None:
+    """Explain a pattern: request, plan, cost, findings."""
+    from keyplan.check.checking import check  # noqa: PLC0415 - `keyplan --help` needs no designs
+    from keyplan.cli.designs import load  # noqa: PLC0415
+    from keyplan.cost.prices import PriceDataError, book  # noqa: PLC0415
+    from keyplan.export.explain import explain as explained  # noqa: PLC0415
+
+    target, _, name = pattern.rpartition(":" if ":" in pattern else ".")
+    if not target or name == "py":
+        typer.echo("keyplan explain: name a pattern as module.pattern or file.py:pattern", err=True)
+        raise typer.Exit(2)
+    design = load(target)
+    try:
+        typer.echo(explained(design.pattern(name), book(region), check(design).findings), nl=False)
+    except KeyError:
+        known = ", ".join(one.name for one in design.patterns)
+        typer.echo(f"keyplan explain: {design.name} has no pattern {name}; it has {known}", err=True)
+        raise typer.Exit(2) from None
+    except PriceDataError as error:
+        typer.echo(f"keyplan explain: {error}", err=True)
+        raise typer.Exit(2) from None

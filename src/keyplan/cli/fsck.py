@@ -1,0 +1,37 @@
+"""`keyplan fsck`: prove that a database file agrees with itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keyplan.errors import StorageError
+
+
+def fsck(
+    file: Annotated[Path, typer.Argument(help="The database file.", exists=True, dir_okay=False, readable=True)],
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
+) -> None:
+    """Check that every index, expiry and collection size of a database agrees with its table.
+
+    Other processes may go on using the file meanwhile. Exit code 1 if anything is wrong.
+    """
+    from keyplan.engine import fsck as checks  # noqa: PLC0415 - `keyplan --help` needs no engine
+    from keyplan.engine.engine import Engine  # noqa: PLC0415
+
+    try:
+        with Engine.open(file) as engine:
+            problems = checks.check(engine)
+            tables = len(engine.catalog.names(engine.store.view()))
+    except StorageError as error:
+        typer.echo(f"keyplan fsck: {error}", err=True)
+        raise typer.Exit(1) from None
+    for problem in problems:
+        typer.echo(str(problem), err=True)
+    if problems:
+        typer.echo(f"{file}: {len(problems)} problem(s) in {tables} table(s)", err=True)
+        raise typer.Exit(1)
+    if not quiet:
+        typer.echo(f"{file}: {tables} table(s), sound")

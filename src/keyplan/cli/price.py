@@ -1,0 +1,117 @@
+"""`keyplan price`: what a design costs a month, by pattern, table and index, and by comparison."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from keyplan.cost.estimate import Estimate, TableCost
+    from keyplan.cost.prices import PriceBook
+
+
+def price(
+    design: Annotated[str, typer.Argument(help="A design module (a.b.design) or Python file.")],
+    region: Annotated[str, typer.Option("--region", help="The region whose prices are used.")] = "us-east-1",
+    prices: Annotated[Path | None, typer.Option("--prices", help="A file of prices of your own.")] = None,
+    set_price: Annotated[list[str] | None, typer.Option("--set", help="One price: write_unit=0.0000007.")] = None,
+) -> None:
+    """Price a design from its declared rates, numbers and sizes."""
+    from keyplan.cli.designs import load  # noqa: PLC0415 - `keyplan --help` needs no designs
+    from keyplan.cost.estimate import estimate  # noqa: PLC0415
+    from keyplan.cost.prices import PriceDataError  # noqa: PLC0415
+
+    try:
+        told = _book(region, prices, set_price or [])
+    except (PriceDataError, ValueError) as error:
+        typer.echo(f"keyplan price: {error}", err=True)
+        raise typer.Exit(2) from None
+    _print(estimate(load(design), told))
+
+
+def _book(region: str, path: Path | None, changes: list[str]) -> PriceBook:
+    from keyplan.cost import prices  # noqa: PLC0415
+
+    told = prices.book(region) if path is None else prices.load(path)
+    return told.with_prices(dict(_change(change) for change in changes))
+
+
+def _change(text: str) -> tuple[str, float]:
+    """One `--set name=price`. Raises ValueError."""
+    name, _, value = text.partition("=")
+    try:
+        return name, float(value)
+    except ValueError:
+        raise ValueError(f"--set {text}: write it as name=price, such as write_unit=0.0000007") from None
+
+
+def _print(found: Estimate) -> None:
+    from rich.console import Console  # noqa: PLC0415
+
+    console = Console(width=None if Console().is_terminal else 140)
+    book = found.book
+    console.print(
+        f"{found.design}: {_money(found.total)} a month, {book.region}, prices of {book.dated}"
+        " (730 hours, decimal gigabytes)",
+        highlight=False,
+    )
+    console.print(_patterns(found))
+    console.print(_tables(found))
+    for table in found.tables:
+        console.print(_comparison(table), highlight=False)
+    if found.free_storage:
+        console.print(f"free storage takes off {_money(found.free_storage)}", highlight=False)
+    for guess in found.guesses:
+        console.print(f"assumed: {guess}", highlight=False)
+    unverified = [name for name, one in book.prices.items() if not one.verified]
+    console.print(f"not verified against the price list: {', '.join(unverified) or 'none'}", highlight=False)
+
+
+def _patterns(found: Estimate) -> object:
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table("pattern", "table", title="Patterns, at average sizes", title_justify="left")
+    for name in ("RRU/call", "WRU/call", "of it indexes", "calls/month", "$/million", "$/month"):
+        table.add_column(name, justify="right")
+    for cost in sorted(found.patterns, key=lambda one: -one.requests):
+        units = cost.expected.units
+        table.add_row(
+            cost.name, cost.table, _number(units.read), _number(units.written), _number(units.written - units.write),
+            f"{cost.calls:,.0f}", f"{cost.per_million:,.2f}", f"{cost.requests:,.2f}",
+        )  # fmt: skip
+    return table
+
+
+def _tables(found: Estimate) -> object:
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table("table or index", "billing", title="Tables and indexes, a month", title_justify="left")
+    for name in ("reads/s", "writes/s", "on demand $", "provisioned $", "storage GB", "storage $"):
+        table.add_column(name, justify="right")
+    for cost in found.tables:
+        for part in cost.parts:
+            table.add_row(
+                part.name, cost.billing, _number(part.read), _number(part.write), f"{part.on_demand:,.2f}",
+                f"{part.provisioned:,.2f}", f"{part.storage_bytes / 1e9:,.2f}", f"{part.storage:,.2f}",
+            )  # fmt: skip
+    return table
+
+
+def _comparison(table: TableCost) -> str:
+    on_demand = sum(part.on_demand for part in table.parts)
+    provisioned = sum(part.provisioned for part in table.parts)
+    return (
+        f"{table.name}: on demand {_money(on_demand)}, provisioned for the peak {_money(provisioned)},"
+        f" Standard-IA {_money(table.requests_ia + table.storage_ia)} against"
+        f" {_money(on_demand + table.storage)} (requests and storage)"
+    )
+
+
+def _money(amount: float) -> str:
+    return f"${amount:,.2f}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.1f}" if value and abs(value) < 100 else f"{value:,.0f}"

@@ -1,0 +1,65 @@
+"""`keyplan serve`: the engine behind an HTTP endpoint that every AWS SDK can use."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from keyplan.cli import sample
+
+
+class Durability(StrEnum):
+    """What an answered write survives."""
+
+    full = "full"
+    normal = "normal"
+
+
+def serve(  # noqa: PLR0917 - one parameter per option, given by name
+    db: Annotated[
+        str, typer.Option("--db", help="Database file, or :memory: for one that is forgotten.")
+    ] = "keyplan.db",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+    durability: Annotated[
+        Durability,
+        typer.Option("--durability", help="full: an answered write survives a power cut; normal: a killed process."),
+    ] = Durability.full,
+    credentials: Annotated[
+        str | None,
+        typer.Option(
+            "--credentials",
+            help="File of access keys as AWS tools keep them; only requests signed with one are served.",
+        ),
+    ] = None,
+    force_open: Annotated[
+        bool, typer.Option("--force-open", help="Listen beyond this machine without checking signatures.")
+    ] = False,
+    with_sample: Annotated[
+        bool, typer.Option("--sample", help="Have a small table of films to try things on.")
+    ] = False,
+) -> None:
+    """Serve a database over HTTP, as DynamoDB and DynamoDB Streams on one port."""
+    from keyplan.server.launch import LaunchError, launch  # noqa: PLC0415 - `keyplan --help` needs no server
+
+    try:
+        launch(
+            db=db,
+            host=host,
+            port=port,
+            durability=durability.value,
+            credentials=credentials,
+            force_open=force_open,
+            say=_say,
+            prepare=sample.load if with_sample else None,
+            hints=sample.hints if with_sample else None,
+        )
+    except LaunchError as error:
+        typer.echo(f"keyplan serve: {error}", err=True)
+        raise typer.Exit(error.code) from None
+
+
+def _say(line: str) -> None:
+    typer.echo(f"keyplan serve: {line}")

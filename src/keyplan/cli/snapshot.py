@@ -1,0 +1,26 @@
+"""`keyplan snapshot`: a consistent copy of a database that may be in use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keyplan.errors import StorageError
+
+
+def snapshot(
+    file: Annotated[Path, typer.Argument(help="The database file.", exists=True, dir_okay=False, readable=True)],
+    target: Annotated[Path, typer.Argument(help="Where the copy goes; must not exist yet.")],
+) -> None:
+    """Copy a database as of one moment, while others may be using it."""
+    from keyplan.engine.engine import Engine  # noqa: PLC0415 - `keyplan --help` needs no engine
+
+    try:
+        with Engine.open(file) as engine:
+            engine.snapshot(target)
+    except (StorageError, FileExistsError) as error:
+        typer.echo(f"keyplan snapshot: {error}", err=True)
+        raise typer.Exit(1) from None
+    typer.echo(f"{target}: {target.stat().st_size} bytes")

@@ -1,0 +1,79 @@
+"""`keyplan up`: the five systems in one process; `keyplan token`: a development token for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def up(  # noqa: PLR0917 - one parameter per option, given by name
+    folder: Annotated[Path, typer.Option("--folder", help="Where database, keys and files are kept.")] = Path(
+        "keyplan-data"
+    ),
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+    system: Annotated[list[str] | None, typer.Option("--system", help="Only this system; may be repeated.")] = None,
+    endpoint: Annotated[str | None, typer.Option("--endpoint", help="Another DynamoDB: http://host:port.")] = None,
+    aws: Annotated[str | None, typer.Option("--aws", help="Amazon DynamoDB in this region.")] = None,
+    sample: Annotated[bool, typer.Option("--sample/--no-sample", help="Load a little data to look at.")] = True,
+) -> None:
+    """Run the systems: APIs, sweepers, stream consumers and the DynamoDB endpoint on one port."""
+    try:
+        from keyplan_systems.up.launch import Settings, UpError  # noqa: PLC0415 - `keyplan --help` needs no systems
+        from keyplan_systems.up.launch import up as run  # noqa: PLC0415
+    except ImportError as error:
+        typer.echo(f"keyplan up: {error}; pip install 'keyplan[systems]'", err=True)
+        raise typer.Exit(1) from None
+    if endpoint is not None and aws is not None:
+        typer.echo("keyplan up: give --endpoint or --aws, not both", err=True)
+        raise typer.Exit(2)
+    url = endpoint if endpoint is not None else f"aws://{aws}" if aws is not None else None
+    settings = Settings(folder, host, port, tuple(system or ()), url, sample)
+    try:
+        run(settings, lambda line: typer.echo(f"keyplan up: {line}"))
+    except UpError as error:
+        typer.echo(f"keyplan up: {error}", err=True)
+        raise typer.Exit(1) from None
+
+
+def token(
+    subject: Annotated[str, typer.Argument(help="Who the token is for: the user's id.")],
+    folder: Annotated[Path, typer.Option("--folder", help="The folder of `keyplan up`.")] = Path("keyplan-data"),
+    role: Annotated[list[str] | None, typer.Option("--role", help="A role, such as administrators.")] = None,
+    claim: Annotated[list[str] | None, typer.Option("--claim", help="A claim: email=ada@example.org.")] = None,
+) -> None:
+    """Make a development token for the systems of `keyplan up`, valid for an hour."""
+    try:
+        from keyplan_systems.up.launch import AUDIENCE  # noqa: PLC0415 - see above
+        from keyplan_systems.web.development import development_key, issue_development_token  # noqa: PLC0415
+    except ImportError as error:
+        typer.echo(f"keyplan token: {error}; pip install 'keyplan[systems]'", err=True)
+        raise typer.Exit(1) from None
+
+    pairs = [one.partition("=") for one in claim or ()]
+    key = development_key(folder / "keys")
+    claims = {name: value for name, _, value in pairs}
+    typer.echo(issue_development_token(key, subject, audience=AUDIENCE, roles=tuple(role or ()), claims=claims))
+
+
+def demo(
+    url: Annotated[
+        str | None, typer.Option("--url", help="A running `keyplan up`; one of its own if left out.")
+    ] = None,
+    folder: Annotated[Path | None, typer.Option("--folder", help="The folder of the running `keyplan up`.")] = None,
+    system: Annotated[list[str] | None, typer.Option("--system", help="Only this system; may be repeated.")] = None,
+) -> None:
+    """Play a short day through the systems, and tell what happened."""
+    try:
+        from keyplan_systems.up.demo import demo as play  # noqa: PLC0415 - see above
+        from keyplan_systems.up.launch import UpError  # noqa: PLC0415
+    except ImportError as error:
+        typer.echo(f"keyplan demo: {error}; pip install 'keyplan[systems]'", err=True)
+        raise typer.Exit(1) from None
+    try:
+        play(url, folder, system or [], typer.echo)
+    except UpError as error:
+        typer.echo(f"keyplan demo: {error}", err=True)
+        raise typer.Exit(1) from None

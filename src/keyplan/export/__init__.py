@@ -1,0 +1,1 @@
+"""What is written of a design for people to read: plans explained, documentation."""

@@ -1,0 +1,159 @@
+"""A pattern explained, as SQL's EXPLAIN does: the request, what it reads, what it costs, what must be true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import orjson
+
+from keyplan.check.finding import Finding
+from keyplan.cost.expected import Expected, expected
+from keyplan.cost.prices import PriceBook
+from keyplan.design.patterns import Pattern, WriteCall
+from keyplan.design.places import DesignError
+from keyplan.design.plan import Plan
+from keyplan.design.projections import all_faults, fetched
+from keyplan.design.requests import build, write_request
+from keyplan.design.requests_guards import NOW
+from keyplan.design.templates import KeyValueError, MissingField
+from keyplan.design.transactions import Transaction
+from keyplan.export.examples import EXAMPLE_MOMENT, arguments_of
+
+
+def explain(pattern: Pattern[..., Any], book: PriceBook, findings: Sequence[Finding] = ()) -> str:
+    """Everything there is to say of a pattern, as text."""
+    plan = pattern.plan
+    parts = [_head(pattern), _request(pattern), _access(plan), _cost(plan, expected(pattern), book)]
+    notes = list(plan.notes) + [f"assumed: {guess}" for guess in expected(pattern).guesses]
+    if notes:
+        parts.append("\n".join(["Holds only if", *(f"  - {note}" for note in notes)]))
+    mine = [finding for finding in findings if finding.subject == pattern.name]
+    parts += [f"{finding.severity}[{finding.code}]: {finding.problem}\n  fix: {finding.fix}" for finding in mine]
+    told = {(finding.code, finding.problem) for finding in mine}
+    parts += [
+        f"error[{fault.code}]: {fault.problem}\n  fix: {fault.fix}"
+        for fault in all_faults(plan)
+        if (fault.code, fault.problem) not in told
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _head(pattern: Pattern[..., Any]) -> str:
+    plan = pattern.plan
+    tables = list(dict.fromkeys(part.schema.name for part in plan.steps or (plan,)))
+    where = f"table{'s' if len(tables) > 1 else ''} {', '.join(tables)}"
+    where = f"index {plan.index.name} of {where}" if plan.index else where
+    entities = ", ".join(entity.name for entity in plan.entities)
+    lines = [f"{pattern.name}: {plan.operation} on {where} ({entities})"]
+    if pattern.doc:
+        lines.append(f"  {pattern.doc.splitlines()[0]}")
+    return "\n".join(lines)
+
+
+def _request(pattern: Pattern[..., Any]) -> str:
+    """The request, built from example arguments."""
+    arguments = arguments_of(pattern)
+    if all_faults(pattern.plan):
+        return "Request\n  none: it cannot work as declared, see below"
+    try:
+        if isinstance(pattern, Transaction):
+            shown: Any = {"TransactItems": [_action(call) for call in pattern.calls(arguments)]}
+        else:
+            shown = build(pattern.plan, arguments, now_s=_NOW_S)
+    except (DesignError, KeyValueError, MissingField, ValueError) as error:
+        return f"Request\n  not shown: no example of its arguments fits ({error})"
+    text = orjson.dumps(_readable(shown), option=orjson.OPT_INDENT_2).decode()
+    return "Request, with example arguments\n" + "\n".join(f"  {line}" for line in text.splitlines())
+
+
+_NOW_S = int(EXAMPLE_MOMENT.timestamp())
+_KINDS = {"PutItem": "Put", "UpdateItem": "Update", "DeleteItem": "Delete", "ConditionCheck": "ConditionCheck"}
+
+
+def _action(call: WriteCall[Any]) -> dict[str, Any]:
+    """A write as it goes out in a transaction."""
+    plan = call.pattern.plan
+    return {_KINDS[plan.operation]: write_request(plan).action({**call.arguments, NOW: _NOW_S}, plan.schema.name)}
+
+
+def _readable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _readable(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_readable(part) for part in value]
+    return repr(value) if isinstance(value, bytes) else value
+
+
+def _access(plan: Plan) -> str:
+    lines = list(_access_lines(plan))
+    return "\n".join(["Plan", *(f"  {line}" for line in lines)]) if lines else ""
+
+
+def _access_lines(plan: Plan) -> Iterator[str]:
+    for step in plan.steps:
+        yield f"{step.pattern}: {step.operation} on {step.schema.name}, {_CONDITIONS[step.exists]}"
+    if plan.walk is not None:
+        yield _WALKS[plan.operation].format(plan.walk[0])
+    absent = fetched(plan)
+    if absent and plan.index is not None:
+        yield f"fetches each item whole from the table, as {plan.index.name} lacks {', '.join(absent)}: a read apiece"
+    if plan.filter is not None:
+        yield "filters after reading: what is filtered out is read and paid for"
+    if plan.residue is not None:
+        yield "drops from the ends of the range what the key condition could not leave out"
+    if not plan.reading and not plan.steps:
+        yield from _write_lines(plan)
+
+
+def _write_lines(plan: Plan) -> Iterator[str]:
+    if plan.operation == "PutItem" and plan.entity.sentinels:
+        names = ", ".join(name for rule in plan.entity.sentinels for name in rule.fields)
+        yield f"puts an item for each unique value ({names}) in the same transaction"
+    if plan.reads_first:
+        yield "reads the item first: unique values are kept in the same transaction, conditioned on what was read"
+    for effect in plan.effects:
+        assert effect.key.index is not None, "effects are on indexes"
+        names = ", ".join(part.attribute for part in effect.key.attributes)
+        yield f"keeps {names} of index {effect.key.index.name} right: set while its condition holds, else removed"
+    if plan.operation == "BatchWriteItem":
+        yield "written one by one, without conditions: some may be written and others not"
+    else:
+        yield _CONDITIONS[plan.exists]
+    if plan.version is not None:
+        yield "refused unless the version is the expected one"
+
+
+_WALKS = {
+    "GetItem": "one key for each {}",
+    "BatchGetItem": "one key for each {}, up to 100 in a request",
+    "BatchWriteItem": "one delete for each {}, up to 25 in a request",
+    "Query": "one request for each {}, merged in order of the sort key",
+    "ConditionCheck": "one check for each {}",
+    "UpdateItem": "one update for each {}",
+    "DeleteItem": "one delete for each {}",
+}
+_CONDITIONS = {
+    "must": "refused unless the item is there",
+    "must_not": "refused if the item is there",
+    "may": "made whether or not the item is there",
+}
+
+
+def _cost(plan: Plan, told: Expected, book: PriceBook) -> str:
+    klass = plan.schema.table_class
+    units = told.units
+    read = units.read * book.of_class("read_unit", klass)
+    written = units.written * book.of_class("write_unit", klass)
+    lines = []
+    if plan.reading:
+        lines.append(
+            f"{told.evaluated:,.1f} items read for {told.returned:,.1f} returned, {units.read:,.1f} read units"
+        )
+    else:
+        parts = ", ".join(
+            [f"table {units.write:,.1f}", *(f"{name} {part:,.1f}" for name, part in units.indexes.items())]
+        )
+        lines.append(f"{units.written:,.1f} write units ({parts})")
+    lines.append(f"${(read + written) * 1e6:,.2f} per million calls ({book.region}, prices of {book.dated}, on demand)")
+    return "\n".join(["Cost, at declared sizes", *(f"  {line}" for line in lines)])

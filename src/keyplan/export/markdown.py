@@ -1,0 +1,213 @@
+"""A design as a Markdown document: the tables that people write by hand, made from the declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from keyplan.check.finding import Finding
+from keyplan.cost.estimate import Estimate
+from keyplan.cost.expected import expected
+from keyplan.cost.sizes import item_size
+from keyplan.design.design import Design
+from keyplan.design.entities import EntitySpec
+from keyplan.design.fields import StoredField
+from keyplan.design.keys import BoundKey
+from keyplan.design.patterns import Pattern
+from keyplan.design.plan import Plan
+from keyplan.design.tables import Table
+from keyplan.design.workload import Provisioned
+from keyplan.export.conditions import condition, key_condition
+
+_TYPES = {
+    "S": "String", "N": "Number", "B": "Binary", "BOOL": "Boolean", "SS": "String Set", "NS": "Number Set",
+    "BS": "Binary Set", "L": "List", "M": "Map", "ANY": "any",
+}  # fmt: skip
+
+
+def document(design: Design, findings: Sequence[Finding], month: Estimate) -> str:
+    """The whole document."""
+    parts = [f"# {design.name}"]
+    if design.doc:
+        parts.append(design.doc)
+    parts += [part for table in design.tables for part in _table(table)]
+    parts += list(_patterns(design))
+    parts += list(_consumers(design))
+    parts += list(_month(month))
+    parts += list(_findings(findings))
+    return "\n\n".join(parts) + "\n"
+
+
+def rows(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in line] for line in lines]
+    return "\n".join(["| " + " | ".join(line) + " |" for line in (list(head), ["---"] * len(head), *cells)])
+
+
+def _table(table: Table) -> Iterator[str]:
+    schema = table.schema
+    yield f"## Table `{table.name}`"
+    facts = [["Partition key", f"`{schema.partition}`"], ["Sort key", f"`{schema.sort}`" if schema.sort else "none"]]
+    facts.append(["Capacity", _billing(table)])
+    facts.append(["Expiry", ", ".join(f"`{ttl.attribute}`" for ttl in schema.ttls) or "none"])
+    facts.append(["Stream", schema.stream or "none"])
+    facts.append(["Point-in-time recovery", "on" if schema.point_in_time_recovery else "off"])
+    facts.append(["Deletion protection", "on" if schema.deletion_protection else "off"])
+    if schema.discriminator:
+        facts.append(["Entity name in", f"`{schema.discriminator}`"])
+    yield rows(["", ""], facts)
+    if schema.indexes:
+        yield "### Indexes"
+        yield rows(
+            ["Index", "Kind", "Partition key", "Sort key", "Projection"],
+            [
+                [index.name, index.kind, _names(index.partition), _names(index.sort), _projection(index.project)]
+                for index in schema.indexes
+            ],
+        )
+    yield "### Entity chart"
+    yield _chart(table)
+    for entity in table.entities:
+        yield from _entity(entity)
+
+
+def _billing(table: Table) -> str:
+    billing = table.schema.billing
+    if isinstance(billing, Provisioned):
+        return f"provisioned, {billing.read} read and {billing.write} write units a second"
+    return "on demand"
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names) or "none"
+
+
+def _projection(project: Any) -> str:
+    return ", ".join(f"`{name}`" for name in project) if isinstance(project, tuple) else project or "not stated"
+
+
+def _chart(table: Table) -> str:
+    """A line for each entity, a column for each key attribute."""
+    attributes = table.schema.key_attributes()
+    lines = []
+    for entity in table.entities:
+        made = {part.attribute: part.text for bound in (entity.key, *entity.indexes) for part in bound.attributes}
+        lines.append([entity.name, *(f"`{made[name]}`" if name in made else "" for name in attributes)])
+    return rows(["Entity", *attributes], lines)
+
+
+def _entity(entity: EntitySpec) -> Iterator[str]:
+    yield f"### {entity.name}"
+    size = item_size(entity)
+    told = []
+    if entity.items is not None:
+        told.append(f"{entity.items.count:,} items")
+    told.append(f"{size.average:,} bytes on average{'' if size.declared else ' (guessed)'}")
+    if entity.version:
+        told.append(f"version in `{entity.version}`")
+    told += [f"unique {', '.join(rule.fields)} ({_ENFORCED[rule.by]})" for rule in entity.uniques]
+    told += [f"in {bound.index.name} only while {condition(bound.when)}" for bound in _sparse(entity) if bound.index]
+    yield ", ".join(told) + "."
+    yield rows(["Attribute", "Type", "Field", "Required"], [_field(one) for one in entity.fields.values()])
+
+
+_ENFORCED = {
+    "sentinel": "by a sentinel item",
+    "index": "by an index, which enforces nothing",
+    "nothing": "not enforced",
+}
+
+
+def _sparse(entity: EntitySpec) -> list[BoundKey]:
+    return [bound for bound in entity.indexes if bound.when is not None]
+
+
+_STORED = {
+    "epoch_s": "epoch seconds",
+    "epoch_ms": "epoch milliseconds",
+    "iso_s": "ISO 8601, seconds",
+    "iso_ms": "ISO 8601, milliseconds",
+}
+
+
+def _field(field: StoredField) -> list[str]:
+    kind = _TYPES[field.type_code]
+    if field.stored:
+        kind += f" ({_STORED[field.stored]})"
+    return [f"`{field.attribute}`", kind, field.name, "no" if field.optional else "yes"]
+
+
+def _patterns(design: Design) -> Iterator[str]:
+    yield "## Access patterns"
+    lines = [_pattern(pattern, pattern.plan) for pattern in design.patterns]
+    head = ["Pattern", "Operation", "Table or index", "Key condition", "Filter or condition", "Units a call", "Claimed"]
+    yield rows(head, lines)
+
+
+def _pattern(pattern: Pattern[..., Any], plan: Plan) -> list[str]:
+    where = f"{plan.schema.name}/{plan.index.name}" if plan.index else plan.schema.name
+    units = expected(pattern).units
+    cost = f"{units.read:,.1f} read" if plan.reading else f"{units.written:,.1f} write"
+    if plan.steps:
+        where = ", ".join(dict.fromkeys(step.schema.name for step in plan.steps))
+    name = f"`{pattern.name}`" + (f": {pattern.doc.splitlines()[0]}" if pattern.doc else "")
+    asks = key_condition(plan) or ", ".join(step.pattern for step in plan.steps)
+    direction = " (descending)" if plan.descending else ""
+    filters = condition(plan.filter) or condition(plan.condition)
+    claims = ", ".join(claim.text for claim in pattern.facts.claims)
+    return [name, plan.operation, where, asks + direction, filters, cost, claims]
+
+
+def _consumers(design: Design) -> Iterator[str]:
+    consumers = [(table, consumer) for table in design.tables for consumer in table.consumers]
+    if not consumers:
+        return
+    yield "## Change consumers"
+    yield rows(
+        ["Consumer", "Table", "Entities", "Events", "Batch", "Retries", "On failure"],
+        [
+            [
+                f"`{one.name}`",
+                table.name,
+                ", ".join(entity.name for entity in one.entities),
+                ", ".join(sorted(one.events)),
+                str(one.batch),
+                "as long as the stream keeps it" if one.retries is None else str(one.retries),
+                one.on_failure or "stops",
+            ]
+            for table, one in consumers
+        ],
+    )
+
+
+def _month(month: Estimate) -> Iterator[str]:
+    yield "## A month"
+    yield (
+        f"${month.total:,.2f}, {month.book.region}, prices of {month.book.dated}; 730 hours, decimal gigabytes,"
+        f" ${month.free_storage:,.2f} of storage free."
+    )
+    yield rows(
+        ["Table or index", "Read units/s", "Write units/s", "Requests or capacity", "Storage"],
+        [
+            [
+                part.name,
+                f"{part.read:,.1f}",
+                f"{part.write:,.1f}",
+                f"${part.on_demand if table.billing == 'on demand' else part.provisioned:,.2f}",
+                f"${part.storage:,.2f}",
+            ]
+            for table in month.tables
+            for part in table.parts
+        ],
+    )
+
+
+def _findings(findings: Sequence[Finding]) -> Iterator[str]:
+    yield "## Findings"
+    if not findings:
+        yield "None."
+        return
+    yield rows(
+        ["Rule", "Severity", "About", "Problem", "Fix"],
+        [[one.code, one.severity, one.subject, one.problem, one.fix] for one in findings],
+    )

@@ -1,0 +1,134 @@
+"""Claims of documents, read as figures and held against what was measured, and against the price book."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from keyplan.cost.estimate import Estimate
+from keyplan.cost.prices import PriceBook
+from keyplan.design.workload import Claim
+
+Standing = Literal["holds", "less", "fails", "unproved"]
+"""less: it costs less than the document says. unproved: nothing that is measured here can tell."""
+_UNITS = re.compile(
+    r"(?P<low>[\d.,]+)\s*(?:(?:-|\u2013|to)\s*(?P<high>[\d.,]+)\s*)?(?P<unit>RCU|WCU|RRU|WRU|read units?|write units?)"
+    r"(?P<each> per item)?",
+    re.IGNORECASE,
+)
+# Of a design only what begins with its price: a document also tells what others cost.
+_MILLION = re.compile(r"^\$(?P<price>[\d.,]+)\s+(?:per|a) million (?P<what>reads?|writes?)", re.IGNORECASE)
+_MONTH = re.compile(r"^(?P<under>under |below |less than )?\$(?P<price>[\d.,]+) (?:a|per) month", re.IGNORECASE)
+_FAST = re.compile(r"single[- ]digit[- ](?:ms|milliseconds?)", re.IGNORECASE)
+_CLOSE = 0.005
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim, and whether it holds."""
+
+    claim: Claim
+    standing: Standing
+    reason: str
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What is known of a pattern when its claims are judged."""
+
+    reads: tuple[float, ...]
+    """Read units of each call."""
+    writes: tuple[float, ...]
+    items: float
+    """Items that a call writes."""
+    split: str
+    """Of an average call, the units by place."""
+    at_scale: float | None
+    """Read units at the declared numbers, where those decide; None where the generated data has their shape."""
+    pages: float
+    """Requests of 1 MB, one after the other, that a call needs at the declared numbers."""
+
+
+def judge(claim: Claim, figures: Figures) -> Judged:
+    """A claim of a pattern."""
+    units = _UNITS.search(claim.text)
+    if units is not None:
+        return _judge_units(claim, units, figures)
+    if _FAST.search(claim.text):
+        return _judge_speed(claim, figures.pages)
+    return Judged(claim, "unproved", "not a figure that running the pattern could tell")
+
+
+def _judge_units(claim: Claim, told: re.Match[str], figures: Figures) -> Judged:
+    low = _number(told["low"])
+    high = _number(told["high"]) if told["high"] else low
+    reads = told["unit"][0].lower() == "r"
+    spent = figures.reads if reads else figures.writes
+    unit = "RCU" if reads else "WCU"
+    times = max(1.0, figures.items) if told["each"] else 1.0
+    mean = sum(spent) / len(spent) / times
+    each = " per item" if told["each"] else ""
+    if reads and figures.at_scale is not None and not _within(figures.at_scale, low, high):
+        reason = f"{figures.at_scale:,.1f} {unit} at the declared numbers, {mean:,.1f} as generated"
+        return Judged(claim, "fails" if figures.at_scale > high else "less", reason)
+    if _within(mean, low, high):
+        return Judged(claim, "holds", f"{mean:,.4g} {unit}{each} on average")
+    if mean < low:
+        return Judged(claim, "less", f"{mean:,.4g} {unit}{each} on average")
+    return Judged(claim, "fails", f"{mean:,.4g} {unit}{each} on average: {figures.split}")
+
+
+def _within(value: float, low: float, high: float) -> bool:
+    return low - _CLOSE <= value <= high + _CLOSE
+
+
+def _judge_speed(claim: Claim, pages: float) -> Judged:
+    if pages > 1:
+        return Judged(
+            claim, "fails", f"at the declared numbers a call is {pages:,.0f} requests of 1 MB, one after the other"
+        )
+    return Judged(claim, "unproved", "the embedded engine's latency says nothing of the service's")
+
+
+def judge_of_design(claim: Claim, month: Estimate, book: PriceBook, pages: Sequence[tuple[str, float]]) -> Judged:
+    """A claim of the whole design. `pages`: by pattern, as in Figures."""
+    for pattern, how in _OF_DESIGN:
+        told = pattern.search(claim.text)
+        if told is not None:
+            return how(claim, told, month, book)
+    if _FAST.search(claim.text):
+        slowest = max(pages, key=lambda one: one[1], default=("", 0.0))
+        judged = _judge_speed(claim, slowest[1])
+        return judged if judged.standing != "fails" else Judged(claim, "fails", f"{slowest[0]}: {judged.reason}")
+    return Judged(claim, "unproved", "not a figure that running the design could tell")
+
+
+def _judge_million(claim: Claim, told: re.Match[str], _month: Estimate, book: PriceBook) -> Judged:
+    reads = told["what"].lower().startswith("read")
+    price = book["read_unit" if reads else "write_unit"] * 1e6
+    unit = "reads of up to 4 KB, strongly consistent, half of it eventually" if reads else "writes of up to 1 KB"
+    claimed = _number(told["price"])
+    fits = abs(claimed - price) < _CLOSE / 10 or (reads and abs(claimed - price / 2) < _CLOSE / 10)
+    reason = f"${price:g} per million {unit} ({book.region}, prices of {book.dated})"
+    return Judged(claim, "holds" if fits else "fails", reason)
+
+
+def _judge_month(claim: Claim, told: re.Match[str], month: Estimate, book: PriceBook) -> Judged:
+    claimed = _number(told["price"])
+    fits = month.total < claimed if told["under"] else abs(month.total - claimed) < _CLOSE
+    reason = f"${month.total:,.2f} a month at the declared rates and numbers ({book.region}, prices of {book.dated})"
+    if fits and month.guesses:
+        return Judged(claim, "unproved", f"{reason}, and not every rate and number is declared")
+    return Judged(claim, "holds" if fits else "fails", reason)
+
+
+_OF_DESIGN: tuple[tuple[re.Pattern[str], Callable[[Claim, re.Match[str], Estimate, PriceBook], Judged]], ...] = (
+    (_MILLION, _judge_million),
+    (_MONTH, _judge_month),
+)
+
+
+def _number(text: str) -> float:
+    return float(text.replace(",", "").rstrip("."))

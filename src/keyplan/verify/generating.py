@@ -1,0 +1,253 @@
+"""Entities of a design made up: with the declared shares, numbers of values, presence and sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from enum import Enum
+from typing import Any, Literal, get_origin
+
+from pydantic import ValidationError
+
+from keyplan.design.conditions import Path, paths_of
+from keyplan.design.design import Design
+from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.fields import StoredField
+from keyplan.design.plan import Plan
+from keyplan.design.requests_items import maker_of
+from keyplan.design.template_errors import MissingField
+from keyplan.design.workload import Distinct
+from keyplan.values.attribute import normalise_item
+from keyplan.verify.amounts import Amount, amounts
+from keyplan.verify.samples import SampleError, Samples
+from keyplan.verify.sizing import stretched, target_sizes
+
+Column = Callable[[int], Any]
+Owners = Mapping[str, tuple[EntitySpec, int]]
+"""By field: the entity whose key is this field alone, and how many there are."""
+_TRIES = 60
+_SIZE_ROUNDS = 2
+_SHARED_KEY = 20
+"""Items of one partition, where a design does not say how many there are."""
+
+
+class Maker:
+    """Makes entities of one kind, each with a key of its own."""
+
+    def __init__(self, spec: EntitySpec, amount: Amount, design: Design, samples: Samples, owners: Owners) -> None:
+        self.spec, self.amount, self.samples, self._owners = spec, amount, samples, owners
+        self._distinguishing = _distinguishing(spec, owners)
+        self._columns = {name: self._column(stored) for name, stored in spec.fields.items()}
+        self._fillers = fillers(spec, design, owners)
+        self._made = 0
+        self._keys: set[str] = set()
+        told = None if spec.items is None else spec.items.bytes
+        self._sizes = [] if told is None else target_sizes(told, max(1, amount.count), samples.random)
+
+    def make(self) -> Entity:
+        """A new entity. Raises SampleError where none can be made."""
+        number = self._made
+        self._made += 1
+        reason: Exception | None = None
+        for attempt in range(_TRIES):
+            try:
+                entity = self._sized(self._build(number, widened=attempt > _TRIES // 2), number)
+                key = repr(maker_of(self.spec).key(entity.__dict__))
+            except (ValueError, TypeError, MissingField) as error:
+                reason = error
+                continue
+            if key not in self._keys:
+                self._keys.add(key)
+                return entity
+            reason = None
+        why = "its declared fields have too few values for that many keys" if reason is None else str(reason)
+        raise SampleError(f"{self.spec.name} number {number + 1} cannot be made up: {why}")
+
+    def value(self, name: str) -> Any:
+        """A value for one field, as an update would set it."""
+        number = self._made
+        self._made += 1
+        return self._columns[name](number)
+
+    def all(self) -> Iterator[Entity]:
+        """As many as are wanted."""
+        return (self.make() for _ in range(self.amount.count))
+
+    def _build(self, number: int, *, widened: bool) -> Entity:
+        """`widened`: with a value that is not among the declared ones, where all keys of those are taken."""
+        values = {name: column(number) for name, column in self._columns.items()}
+        counted = [name for name in self.spec.key.fields if name in self.amount.values]
+        if widened and counted:
+            values[counted[0]] = self._nth(counted[0])(self.amount.values[counted[0]] + number)
+        return self.spec.model.model_validate(values, by_name=True)
+
+    def _sized(self, entity: Entity, number: int) -> Entity:
+        if not self._sizes:
+            return entity
+        target = self._sizes[number % len(self._sizes)]
+        for _ in range(_SIZE_ROUNDS):
+            by = target - stored_bytes(self.spec, entity)
+            names = [name for name in self._fillers if getattr(entity, name)]
+            changes = stretched(entity, names, by)
+            if not changes:
+                break
+            try:
+                entity = self.spec.model.model_validate({**entity.__dict__, **changes}, by_name=True)
+            except ValidationError:
+                break  # a rule of the model's own keeps its texts as they are
+        return entity
+
+    # One column per field.
+
+    def _column(self, stored: StoredField) -> Column:
+        make = self._always(stored)
+        name, chance = stored.name, self.samples.random
+        if not stored.optional or name in self.spec.key.fields:
+            return make
+        # Where nothing is said, items are taken to be in their indexes, and otherwise to have it or not.
+        usual = 1.0 if any(name in bound.fields for bound in self.spec.indexes) else 0.5
+        share = usual if self.spec.items is None else self.spec.items.present.get(name, usual)
+        return lambda number: make(number) if chance.random() < share else None
+
+    def _always(self, stored: StoredField) -> Column:
+        spec, name, samples = self.spec, stored.name, self.samples
+        if stored.type_code == "N" and any(ttl.attribute == stored.attribute for ttl in spec.schema.ttls):
+            return _expiry(stored, samples)
+        if name == spec.version:
+            return lambda _number: 1
+        if any(name in rule.fields for rule in spec.uniques):
+            return self._nth(name)
+        made = self._declared(name) or self._by_key(name)
+        return made or (lambda _number: samples.field(spec.model, name))
+
+    def _nth(self, name: str) -> Column:
+        fits = self._fits(name)
+        return lambda number: self.samples.nth(self.spec.model, name, number, fits)
+
+    def _fits(self, name: str) -> Callable[[Any], bool]:
+        """Whether a value can be part of the keys that are made of its field."""
+        parts = [part for bound in (self.spec.key, *self.spec.indexes) for part in bound.attributes]
+        holes = [hole for part in parts if part.template for hole in part.template.holes if hole.name == name]
+
+        def fits(value: Any) -> bool:
+            try:
+                return all(hole.encode(value) is not None for hole in holes)
+            except ValueError:
+                return False
+
+        return fits
+
+    def _one_of(self, name: str, count: int, hottest: float | None = None) -> Column:
+        """One of so many values; where one is hotter than the others, it is the first."""
+        chance, fits = self.samples.random, self._fits(name)
+
+        def pick(_number: int) -> Any:
+            if hottest is not None and chance.random() < hottest:
+                return self.samples.nth(self.spec.model, name, 0, fits)
+            low = 1 if hottest is not None and count > 1 else 0
+            return self.samples.up_to(self.spec.model, name, chance.randrange(low, max(low + 1, count)), fits)
+
+        return pick
+
+    def _declared(self, name: str) -> Column | None:
+        told = None if self.spec.items is None else self.spec.items.distinct.get(name)
+        if isinstance(told, Mapping):
+            deck = self._deck(told)
+            return lambda number: deck[number % len(deck)]
+        if name not in self.amount.values:
+            return None
+        count = self.amount.values[name]
+        if self.spec.key.fields == (name,):
+            return self._nth(name)
+        return self._one_of(name, count, told.hottest if isinstance(told, Distinct) else None)
+
+    def _deck(self, shares: Mapping[object, float]) -> list[object]:
+        """As many of each value as its share says, at least one, in no order."""
+        whole = sum(shares.values())
+        count = max(1, self.amount.count)
+        deck = [value for value, share in shares.items() for _ in range(max(1, round(share / whole * count)))]
+        self.samples.random.shuffle(deck)
+        return deck
+
+    def _by_key(self, name: str) -> Column | None:
+        """Fields that keys are made of, and those that name other entities."""
+        stored = self.spec.fields[name]
+        if has_choices(stored):
+            return None
+        key = self.spec.key.fields
+        if name == self._distinguishing:
+            if any(has_choices(self.spec.fields[other]) for other in key if other != name):
+                return self._one_of(name, max(1, self.amount.count // 2))
+            return self._nth(name)
+        owner = self._owners.get(name)
+        if owner is not None and owner[0] is not self.spec and _same_type(owner[0], stored):
+            return self._one_of(name, max(1, owner[1]))
+        if name in key or any(name in part.fields for bound in self.spec.indexes for part in bound.partition):
+            return self._one_of(name, max(1, self.amount.count // _SHARED_KEY))
+        return None
+
+
+def has_choices(stored: StoredField) -> bool:
+    """Whether a field's type lists its values."""
+    kind = stored.annotation
+    return get_origin(kind) is Literal or kind is bool or (isinstance(kind, type) and issubclass(kind, Enum))
+
+
+def _same_type(owner: EntitySpec, stored: StoredField) -> bool:
+    return bool(owner.fields[stored.name].annotation == stored.annotation)
+
+
+def _expiry(stored: StoredField, samples: Samples) -> Column:
+    if stored.annotation is datetime:
+        return lambda _number: samples.expiry()
+    return lambda _number: int(samples.expiry().timestamp())
+
+
+def _distinguishing(spec: EntitySpec, owners: Owners) -> str | None:
+    """The field that makes each key different: the last of the key whose values nothing else tells."""
+    if len(spec.key.fields) == 1:
+        return spec.key.fields[0]
+    told = {} if spec.items is None else spec.items.distinct
+    free = [
+        name
+        for name in reversed(spec.key.fields)
+        if name not in told
+        and not has_choices(spec.fields[name])
+        and (name not in owners or owners[name][0] is spec or not _same_type(owners[name][0], spec.fields[name]))
+    ]
+    return free[0] if free else None
+
+
+def fillers(spec: EntitySpec, design: Design, owners: Owners) -> list[str]:
+    """Fields whose texts can be longer or shorter without anything else changing: top-level texts first."""
+    fixed = {name for bound in (spec.key, *spec.indexes) for name in bound.depends_on}
+    fixed |= {name for rule in spec.uniques for name in rule.fields}
+    fixed |= {name for names in spec.found_by for name in names}
+    fixed |= set(spec.items.distinct) if spec.items is not None else set()
+    free = [
+        stored
+        for stored in spec.fields.values()
+        if stored.name not in fixed
+        and (stored.annotation is str or stored.type_code in {"L", "M"})
+        and not (stored.name in owners and _same_type(owners[stored.name][0], stored))
+    ]
+    asked = {path.field for one in design.patterns for path in _asked(one.plan)}
+    return [one.name for one in sorted(free, key=lambda one: (one.name in asked, one.annotation is not str))]
+
+
+def _asked(plan: Plan) -> Iterator[Path]:
+    """What a pattern compares in filters and conditions: stretched only where nothing else can be."""
+    for one in (plan.filter, plan.condition, plan.replace_when):
+        yield from paths_of(one)
+
+
+def stored_bytes(spec: EntitySpec, entity: Entity) -> int:
+    """The size of an entity's item as the service counts it."""
+    return normalise_item(maker_of(spec).item(entity), wire=False)[1]
+
+
+def makers(design: Design, total: int, samples: Samples) -> dict[EntitySpec, Maker]:
+    """A maker for each entity of a design."""
+    wanted = amounts(design, total)
+    owners = {spec.key.fields[0]: (spec, amount.count) for spec, amount in wanted.items() if len(spec.key.fields) == 1}
+    return {spec: Maker(spec, amount, design, samples, owners) for spec, amount in wanted.items()}

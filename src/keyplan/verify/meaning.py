@@ -1,0 +1,265 @@
+"""What a reading pattern says it returns, evaluated on the entities themselves: no keys, no index, no request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Path, Size, holds
+from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.patterns import Pattern
+from keyplan.design.plan import KeyValue, Plan
+from keyplan.design.requests_guards import expiry_of
+from keyplan.design.requests_items import maker_of, stored_as
+from keyplan.design.requests_sources import Arguments
+from keyplan.design.symbols import Each, EveryShard, Param, Source, value_of
+from keyplan.design.template_holes import BoundHole
+from keyplan.design.terms import Cond
+from keyplan.verify.aligning import Pair, align
+from keyplan.verify.stock import Stock, index_key, plain
+
+Op = Literal["=", "<", "<=", ">", ">=", "between", "begins_with", "reads"]
+
+
+@dataclass(frozen=True, eq=False)
+class Wish:
+    """A field and what its value is to be."""
+
+    field: str
+    op: Op
+    low: Source
+    high: Source = None
+    encoded: BoundHole | None = None
+    """The hole whose text the value is to make, where the whole value is not what counts."""
+
+    def text(self, arguments: Arguments) -> str:
+        """In words, with a call's values."""
+        if self.op == "between":
+            return f"{self.field} from {_value(self.low, arguments)!r} to {_value(self.high, arguments)!r}"
+        op = {"=": "=", "reads": "=", "begins_with": "beginning with"}.get(self.op, self.op)
+        value = _value(self.low, arguments)
+        if isinstance(self.low, Each):
+            return f"{self.field} one of {', '.join(map(repr, value))}"
+        return f"{self.field} {op} {value!r}"
+
+
+@dataclass(frozen=True, eq=False)
+class Meaning:
+    """What a pattern returns."""
+
+    plan: Plan
+    wishes: tuple[Wish, ...]
+    unlike: tuple[str, ...]
+    """Key texts that no key of the entity can be like, so that nothing is known of what is meant."""
+
+    def of(self, spec: EntitySpec, entity: Entity, arguments: Arguments, now_s: int) -> bool | None:
+        """Whether an entity is meant; None where that cannot be told."""
+        values = entity.__dict__
+        told: list[bool | None] = []
+        for wish in self.wishes:
+            told.append(wish.field in spec.fields and _is_as(wish, values[wish.field], arguments))
+            if told[-1] is False:
+                return False
+        if not self.may_hold(spec, entity, now_s):
+            return False
+        if self.plan.filter is not None:
+            stored = {name: stored_as(value) for name, value in values.items()}
+            told.append(holds(filled(self.plan.filter, arguments), stored))
+        return False if False in told else None if None in told else True
+
+    def constants(self, entities: Sequence[Entity]) -> Sequence[Entity]:
+        """Those of some entities that have the values which the pattern itself states."""
+        fixed = [
+            wish for wish in self.wishes if not isinstance(wish.low, (Param, Each, EveryShard)) and wish.high is None
+        ]
+        if not fixed:
+            return entities
+        return [one for one in entities if all(_is_as(wish, getattr(one, wish.field), {}) for wish in fixed)]
+
+    def may_hold(self, spec: EntitySpec, entity: Entity, now_s: int) -> bool:
+        """Whether an entity is in what is read, and has not expired."""
+        if self.plan.index is not None:
+            bound = spec.key_in(self.plan.index.name)
+            if bound is None or not index_key(bound, spec).holds(entity.__dict__):
+                return False
+        return self.plan.expired == "keep" or not has_expired(spec, entity, now_s)
+
+    def all(self, stock: Stock, arguments: Arguments, now_s: int) -> list[tuple[EntitySpec, Entity]] | None:
+        """Every entity that is meant; None where that cannot be told."""
+        found = []
+        exact = [
+            wish
+            for wish in self.wishes
+            if wish.op == "=" and wish.encoded is None and not isinstance(wish.low, (Each, EveryShard))
+        ]
+        fields = tuple(dict.fromkeys(wish.field for wish in exact))
+        values = {wish.field: _value(wish.low, arguments) for wish in exact}
+        for spec in self.plan.entities:
+            if any(name not in spec.fields for name in fields):
+                continue
+            for entity in stock.having(spec, fields, [values[name] for name in fields]):
+                told = self.of(spec, entity, arguments, now_s)
+                if told is None:
+                    return None
+                if told:
+                    found.append((spec, entity))
+        return found
+
+    def text(self, arguments: Arguments) -> str:
+        """In words."""
+        return " and ".join(wish.text(arguments) for wish in self.wishes) or "of that kind"
+
+
+def has_expired(spec: EntitySpec, entity: Entity, now_s: int) -> bool:
+    """Whether an entity's expiry has passed."""
+    ttl = expiry_of(spec)
+    if ttl is None:
+        return False
+    value = maker_of(spec).item(entity).get(ttl)
+    return value is not None and "N" in value and float(value["N"]) <= now_s
+
+
+@lru_cache(maxsize=4096)
+def meaning_of(pattern: Pattern[..., Any]) -> Meaning:
+    """What a reading pattern means, by its own words."""
+    plan = pattern.plan
+    terms = pattern._terms
+    if not isinstance(terms, Cond):
+        return Meaning(plan, tuple(Wish(name, "=", source) for name, source in terms.key.items()), ())
+    lossy = _lossy(plan)
+    given = {**terms.partition, **terms.sort}
+    wishes = [Wish(name, "=", source, encoded=lossy.get(name)) for name, source in given.items()]
+    if terms.range is not None:
+        wishes.append(Wish(terms.range.field, terms.range.op, terms.range.low, terms.range.high))
+    written, unlike = _written(plan, terms)
+    return Meaning(plan, (*wishes, *written), tuple(unlike))
+
+
+def _lossy(plan: Plan) -> dict[str, BoundHole]:
+    """By field: the hole of the key condition that holds only a part of it, such as the month of a date."""
+    if plan.key is None:
+        return {}
+    values = [*plan.key.partition, *(sort.low for sort in plan.key.sort if sort.op in {"=", "begins_with"})]
+    holes = [
+        hole
+        for value in values
+        if value.template is not None
+        for hole in value.template.holes
+        if hole.name in value.sources
+    ]
+    exact = {hole.name for hole in holes if hole.encoding.reversible}
+    return {hole.name: hole for hole in holes if hole.name not in exact}
+
+
+def _written(plan: Plan, terms: Cond) -> tuple[list[Wish], list[str]]:
+    """What key texts mean, that are written out."""
+    wishes: list[Wish] = []
+    unlike: list[str] = []
+    if plan.key is None:
+        return wishes, unlike
+    if terms.partition_text is not None:
+        pairs = _aligned(plan, plan.key.partition[0])
+        unlike += [terms.partition_text] if pairs is None else []
+        wishes += [_equal(pair) for pair in pairs or ()]
+    if terms.sort_text is not None and plan.key.sort:
+        (condition,) = plan.key.sort
+        low = _aligned(plan, condition.low)
+        high = None if condition.high is None else _aligned(plan, condition.high)
+        if low is None or (condition.high is not None and (high is None or len(high) != len(low))):
+            unlike.append(terms.sort_text.low)
+        elif low:
+            wishes += [_equal(pair) for pair in low[:-1]]
+            wishes.append(_last(terms.sort_text.op, low[-1], None if high is None else high[-1]))
+    return wishes, unlike
+
+
+def _aligned(plan: Plan, written: KeyValue) -> list[Pair] | None:
+    index = None if plan.index is None else plan.index.name
+    bound = next((bound for spec in plan.entities if (bound := spec.key_in(index)) is not None), None)
+    assert bound is not None, "a plan with a key has an entity there"
+    part = next(part for part in bound.attributes if part.attribute == written.attribute)
+    return None if part.template is None else align(part.template, written)
+
+
+def _equal(pair: Pair) -> Wish:
+    if pair.literal is not None:
+        return Wish(pair.field, "reads", pair.literal, encoded=pair.encoded)
+    return Wish(pair.field, "=", pair.source)
+
+
+def _last(op: str, low: Pair, high: Pair | None) -> Wish:
+    if low.literal is not None or op == "=":
+        return _equal(low)
+    if op == "begins_with":
+        whole = low.closed or (isinstance(low.source, Param) and repr(low.source) == low.field)
+        return Wish(low.field, "=" if whole else "begins_with", low.source)
+    if high is not None:
+        return Wish(low.field, "between", low.source, high.source)
+    return Wish(low.field, op, low.source)  # type: ignore[arg-type]  # what is left of the operators
+
+
+def _value(source: Source, arguments: Arguments) -> Any:
+    return source if isinstance(source, EveryShard) else value_of(source, arguments)
+
+
+def _is_as(wish: Wish, value: Any, arguments: Arguments) -> bool | None:
+    if isinstance(wish.low, EveryShard):
+        return True
+    if value is None:
+        return False
+    if wish.op == "reads" and wish.encoded is not None:
+        return bool(wish.encoded.encode(value) == wish.low)
+    low = _value(wish.low, arguments)
+    if wish.encoded is not None:
+        encode = wish.encoded.encode
+        return encode(value) in [encode(one) for one in (low if isinstance(wish.low, Each) else (low,))]
+    if isinstance(wish.low, Each):
+        return plain(value) in [plain(one) for one in low]
+    try:
+        return _OPS[wish.op](plain(value), plain(low), plain(_value(wish.high, arguments)))
+    except TypeError:
+        return None  # of other types than the field: what is meant is not known
+
+
+def _begins(value: Any, low: Any, _high: Any) -> bool | None:
+    return value.startswith(low) if isinstance(value, str) and isinstance(low, str) else None
+
+
+_OPS: dict[str, Callable[[Any, Any, Any], bool | None]] = {
+    "=": lambda value, low, _high: bool(value == low),
+    "<": lambda value, low, _high: bool(value < low),
+    "<=": lambda value, low, _high: bool(value <= low),
+    ">": lambda value, low, _high: bool(value > low),
+    ">=": lambda value, low, _high: bool(value >= low),
+    "between": lambda value, low, high: bool(low <= value <= high),
+    "begins_with": _begins,
+}
+
+
+def filled(condition: Condition, arguments: Arguments) -> Condition:
+    """A condition with a call's values in place of its parameters."""
+    if isinstance(condition, (All, Any_)):
+        return type(condition)(tuple(filled(part, arguments) for part in condition.parts))
+    if isinstance(condition, Not):
+        return Not(filled(condition.part, arguments))
+    made = list(_filled(condition.operands(), arguments))
+    if isinstance(condition, Compare):
+        return Compare(condition.op, *made)
+    if isinstance(condition, Between):
+        return Between(*made)
+    if isinstance(condition, In):
+        return In(made[0], tuple(made[1:]))
+    assert isinstance(condition, Function), "every kind of condition is named here"
+    return Function(condition.name, *made)
+
+
+def _filled(operands: Sequence[Any], arguments: Arguments) -> Iterator[Any]:
+    for operand in operands:
+        if isinstance(operand, Path):
+            yield Path(*(value_of(part, arguments) for part in operand.parts))
+        elif isinstance(operand, Size):
+            yield Size(Path(*(value_of(part, arguments) for part in operand.path.parts)))
+        else:
+            yield value_of(operand, arguments)

@@ -1,0 +1,112 @@
+"""What a pattern does with its parameters: which field each is compared with, set to, or the key of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Path
+from keyplan.design.patterns import Pattern
+from keyplan.design.symbols import Each, EveryShard, Param, Source
+from keyplan.design.terms import Change
+from keyplan.verify.meaning import meaning_of
+
+Role = Literal["equal", "own", "many", "low", "high", "above", "below", "prefix", "part", "version", "new", "amount"]
+"""own: what the item has, be it nothing.
+
+low, high: at most and at least the item's own value; above, below: strictly. part: within its text or set."""
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """One use of a parameter, or of what lies in it."""
+
+    source: Source
+    role: Role
+    field: str
+    nested: bool = False
+    """Whether it is about what lies in the field."""
+    certain: bool = False
+    """Of a constant: whether every item that is asked for has this value."""
+
+
+def uses_of(pattern: Pattern[..., Any]) -> list[Use]:
+    """Every use of a parameter by a pattern that is no transaction."""
+    terms = pattern._terms
+    found = list(_of_change(pattern, terms)) if isinstance(terms, Change) else list(_of_read(pattern))
+    found += list(_of_condition(pattern.plan.filter)) + list(_of_condition(pattern.plan.condition))
+    return [use for use in found if isinstance(_param(use.source), Param) or use.certain]
+
+
+def _param(source: Source) -> Source:
+    return source.values if isinstance(source, Each) else source
+
+
+_RANGES: dict[str, Role] = {"<": "above", "<=": "high", ">": "below", ">=": "low", "begins_with": "prefix"}
+
+
+def _of_read(pattern: Pattern[..., Any]) -> Iterator[Use]:
+    for wish in meaning_of(pattern).wishes:
+        if wish.op == "reads":
+            continue  # a constant: items that are like it are found by trying
+        if wish.op == "between":
+            yield Use(wish.low, "low", wish.field)
+            yield Use(wish.high, "high", wish.field)
+        else:
+            yield _equal(wish.low, wish.field) if wish.op == "=" else Use(wish.low, _RANGES[wish.op], wish.field)
+
+
+def _equal(source: Source, field: str) -> Use:
+    if isinstance(source, Each):
+        return Use(source, "many", field)
+    return Use(source, "equal", field, certain=not isinstance(source, EveryShard))
+
+
+def _of_change(pattern: Pattern[..., Any], change: Change) -> Iterator[Use]:
+    for field, source in change.key.items():
+        yield _equal(source, field)
+    for field, source in change.known.items():
+        yield Use(source, "own", field)
+    if change.version is not None:
+        yield Use(change.version, "version", pattern.plan.entity.version or "")
+    for action in change.actions:
+        nested = len(action.path.parts) > 1
+        role: Role = "amount" if action.name == "add" else "new"
+        yield Use(action.source, role, action.path.field, nested)
+        for part in action.path.parts[1:]:
+            yield Use(part, "part", action.path.field, nested=True)
+
+
+def _of_condition(condition: Condition | None, *, certain: bool = True) -> Iterator[Use]:
+    if condition is None:
+        return
+    if isinstance(condition, (All, Any_)):
+        for part in condition.parts:
+            yield from _of_condition(part, certain=certain and isinstance(condition, All))
+    elif isinstance(condition, Not):
+        yield from _of_condition(condition.part, certain=False)
+    else:
+        yield from _of_comparison(condition, certain=certain)
+
+
+_COMPARED: dict[str, Role] = {"=": "equal", "<": "above", "<=": "high", ">": "below", ">=": "low", "<>": "new"}
+
+
+def _of_comparison(condition: Condition, *, certain: bool) -> Iterator[Use]:
+    first, *others = condition.operands()
+    if not isinstance(first, Path):
+        return  # sizes: any number will do
+    nested = len(first.parts) > 1
+    for part in first.parts[1:]:
+        yield Use(part, "part", first.field)
+    if isinstance(condition, Compare):
+        yield Use(others[0], _COMPARED[condition.op], first.field, nested, certain and condition.op == "=")
+    elif isinstance(condition, Between):
+        yield Use(others[0], "low", first.field, nested)
+        yield Use(others[1], "high", first.field, nested)
+    elif isinstance(condition, In):
+        yield from (Use(one, "equal", first.field, nested) for one in others)
+    elif isinstance(condition, Function) and others:
+        role: Role = "prefix" if condition.name == "begins_with" else "part"
+        yield Use(others[0], role, first.field, nested)

@@ -1,0 +1,295 @@
+"""Verifying: a design's patterns run on generated data, and what they cost and return held against prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+from keyplan.clock import ManualClock
+from keyplan.connections.connection import Connection
+from keyplan.connections.context import Context, Retries
+from keyplan.cost.estimate import estimate
+from keyplan.cost.expected import expected
+from keyplan.cost.prices import PriceBook
+from keyplan.cost.prices import book as shipped_book
+from keyplan.design.design import Design
+from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.patterns import Pattern
+from keyplan.design.projections import all_faults
+from keyplan.design.requests_guards import NOW
+from keyplan.design.requests_items import maker_of
+from keyplan.design.symbols import Each, Param
+from keyplan.engine.engine import Engine
+from keyplan.errors import KeyplanError
+from keyplan.limits import PAGE_BYTES, READ_UNIT_BYTES
+from keyplan.verify.answers import difference, entities_in
+from keyplan.verify.claims import Figures, judge, judge_of_design
+from keyplan.verify.drawing import Drawer
+from keyplan.verify.generating import makers
+from keyplan.verify.loading import Loaded, Progress, fault_text, load, store
+from keyplan.verify.meaning import meaning_of
+from keyplan.verify.predicting import predicted
+from keyplan.verify.recording import Exchange, Recorder
+from keyplan.verify.report import PatternResult, Problem, Report, average, claim_problem
+from keyplan.verify.samples import Samples
+from keyplan.verify.shelves import canonical
+from keyplan.verify.spent import Spent, total
+from keyplan.verify.stock import Stock
+
+ITEMS = 4000
+"""How many items are generated in all, where nothing else is said."""
+READS, WRITES, SCANS = 20, 10, 2
+"""Calls of each pattern."""
+MOMENT_S = 1_767_225_600.0
+"""When it is, in the engine and in the data: the first second of 2026."""
+
+
+def quiet(_what: str, _done: int, _total: int) -> None:
+    """Tell nobody of progress."""
+
+
+def verify(
+    design: Design,
+    *,
+    items: int = ITEMS,
+    seed: int = 0,
+    pattern: str | None = None,
+    book: PriceBook | None = None,
+    progress: Progress = quiet,
+) -> Report:
+    """Run a design's patterns, or one of them, on generated data. Raises KeyError for a pattern that is not there.
+
+    `items`: about how many are generated in all; the same `seed` generates the same. `book`: the prices that claims
+    are held against; those that are shipped if left out.
+    """
+    wanted = [design.pattern(pattern)] if pattern is not None else list(design.patterns)
+    told = book or shipped_book()
+    samples = Samples(seed, MOMENT_S)
+    with closing(Engine.memory(clock=ManualClock(MOMENT_S, seed))) as engine:
+        run = _Run(design, Recorder(engine), Stock(design.entities), samples, items, progress)
+        results = {one: run.pattern(one) for one in sorted(wanted, key=_turn)}
+    month = estimate(design, told)
+    pages = [(one.name, _pages(one)) for one in wanted if one.plan.reading and not all_faults(one.plan)]
+    return Report(
+        design=design.name,
+        seed=seed,
+        tables=run.loaded.results,
+        patterns=tuple(results[one] for one in wanted),
+        claims=tuple(judge_of_design(claim, month, told, pages) for claim in design.claims) if not pattern else (),
+        notes=tuple(_notes(run.loaded)),
+    )
+
+
+def _turn(pattern: Pattern[..., Any]) -> int:
+    """Reads first, on the data as it was made; what deletes comes last."""
+    if pattern.plan.reading:
+        return 0
+    return 2 if pattern.kind in {"delete", "batch_delete"} else 1
+
+
+def _notes(loaded: Loaded) -> Iterator[str]:
+    for table in loaded.results:
+        for name, count, declared in table.loaded:
+            if declared is None:
+                yield f"the number of {name} is not declared: {count:,} were generated"
+            elif count < declared:
+                yield f"{count:,} of the declared {declared:,} {name} were generated; partitions keep their size"
+
+
+@dataclass
+class _Run:
+    """The data, and what runs on it."""
+
+    design: Design
+    recorder: Recorder
+    stock: Stock
+    samples: Samples
+    items: int
+    progress: Progress
+    loaded: Loaded = field(init=False)
+
+    def __post_init__(self) -> None:
+        made = makers(self.design, self.items, self.samples)
+        self.loaded = load(self.design, made, self.recorder, self.stock, self.progress)
+        self._drawer = Drawer(self.stock, made, self.samples, self._store)
+        self._scaled = {spec for spec, maker in made.items() if maker.amount.scaled}
+        clock = self.recorder.engine.clock
+        context = Context(clock=clock, cursor_key=b"verify", retries=Retries(attempts=3))
+        context.tables.update(self.loaded.schemas.values())
+        self._connection = Connection(self.recorder, context)
+
+    def _store(self, spec: EntitySpec, entity: Entity) -> None:
+        store(spec, entity, self.recorder, self.stock)
+
+    def pattern(self, pattern: Pattern[..., Any]) -> PatternResult:
+        """Run one pattern."""
+        problems = [Problem("not run", fault_text(fault)) for fault in all_faults(pattern.plan)]
+        problems += [
+            Problem("not run", f"table {part.schema.name} cannot be created")
+            for part in pattern.plan.steps or (pattern.plan,)
+            if part.schema.name not in self.loaded.schemas
+        ]
+        if problems:
+            return _result(pattern, [], tuple(dict.fromkeys(problems)), self._figures)
+        runs: list[_Call] = []
+        for _ in range(_calls(pattern)):
+            try:
+                runs.append(self._call(pattern))
+            except KeyplanError as error:
+                self.recorder.taken()
+                problems.append(Problem("failed", f"{type(error).__name__}: {error}"))
+                break
+        problems += _told([run.defect for run in runs], "defect", len(runs))
+        problems += _told([run.wrong for run in runs], "wrong", len(runs))
+        if pattern.plan.reading and runs and not problems and not any(run.returned for run in runs):
+            problems += self._always_empty(pattern, len(runs))
+        return _result(pattern, runs, tuple(problems), self._figures)
+
+    def _call(self, pattern: Pattern[..., Any]) -> _Call:
+        arguments = self._drawer.draw(pattern)
+        self.recorder.taken()
+        answer = self._answer(pattern, arguments)
+        exchanges = self.recorder.taken()
+        told = {**arguments, NOW: int(self.samples.now_s)}
+        made = _Call(measured=total(one.spent for one in exchanges))
+        self._hold_against_prediction(made, pattern, exchanges, told)
+        if pattern.plan.reading:
+            made.returned = answer if isinstance(answer, int) else len(entities_in(answer))
+            made.wrong = difference(pattern, self.stock, told, answer, int(self.samples.now_s))
+        else:
+            made.returned = made.evaluated
+            made.wrong = self._written(exchanges)
+        return made
+
+    def _answer(self, pattern: Pattern[..., Any], arguments: dict[str, Any]) -> Any:
+        call = pattern(**arguments)
+        plan = pattern.plan
+        if plan.operation in {"Query", "Scan"} and plan.select == "all" and plan.limit is None:
+            return self._connection.all(call)
+        return self._connection.run(call)
+
+    def _hold_against_prediction(
+        self, made: _Call, pattern: Pattern[..., Any], exchanges: Sequence[Exchange], arguments: dict[str, Any]
+    ) -> None:
+        for exchange in exchanges:
+            wanted = predicted(exchange, pattern.plan, arguments, self.recorder.shelves)
+            made.predicted += wanted.spent
+            if exchange.operation != "GetItem" or pattern.plan.reading:
+                made.evaluated += wanted.evaluated
+            if wanted.spent != exchange.spent:
+                made.defect = (
+                    f"{exchange.operation} cost {exchange.spent.text()}, and {wanted.spent.text()} was predicted"
+                )
+            scanned = exchange.answer.get("ScannedCount", wanted.evaluated)
+            if exchange.operation in {"Query", "Scan"} and scanned != wanted.evaluated:
+                made.defect = f"{exchange.operation} read {scanned} items, and {wanted.evaluated} were predicted"
+            if wanted.more is not None and wanted.more != ("LastEvaluatedKey" in exchange.answer):
+                made.defect = f"{exchange.operation} ends a page where none was predicted to end"
+
+    def _written(self, exchanges: Sequence[Exchange]) -> str | None:
+        """Whether every item that was written has the keys that its entity makes, of indexes too."""
+        for spec, item, entity in self.stock.follow(exchanges, self.loaded.schemas):
+            made, found = canonical(maker_of(spec).item(entity)), canonical(item)
+            names = [name for name in spec.schema.key_attributes() if made.get(name) != found.get(name)]
+            if names:
+                return f"left {', '.join(names)} of {spec.name} other than its fields make them"
+        return None
+
+    def _always_empty(self, pattern: Pattern[..., Any], calls: int) -> list[Problem]:
+        plan, meaning = pattern.plan, meaning_of(pattern)
+        stored = {spec.name: len(self.stock.all(spec)) for spec in plan.entities}
+        if not any(stored.values()):
+            return []
+        there = ", ".join(f"{count:,} {name}" for name, count in stored.items())
+        reads = [f"{wish.field} = {wish.low!r}" for wish in meaning.wishes if wish.op == "reads"]
+        why = f": no key can be like {meaning.unlike[0]!r}" if meaning.unlike else ""
+        why = why or (f": none has {' and '.join(reads)}" if reads else "")
+        return [Problem("wrong", f"returned nothing in {calls} calls about items that are there ({there}){why}")]
+
+    def _figures(self, pattern: Pattern[..., Any], runs: Sequence[_Call]) -> Figures:
+        plan = pattern.plan
+        decided = plan.operation in {"Query", "Scan"} and _grows(pattern) and self._scaled.intersection(plan.entities)
+        mean = _average([run.measured for run in runs])
+        return Figures(
+            reads=tuple(run.measured.reads for run in runs),
+            writes=tuple(run.measured.writes for run in runs),
+            items=sum(run.evaluated for run in runs) / len(runs),
+            split=mean.text(),
+            at_scale=expected(pattern).units.read if decided else None,
+            pages=_pages(pattern),
+        )
+
+
+@dataclass
+class _Call:
+    """One call."""
+
+    measured: Spent
+    predicted: Spent = field(default_factory=Spent)
+    evaluated: float = 0
+    returned: float = 0
+    defect: str | None = None
+    wrong: str | None = None
+
+
+def _calls(pattern: Pattern[..., Any]) -> int:
+    if not pattern.parameters:
+        return 1
+    if pattern.plan.operation == "Scan":
+        return SCANS
+    return READS if pattern.plan.reading else WRITES
+
+
+def _grows(pattern: Pattern[..., Any]) -> bool:
+    """Whether a read becomes larger with the table: its partition key, if it has one, is always the same."""
+    key = pattern.plan.key
+    if key is None:
+        return True
+    return not any(isinstance(source, (Param, Each)) for value in key.partition for source in value.sources.values())
+
+
+def _pages(pattern: Pattern[..., Any]) -> float:
+    """How many requests of 1 MB a call is made of at the declared numbers."""
+    if pattern.plan.operation not in {"Query", "Scan"}:
+        return 0.0
+    blocks = expected(pattern).units.read * (1 if pattern.plan.consistent else 2)
+    return blocks * READ_UNIT_BYTES / PAGE_BYTES
+
+
+def _told(texts: Sequence[str | None], kind: Any, calls: int) -> list[Problem]:
+    """The first of several calls' problems, and how many calls have one."""
+    found = [text for text in texts if text is not None]
+    if not found:
+        return []
+    often = "" if calls == 1 else f" ({len(found)} of {calls} calls)"
+    return [Problem(kind, found[0] + often)]
+
+
+def _average(spent: Sequence[Spent]) -> Spent:
+    told = average(tuple(spent))
+    return Spent(told["read"], told["write"])
+
+
+def _result(
+    pattern: Pattern[..., Any],
+    runs: Sequence[_Call],
+    problems: tuple[Problem, ...],
+    figures: Callable[[Pattern[..., Any], Sequence[_Call]], Figures],
+) -> PatternResult:
+    plan = pattern.plan
+    claims = tuple(judge(claim, figures(pattern, runs)) for claim in pattern.facts.claims) if runs else ()
+    fallen = tuple(claim_problem(one) for one in claims if one.standing == "fails")
+    return PatternResult(
+        name=pattern.name,
+        operation=plan.operation,
+        place=f"{plan.schema.name}/{plan.index.name}" if plan.index is not None else plan.schema.name,
+        calls=len(runs),
+        evaluated=sum(run.evaluated for run in runs) / len(runs) if runs else 0.0,
+        returned=sum(run.returned for run in runs) / len(runs) if runs else 0.0,
+        predicted=tuple(run.predicted for run in runs),
+        measured=tuple(run.measured for run in runs),
+        claims=claims,
+        problems=(*problems, *fallen),
+    )

@@ -1,0 +1,89 @@
+"""Commands run in this process, and designs to run them on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from typer.testing import CliRunner, Result
+
+from keyplan.cli.main import app
+
+HEAD = """from __future__ import annotations
+from typing import Literal
+from keyplan.design import *
+
+"""
+NOTES = '''
+notes = Table("notes", pk="note_id", point_in_time_recovery=True, indexes=[GSI("by_owner", pk="owner", sk="at")])
+
+@notes.entity(items=Items(count=1_000, bytes=Bytes(400), distinct={"owner": 50}))
+class Note(Entity):
+    note_id: str
+    owner: str
+    at: int
+    text: str
+
+@notes.get(Note, rate=Rate(average=10, peak=40), claims=Claim("0.5 RCU"))
+def note(note_id: str) -> Key:
+    """One note."""
+    return key_of(note_id=note_id)
+
+@notes.query(Note, index="by_owner", rate=Rate(average=2))
+def of_owner(owner: str) -> Cond:
+    """The notes of somebody."""
+    return pk(owner=owner)
+
+@notes.put(Note, rate=Rate(average=1))
+def keep(note: Note) -> Change:
+    """Keep a note."""
+    return put(note)
+'''
+FAULTY = '''
+flags = Table("flags", pk="flag_id", indexes=[GSI("by_state", pk="active")])
+
+@flags.entity()
+class Flag(Entity):
+    flag_id: str
+    active: bool
+
+@flags.query(Flag, index="by_state")
+def active_flags() -> Cond:
+    """All that are active."""
+    return pk(active=True)
+'''
+UNKNOWN_FIELD = """
+t = Table("t", pk="PK")
+
+@t.entity(key=key("A#{b}"))
+class A(Entity):
+    a: str
+"""
+NOT_DESIGNS = {
+    "missing.py": (None, 2, "there is no such file"),
+    "syntax.py": ('Table("a"\n', 2, "is no Python"),
+    "failing.py": ("x = 1\n1 / 0\n", 2, "ZeroDivisionError"),
+    "empty.py": ("x = 1\n", 1, "declares no table"),
+    "unknown.py": (HEAD + UNKNOWN_FIELD, 1, "KP201"),
+    "no.such.module": (None, 2, "cannot be imported"),
+}
+"""By name: what is in the file, the exit code, and what the error says."""
+
+
+def run(*arguments: str) -> Result:
+    """Run `keyplan` with these arguments."""
+    return CliRunner().invoke(app, list(arguments))
+
+
+def design(folder: Path, source: str, name: str = "plan.py") -> str:
+    """A design in a file; its path."""
+    path = folder / name
+    path.write_text(HEAD + source)
+    return str(path)
+
+
+def bad_target(folder: Path, name: str) -> tuple[str, int, str]:
+    """What is no design: its path, and the exit code and text that are expected."""
+    source, code, text = NOT_DESIGNS[name]
+    if source is not None:
+        (folder / name).write_text(source)
+    return (str(folder / name) if name.endswith(".py") else name), code, text

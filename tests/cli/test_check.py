@@ -1,0 +1,162 @@
+"""`keyplan check` and `keyplan rule`: findings as text, JSON and SARIF, acceptances, and what cannot be checked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.running import FAULTY, NOT_DESIGNS, NOTES, bad_target, design, run
+
+ACCEPTED = 'accepted = [accept("KP101", on="flags", reason="shown to the reader as it was written")]\n'
+
+
+def test_a_finding_is_printed_as_a_compiler_prints_it(tmp_path: Path) -> None:
+    path = design(tmp_path, FAULTY)
+    result = run("check", path, "--select", "KP101")
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("error[KP101]: active is a key attribute of index by_state")
+    assert f"--> {path}:" in lines[1]
+    assert any(set(line.strip()) == {"|", "^", " "} or "^" in line for line in lines), "a caret shows the place"
+    assert "conflicts with" in lines
+    assert any(line.startswith("fix: ") for line in lines)
+    assert "more: keyplan rule KP101" in lines
+    assert lines[-1] == "plan: 1 error, 0 warnings, 0 advice"
+
+
+def test_a_design_without_errors_ends_well(tmp_path: Path) -> None:
+    result = run("check", design(tmp_path, NOTES), "--select", "KP101")
+    assert (result.exit_code, result.stdout) == (0, "plan: 0 errors, 0 warnings, 0 advice\n")
+
+
+def test_several_designs_are_checked_together(tmp_path: Path) -> None:
+    paths = design(tmp_path, NOTES, "one.py"), design(tmp_path, FAULTY, "two.py")
+    result = run("check", *paths, "--select", "KP101")
+    assert result.exit_code == 1
+    assert result.stdout.endswith("one, two: 1 error, 0 warnings, 0 advice\n")
+
+
+def test_json_has_every_part_of_a_finding(tmp_path: Path) -> None:
+    path = design(tmp_path, FAULTY)
+    (report,) = json.loads(run("check", path, "--format", "json", "--select", "KP101").stdout)
+    (finding,) = report["findings"]
+    assert report["design"] == "plan"
+    assert report["accepted"] == []
+    assert {name: finding[name] for name in ("code", "severity", "subject")} == {
+        "code": "KP101", "severity": "error", "subject": "flags",
+    }  # fmt: skip
+    assert finding["fix"]
+    assert finding["place"]["file"] == path
+    source = Path(path).read_text().splitlines()
+    assert "GSI(" in source[finding["other"]["line"] - 1]
+
+
+def test_an_accepted_finding_is_no_error_and_keeps_its_reason(tmp_path: Path) -> None:
+    path = design(tmp_path, FAULTY + ACCEPTED)
+    result = run("check", path, "--format", "json", "--select", "KP101")
+    (report,) = json.loads(result.stdout)
+    assert result.exit_code == 0
+    assert report["findings"] == []
+    assert [one["reason"] for one in report["accepted"]] == ["shown to the reader as it was written"]
+    assert run("check", path, "--select", "KP101").stdout.endswith("0 advice, 1 accepted\n")
+
+
+def codes(path: str) -> list[tuple[str, str]]:
+    (report,) = json.loads(run("check", path, "--format", "json").stdout)
+    return [(one["code"], one["severity"]) for one in report["findings"]]
+
+
+def test_an_acceptance_that_nothing_needs_is_a_warning(tmp_path: Path) -> None:
+    assert ("KP001", "warning") in codes(design(tmp_path, NOTES + ACCEPTED))
+    assert ("KP001", "warning") not in codes(design(tmp_path, FAULTY + ACCEPTED))
+
+
+def test_an_acceptance_without_a_reason_is_an_error(tmp_path: Path) -> None:
+    path = design(tmp_path, FAULTY + 'accepted = [accept("KP101", reason="because")]\n')
+    assert ("KP002", "error") in codes(path)
+    assert run("check", path).exit_code == 1
+
+
+# SARIF 2.1.0 (OASIS), what the standard requires of each object: sections 3.13, 3.14, 3.19, 3.27, 3.28, 3.35, 3.49.
+REQUIRED: dict[str, set[str]] = {
+    "log": {"version", "runs"},
+    "run": {"tool"},
+    "driver": {"name"},
+    "rule": {"id"},
+    "result": {"message"},
+    "suppression": {"kind"},
+}
+
+
+def sarif(path: str) -> dict[str, Any]:
+    log: dict[str, Any] = json.loads(run("check", path, "--format", "sarif", "--select", "KP101").stdout)
+    assert set(log) >= REQUIRED["log"]
+    assert log["version"] == "2.1.0"
+    (one,) = log["runs"]
+    assert set(one) >= REQUIRED["run"]
+    assert set(one["tool"]["driver"]) >= REQUIRED["driver"]
+    return dict(one)
+
+
+def test_sarif_has_what_the_standard_requires(tmp_path: Path) -> None:
+    one = sarif(design(tmp_path, FAULTY))
+    rules = one["tool"]["driver"]["rules"]
+    assert [rule["id"] for rule in rules] == ["KP101"]
+    assert all(set(rule) >= REQUIRED["rule"] and rule["shortDescription"]["text"] for rule in rules)
+    (result,) = one["results"]
+    assert set(result) >= REQUIRED["result"]
+    assert result["ruleId"] in {rule["id"] for rule in rules}
+    assert result["level"] in {"none", "note", "warning", "error"}
+    assert result["message"]["text"].startswith("active is a key attribute")
+    for location in (*result["locations"], *result["relatedLocations"]):
+        physical = location["physicalLocation"]
+        assert physical["artifactLocation"]["uri"].startswith("file:///"), (
+            "a file outside of the folder has a whole URI"
+        )
+        assert physical["region"]["startLine"] >= 1
+
+
+def test_sarif_paths_within_the_folder_are_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = design(tmp_path, FAULTY)
+    monkeypatch.chdir(tmp_path)
+    (result,) = sarif(path)["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "plan.py"
+
+
+def test_sarif_tells_accepted_findings_as_suppressed(tmp_path: Path) -> None:
+    (result,) = sarif(design(tmp_path, FAULTY + ACCEPTED))["results"]
+    (suppression,) = result["suppressions"]
+    assert set(suppression) >= REQUIRED["suppression"]
+    assert suppression == {"kind": "inSource", "justification": "shown to the reader as it was written"}
+
+
+def test_a_rule_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    result = run("check", design(tmp_path, NOTES), "--select", "KP999")
+    assert result.exit_code == 2
+    assert "there is no rule KP999" in result.stderr
+    assert run("rule", "KP999").exit_code == 2
+
+
+def test_rules_are_listed_and_shown() -> None:
+    assert any(line.startswith("KP101 error") for line in run("rule").stdout.splitlines())
+    page = run("rule", "kp101").stdout
+    assert page.startswith("KP101 ")
+    assert "Source" in page
+
+
+@pytest.mark.parametrize("command", ["check", "price", "docs", "verify"])
+@pytest.mark.parametrize("name", NOT_DESIGNS)
+def test_what_is_no_design_is_refused_with_its_reason(command: str, name: str, tmp_path: Path) -> None:
+    target, code, text = bad_target(tmp_path, name)
+    result = run(command, target)
+    assert result.exit_code == code, result.output
+    assert text in result.stderr
+    assert "Traceback" not in result.output
+    assert result.stdout == ""
+
+
+def test_a_failure_in_the_design_is_shown_where_it_happens(tmp_path: Path) -> None:
+    target, _, _ = bad_target(tmp_path, "failing.py")
+    assert f"{target}:2" in run("check", target).stderr

@@ -1,0 +1,94 @@
+"""The commands as a user runs them: their own process, their output and exit codes."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+from keyplan import Engine, __version__
+from keyplan.cli import sample
+from keyplan.store.rows import Transaction
+
+RUN = [sys.executable, "-m", "keyplan.cli.main"]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*RUN, *arguments], capture_output=True, text=True, timeout=60, check=False)
+
+
+def make_database(path: Path) -> None:
+    with Engine.open(path) as engine:
+        sample.load(engine)
+        sample.load(engine)  # a second time changes nothing
+        assert engine.call("Scan", {"TableName": sample.TABLE})["Count"] == 10
+
+
+def test_the_version_is_told() -> None:
+    assert run("--version").stdout == f"keyplan {__version__}\n"
+
+
+def test_fsck_tells_a_sound_file_from_a_damaged_one(tmp_path: Path) -> None:
+    path = tmp_path / "data.db"
+    make_database(path)
+    sound = run("fsck", str(path))
+    assert (sound.returncode, sound.stdout) == (0, f"{path}: 1 table(s), sound\n")
+    assert run("fsck", "--quiet", str(path)).stdout == ""
+    with Engine.open(path) as engine:
+        tree = engine.table(sample.TABLE).indexes["by-genre"].tree
+
+        def lose_an_entry(transaction: Transaction) -> None:
+            key, _, _ = next(iter(transaction.span(tree, b"", None)))
+            transaction.delete(tree, key)
+
+        engine.store.write(lose_an_entry)
+    damaged = run("fsck", str(path))
+    assert damaged.returncode == 1
+    assert "sample-films/by-genre: entry is missing" in damaged.stderr
+    assert "sample-films/by-genre: 9 entries, 10 expected" in damaged.stderr
+
+
+def test_fsck_refuses_what_is_no_database(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("nothing but words " * 100)
+    refused = run("fsck", str(path))
+    assert refused.returncode == 1
+    assert "is not a keyplan database" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert run("fsck", str(tmp_path / "missing.db")).returncode == 2
+
+
+def test_a_snapshot_is_a_database_of_its_own(tmp_path: Path) -> None:
+    path, copy = tmp_path / "data.db", tmp_path / "copy.db"
+    make_database(path)
+    assert run("snapshot", str(path), str(copy)).returncode == 0
+    with Engine.open(copy) as engine:
+        assert engine.call("Scan", {"TableName": sample.TABLE})["Count"] == 10
+    again = run("snapshot", str(path), str(copy))
+    assert again.returncode == 1
+    assert "exists already" in again.stderr
+
+
+def test_serve_starts_with_the_sample_table_and_stops_cleanly(tmp_path: Path) -> None:
+    path = tmp_path / "data.db"
+    server = subprocess.Popen(
+        [*RUN, "serve", "--db", str(path), "--port", "0", "--sample"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert server.stdout is not None
+    first = server.stdout.readline()
+    url = first.rpartition(" ")[2].strip()
+    with urllib.request.urlopen(url) as answer:
+        assert answer.status == 200
+    server.send_signal(signal.SIGINT)
+    rest = server.stdout.read()  # to its end, with what was buffered behind the first line
+    server.stdout.close()
+    assert server.wait(timeout=30) == 0
+    assert "aws dynamodb list-tables" in rest
+    assert rest.endswith("keyplan serve: stopped\n")
+    with Engine.open(path) as engine:
+        assert engine.call("ListTables", {}) == {"TableNames": [sample.TABLE]}

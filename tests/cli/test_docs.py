@@ -1,0 +1,34 @@
+"""`keyplan docs`: a design as a document, printed or written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.running import NOTES, design, run
+
+
+def test_the_document_is_printed(tmp_path: Path) -> None:
+    result = run("docs", design(tmp_path, NOTES))
+    assert result.exit_code == 0
+    assert result.stdout.startswith("# plan\n\n## Table `notes`\n")
+    for heading in ("### Indexes", "### Entity chart", "### Note", "## Access patterns", "## A month", "## Findings"):
+        assert f"\n{heading}\n" in result.stdout
+    assert "| `note`: One note. | GetItem | notes | note_id = {note_id} |  | 0.5 read | 0.5 RCU |" in result.stdout
+
+
+def test_the_document_is_written_to_a_file(tmp_path: Path) -> None:
+    path, target = design(tmp_path, NOTES), tmp_path / "notes.md"
+    printed = run("docs", path).stdout
+    result = run("docs", path, "--output", str(target))
+    assert target.read_text() == printed
+    assert result.stdout == f"{target}: {len(printed.splitlines())} lines\n"
+
+
+def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    result = run("docs", design(tmp_path, NOTES), "-o", str(tmp_path / "no" / "notes.md"))
+    assert result.exit_code == 1
+    assert "cannot be written" in result.stderr
+
+
+def test_a_region_without_prices_is_refused(tmp_path: Path) -> None:
+    assert run("docs", design(tmp_path, NOTES), "--region", "mars-1").exit_code == 2

@@ -1,0 +1,67 @@
+"""`keyplan price`: a month by pattern, table and index; prices of one's own."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from tests.cli.running import NOTES, design, run
+
+from keyplan.cost.prices import book
+
+
+def rows(output: str) -> dict[str, list[str]]:
+    """The cells of each row, by the first."""
+    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in output.splitlines() if line.startswith("│")]
+    return {line[0]: line[1:] for line in cells}
+
+
+def test_patterns_tables_and_comparisons_are_printed(tmp_path: Path) -> None:
+    result = run("price", design(tmp_path, NOTES))
+    assert result.exit_code == 0
+    found = rows(result.stdout)
+    assert found["note"][:3] == ["notes", "0.5", "0"]
+    assert found["note"][4] == f"{10 * 730 * 3600:,.0f}"
+    assert found["keep"][2:4] == ["2.0", "1.0"], "an index entry is written too"
+    assert found["notes/by_owner"][0] == "on demand"
+    assert "notes: on demand $" in result.stdout
+    assert f"prices of {book().dated}" in result.stdout
+
+
+def test_a_price_can_be_set(tmp_path: Path) -> None:
+    path = design(tmp_path, NOTES)
+    dear = rows(run("price", path, "--set", "write_unit=0.001").stdout)["keep"]
+    assert dear[-2] == f"{2 * 0.001 * 1e6:,.2f}"
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (["--set", "write_unit"], "write it as name=price"),
+        (["--set", "write_unit=dear"], "write it as name=price"),
+        (["--set", "writes=1"], "there is no price writes"),
+        (["--region", "mars-1"], "no prices are shipped for mars-1"),
+        (["--prices", "none.json"], "cannot be read"),
+    ],
+)
+def test_prices_that_make_no_sense_are_refused(given: list[str], text: str, tmp_path: Path) -> None:
+    result = run("price", design(tmp_path, NOTES), *given)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("keyplan price: ")
+    assert text in result.stderr
+
+
+def test_a_file_of_prices_takes_the_place_of_those_shipped(tmp_path: Path) -> None:
+    shipped = next(one for one in files("keyplan.cost").joinpath("data").iterdir() if one.name.startswith("us-east-1"))
+    told = json.loads(shipped.read_bytes())
+    told["region"] = "home-1"
+    path = tmp_path / "prices.json"
+    path.write_text(json.dumps(told))
+    assert "home-1" in run("price", design(tmp_path, NOTES), "--prices", str(path)).stdout
+
+
+def test_what_is_assumed_is_told(tmp_path: Path) -> None:
+    guessed = run("price", design(tmp_path, NOTES.replace(", rate=Rate(average=2)", ""))).stdout
+    assert "assumed: of_owner declares no rate" in guessed

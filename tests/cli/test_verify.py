@@ -1,0 +1,65 @@
+"""`keyplan verify`: as text and JSON, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.running import FAULTY, NOTES, design, run
+
+
+def test_a_design_that_holds_ends_well(tmp_path: Path) -> None:
+    result = run("verify", design(tmp_path, NOTES), "--items", "300", "--seed", "7")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0] == "plan: 300 Note, seed 7"
+    (row,) = [line for line in lines if line.startswith("│ note ")]
+    assert [cell.strip() for cell in row.split("│")[1:-1]] == [
+        "note", "GetItem", "notes", "20", "1.0", "1.0", "0.5 RCU", "0.5 RCU", "0.5 RCU", "OK",
+    ]  # fmt: skip
+    assert lines[-1] == "3 of 3 patterns run, 3 without a problem: everything holds"
+
+
+def test_a_claim_that_does_not_hold_ends_with_one(tmp_path: Path) -> None:
+    path = design(tmp_path, NOTES.replace("0.5 RCU", "0.25 RCU"))
+    result = run("verify", path, "--items", "100", "--pattern", "note")
+    assert result.exit_code == 1
+    assert 'note: claim: "0.25 RCU": 0.5 RCU on average' in result.stdout
+    assert result.stdout.endswith("1 of 1 patterns run, 0 without a problem: 1 thing does not hold\n")
+
+
+def test_json_is_for_machines(tmp_path: Path) -> None:
+    result = run("verify", design(tmp_path, NOTES), "--items", "100", "--format", "json")
+    told = json.loads(result.stdout)
+    assert told["holds"] is True
+    assert [one["verdict"] for one in told["patterns"]] == ["OK", "OK", "OK"]
+    keep = told["patterns"][2]
+    assert keep["measured"] == keep["predicted"] == {"read": {}, "write": {"notes": 1.0, "notes/by_owner": 1.0}}
+
+
+def test_what_cannot_run_is_told_with_its_fault(tmp_path: Path) -> None:
+    result = run("verify", design(tmp_path, FAULTY))
+    assert result.exit_code == 1
+    assert "flags: not run: KP101: " in result.stdout
+    assert "active_flags: not run: table flags cannot be created" in result.stdout
+
+
+def test_a_pattern_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    result = run("verify", design(tmp_path, NOTES), "--pattern", "nothing")
+    assert result.exit_code == 2
+    assert "plan has no pattern nothing; it has note, of_owner, keep" in result.stderr
+
+
+def test_without_its_generator_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "polyfactory.factories.pydantic_factory", None)
+    result = run("verify", design(tmp_path, NOTES))
+    assert result.exit_code == 2
+    assert "pip install keyplan[verify]" in result.stderr
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("given", [["--items", "0"], ["--format", "xml"], ["--region", "mars-1"]])
+def test_options_that_make_no_sense_are_refused(given: list[str], tmp_path: Path) -> None:
+    assert run("verify", design(tmp_path, NOTES), *given).exit_code == 2
