@@ -1,0 +1,24 @@
+"""The REST API: FastAPI with verified tokens, one error shape, health and an OpenAPI document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fastapi import FastAPI
+
+from keyplan.clock import Clock
+from keyplan_systems.todo.api_asking import TRANSLATIONS
+from keyplan_systems.todo.api_tasks import task_routes
+from keyplan_systems.todo.api_users import administration_routes, user_routes
+from keyplan_systems.todo.service import Service
+from keyplan_systems.web.application import web_application
+from keyplan_systems.web.health import Check
+from keyplan_systems.web.tokens import TokenVerifier
+
+
+def application(service: Service, verifier: TokenVerifier, clock: Clock, checks: Mapping[str, Check]) -> FastAPI:
+    """The API over a service; `checks` are what health asks."""
+    app = web_application("To-do", translations=TRANSLATIONS, verifier=verifier, checks=checks, clock=clock)
+    for router in (user_routes(service), task_routes(service), administration_routes(service)):
+        app.include_router(router)
+    return app

@@ -1,0 +1,192 @@
+"""What the API takes and gives, as pydantic models: the checks of requests, and the OpenAPI document with examples."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, EmailStr, Field, StringConstraints
+
+from keyplan_systems.todo.entities import Category, Priority, Status, TaskId
+
+Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+Description = Annotated[str, Field(max_length=1000)]
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+
+TASK_EXAMPLE: dict[str, Any] = {
+    "task_id": "019aa1f0-5c1e-7b3a-9f52-0c1d2e3f4a5b",
+    "title": "Water the plants",
+    "description": "Not the cactus.",
+    "status": "pending",
+    "priority": "high",
+    "category": "home",
+    "due_date": "2025-11-30",
+    "created_at": 1763640000,
+    "updated_at": 1763640000,
+    "completed_at": None,
+    "version": 1,
+}
+USER_EXAMPLE: dict[str, Any] = {
+    "user_id": "ada",
+    "email": "ada@example.org",
+    "name": "Ada",
+    "created_at": 1763640000,
+    "updated_at": 1763640000,
+    "version": 1,
+}
+
+
+def _example(*examples: dict[str, Any]) -> ConfigDict:
+    return ConfigDict(extra="forbid", json_schema_extra={"examples": list(examples)})
+
+
+class NewTask(BaseModel):
+    """A task to be made. Left out: status is pending, priority is medium."""
+
+    model_config = _example({"title": "Water the plants", "priority": "high", "due_date": "2025-11-30"})
+
+    title: Title
+    description: Description | None = None
+    status: Status = Status.PENDING
+    priority: Priority | None = None
+    category: Category | None = None
+    due_date: date | None = None
+
+
+class TaskChanges(BaseModel):
+    """Fields of a task to be changed; null clears one, what is left out stays."""
+
+    model_config = _example({"status": "completed"}, {"due_date": None, "category": "garden"})
+
+    title: Title = ""
+    description: Description | None = None
+    status: Status = Status.PENDING
+    priority: Priority | None = None
+    category: Category | None = None
+    due_date: date | None = None
+
+
+class BulkStatus(BaseModel):
+    """Tasks that are to get a status."""
+
+    model_config = _example({"task_ids": [TASK_EXAMPLE["task_id"]], "status": "completed"})
+
+    task_ids: Annotated[list[TaskId], Field(min_length=1, max_length=100)]
+    status: Status
+
+
+class NewUser(BaseModel):
+    """The caller's user; what is left out is taken from the token."""
+
+    model_config = _example({"email": "ada@example.org", "name": "Ada"})
+
+    email: Annotated[EmailStr, Field(max_length=254)] | None = None
+    name: Name | None = None
+
+
+class UserChanges(BaseModel):
+    """Fields of the caller's user to be changed; what is left out stays."""
+
+    model_config = _example({"name": "Ada Lovelace"})
+
+    email: Annotated[EmailStr, Field(max_length=254)] = ""
+    name: Name = ""
+
+
+class TaskAnswer(BaseModel):
+    """A task; moments are Unix seconds."""
+
+    model_config = _example(TASK_EXAMPLE)
+
+    task_id: str
+    title: str
+    description: str | None
+    status: Status
+    priority: Priority | None
+    category: str | None
+    due_date: date | None
+    created_at: int
+    updated_at: int
+    completed_at: int | None
+    version: int
+
+
+class TaskPage(BaseModel):
+    """Some tasks. `cursor` goes on behind them, null at the end; a page may hold fewer than were asked for."""
+
+    model_config = _example({"tasks": [TASK_EXAMPLE], "cursor": None})
+
+    tasks: list[TaskAnswer]
+    cursor: str | None
+
+
+class Several(BaseModel):
+    """Those of the tasks asked for that are there."""
+
+    model_config = _example({"tasks": [TASK_EXAMPLE]})
+
+    tasks: list[TaskAnswer]
+
+
+class Counts(BaseModel):
+    """How many tasks have each status and each priority."""
+
+    model_config = _example({"status": {"pending": 3}, "priority": {"urgent": 1}})
+
+    status: dict[Status, int]
+    priority: dict[Priority, int]
+
+
+class Result(BaseModel):
+    """What became of one task of a bulk request."""
+
+    task_id: str
+    outcome: Literal["updated", "unchanged", "deleted", "kept", "missing"]
+
+
+class BulkAnswer(BaseModel):
+    """What became of each task."""
+
+    model_config = _example({"results": [{"task_id": TASK_EXAMPLE["task_id"], "outcome": "updated"}]})
+
+    results: list[Result]
+
+
+class DeletedCompleted(BaseModel):
+    """What became of each completed task; `more`: there were more, for another request."""
+
+    model_config = _example({"results": [{"task_id": TASK_EXAMPLE["task_id"], "outcome": "deleted"}], "more": False})
+
+    results: list[Result]
+    more: bool
+
+
+class UserAnswer(BaseModel):
+    """A user; moments are Unix seconds."""
+
+    model_config = _example(USER_EXAMPLE)
+
+    user_id: str
+    email: str
+    name: str
+    created_at: int
+    updated_at: int
+    version: int
+
+
+class UserPage(BaseModel):
+    """Some users."""
+
+    model_config = _example({"users": [USER_EXAMPLE], "cursor": None})
+
+    users: list[UserAnswer]
+    cursor: str | None
+
+
+class Leaving(BaseModel):
+    """A deletion that has begun."""
+
+    model_config = _example({"user_id": "ada", "status": "deleting"})
+
+    user_id: str
+    status: Literal["deleting"]

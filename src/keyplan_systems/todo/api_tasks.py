@@ -1,0 +1,168 @@
+"""Routes of tasks."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Response
+from fastapi import Request as HttpRequest
+
+from keyplan_systems.todo.api_asking import (
+    PREFIX,
+    Asking,
+    Cursor,
+    Key,
+    Limit,
+    Seen,
+    answered,
+    request_of,
+    shown,
+    shown_page,
+    version_of,
+)
+from keyplan_systems.todo.api_shapes import (
+    BulkAnswer,
+    BulkStatus,
+    Counts,
+    DeletedCompleted,
+    NewTask,
+    Several,
+    TaskAnswer,
+    TaskChanges,
+    TaskPage,
+)
+from keyplan_systems.todo.bodies import task_body
+from keyplan_systems.todo.entities import Category, Priority, Status, TaskId
+from keyplan_systems.todo.refusals import InvalidError, MissingError
+from keyplan_systems.todo.service import Service
+from keyplan_systems.todo.service_lists import Order, Wanted
+
+TheTask = Annotated[TaskId, Path(description="The task's id.", examples=["019aa1f0-5c1e-7b3a-9f52-0c1d2e3f4a5b"])]
+Zone = Annotated[str, Query(alias="time_zone", max_length=64, description="The IANA zone whose day is today.")]
+Text = Annotated[str, Query(alias="q", min_length=1, max_length=200, description="Found in the case as written.")]
+
+
+def task_routes(service: Service) -> APIRouter:
+    """Routes that read tasks, make, change and delete them."""
+    router = APIRouter(prefix=PREFIX, tags=["tasks"])
+    _add_writes(router, service)
+    _add_bulk(router, service)
+    _add_reads(router, service)
+    _add_one(router, service)
+    return router
+
+
+def _add_writes(router: APIRouter, service: Service) -> None:
+    @router.post("/tasks", status_code=201, response_model=TaskAnswer, summary="Make a task")
+    def create(http: HttpRequest, person: Asking, key: Key, task: NewTask) -> Response:
+        told = task.model_dump(exclude_unset=True)
+        return answered(service.tasks.create(request_of(http, person, key, _json(task)), person, told))
+
+    @router.put("/tasks/{task_id}", response_model=TaskAnswer, summary="Change fields of a task")
+    def change(
+        http: HttpRequest, person: Asking, key: Key, task_id: TheTask, *, changes: TaskChanges, seen: Seen = None
+    ) -> Response:
+        told = changes.model_dump(exclude_unset=True)
+        if not told:
+            raise InvalidError("Nothing is to be changed: give at least one field.")
+        request = request_of(http, person, key, _json(changes), seen)
+        return answered(service.tasks.change(request, person.user_id, task_id, told, version_of(seen)))
+
+    @router.delete("/tasks/{task_id}", status_code=204, response_class=Response, summary="Delete a task")
+    def delete(http: HttpRequest, person: Asking, key: Key, task_id: TheTask, seen: Seen = None) -> Response:
+        request = request_of(http, person, key, None, seen)
+        return answered(service.tasks.delete(request, person.user_id, task_id, version_of(seen)))
+
+
+def _add_bulk(router: APIRouter, service: Service) -> None:
+    @router.post("/tasks/bulk/status", response_model=BulkAnswer, summary="Give tasks a status, each by itself")
+    def change_statuses(http: HttpRequest, person: Asking, key: Key, bulk: BulkStatus) -> Response:
+        request = request_of(http, person, key, _json(bulk))
+        return answered(service.tasks.change_statuses(request, person.user_id, bulk.task_ids, bulk.status))
+
+    @router.post("/tasks/bulk/delete-completed", response_model=DeletedCompleted, summary="Delete 100 completed tasks")
+    def delete_completed(http: HttpRequest, person: Asking, key: Key) -> Response:
+        return answered(service.tasks.delete_completed(request_of(http, person, key), person.user_id))
+
+
+def _add_reads(router: APIRouter, service: Service) -> None:
+    @router.get("/tasks", response_model=TaskPage, summary="List tasks by status, due date, priority, category")
+    def tasks(
+        person: Asking,
+        *,
+        status: Status | None = None,
+        priority: Priority | None = None,
+        category: Annotated[Category | None, Query()] = None,
+        due_on: date | None = None,
+        due_from: date | None = None,
+        due_to: date | None = None,
+        order: Order = "created",
+        limit: Limit = 25,
+        cursor: Cursor = None,
+    ) -> Response:
+        wanted = Wanted(status, priority, category, due_on, due_from, due_to, order)
+        page = service.lists.page(person.user_id, wanted, limit, cursor)
+        return shown_page(page.items, page.cursor)
+
+    @router.get("/tasks/overdue", response_model=TaskPage, summary="Open tasks that were due before today")
+    def overdue(person: Asking, zone: Zone = "UTC", limit: Limit = 25, cursor: Cursor = None) -> Response:
+        page = service.lists.overdue(person.user_id, zone, limit, cursor)
+        return shown_page(page.items, page.cursor)
+
+    @router.get("/tasks/search", response_model=TaskPage, summary="Tasks whose title or description holds a text")
+    def search(person: Asking, text: Text, limit: Limit = 25, cursor: Cursor = None) -> Response:
+        page = service.lists.search(person.user_id, text, limit, cursor)
+        return shown_page(page.items, page.cursor)
+
+    @router.get("/tasks/counts", response_model=Counts, summary="How many tasks have each status and priority")
+    def counts(person: Asking) -> Response:
+        return shown(service.lists.counts(person.user_id))
+
+    @router.get("/tasks/several", response_model=Several, summary="Up to 100 known tasks")
+    def several(
+        person: Asking, task_ids: Annotated[list[TaskId], Query(alias="task_id", min_length=1, max_length=100)]
+    ) -> Response:
+        found = service.tasks.read_several(person.user_id, list(dict.fromkeys(task_ids)))
+        return shown({"tasks": [task_body(task) for task in found]})
+
+
+def _add_one(router: APIRouter, service: Service) -> None:
+    """Last, since its path takes any word; then the same lists under the user's own path."""
+
+    @router.get("/tasks/{task_id}", response_model=TaskAnswer, summary="One task")
+    def task(person: Asking, task_id: TheTask) -> Response:
+        return shown(task_body(service.tasks.read(person.user_id, task_id)))
+
+    @router.get("/users/{user_id}/tasks", response_model=TaskPage, summary="The caller's tasks")
+    def tasks_of(
+        person: Asking,
+        user_id: str,
+        *,
+        status: Status | None = None,
+        priority: Priority | None = None,
+        category: Annotated[Category | None, Query()] = None,
+        limit: Limit = 25,
+        cursor: Cursor = None,
+    ) -> Response:
+        _own(person.user_id, user_id)
+        page = service.lists.page(user_id, Wanted(status, priority, category), limit, cursor)
+        return shown_page(page.items, page.cursor)
+
+    @router.get("/users/{user_id}/tasks/overdue", response_model=TaskPage, summary="The caller's overdue tasks")
+    def overdue_of(
+        person: Asking, user_id: str, zone: Zone = "UTC", limit: Limit = 25, cursor: Cursor = None
+    ) -> Response:
+        _own(person.user_id, user_id)
+        page = service.lists.overdue(user_id, zone, limit, cursor)
+        return shown_page(page.items, page.cursor)
+
+
+def _own(caller: str, user_id: str) -> None:
+    if caller != user_id:
+        raise MissingError("There is no such user.")  # whether there is one is nobody's business but his own
+
+
+def _json(body: NewTask | TaskChanges | BulkStatus) -> Any:
+    """A body as it is compared: only what was sent, in plain values."""
+    return body.model_dump(mode="json", exclude_unset=True)

@@ -1,0 +1,90 @@
+"""Routes of users, and of administration."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Request as HttpRequest
+
+from keyplan_systems.todo.api_asking import (
+    PREFIX,
+    Asking,
+    Cursor,
+    Key,
+    Limit,
+    Seen,
+    answered,
+    request_of,
+    shown,
+    shown_page,
+    version_of,
+)
+from keyplan_systems.todo.api_shapes import (
+    Counts,
+    Leaving,
+    NewUser,
+    TaskPage,
+    UserAnswer,
+    UserChanges,
+    UserPage,
+)
+from keyplan_systems.todo.bodies import user_body
+from keyplan_systems.todo.refusals import InvalidError
+from keyplan_systems.todo.service import Service
+from keyplan_systems.web.authentication import require_role
+
+ADMINISTRATORS = "administrators"
+
+
+def user_routes(service: Service) -> APIRouter:
+    """Routes of the caller's own user."""
+    router = APIRouter(prefix=PREFIX, tags=["users"])
+
+    @router.post("/users", status_code=201, response_model=UserAnswer, summary="Make the caller's user")
+    def create(http: HttpRequest, person: Asking, key: Key, user: NewUser) -> Response:
+        told = user.model_dump(exclude_unset=True)
+        return answered(service.users.create(request_of(http, person, key, told), person, told))
+
+    @router.get("/users", response_model=UserAnswer, summary="The caller's user, made on first use")
+    def current(person: Asking) -> Response:
+        return shown(user_body(service.users.current(person)))
+
+    @router.put("/users", response_model=UserAnswer, summary="Change fields of the caller's user")
+    def change(http: HttpRequest, person: Asking, key: Key, changes: UserChanges, seen: Seen = None) -> Response:
+        told = changes.model_dump(exclude_unset=True)
+        if not told:
+            raise InvalidError("Nothing is to be changed: give at least one field.")
+        request = request_of(http, person, key, told, seen)
+        return answered(service.users.change(request, person, told, version_of(seen)))
+
+    @router.delete("/users", status_code=202, response_model=Leaving, summary="Begin to delete the caller's user")
+    def delete(http: HttpRequest, person: Asking, key: Key) -> Response:
+        return answered(service.users.delete(request_of(http, person, key), person.user_id))
+
+    return router
+
+
+def administration_routes(service: Service) -> APIRouter:
+    """Routes that read the whole table: what the document does with scans, for administrators only."""
+    router = APIRouter(
+        prefix=f"{PREFIX}/admin", tags=["administration"], dependencies=[Depends(require_role(ADMINISTRATORS))]
+    )
+
+    @router.get("/users", response_model=UserPage, summary="All users: a scan")
+    def users(limit: Limit = 25, cursor: Cursor = None) -> Response:
+        page = service.users.page(limit, cursor)
+        return shown({"users": [user_body(user) for user in page], "cursor": page.cursor})
+
+    @router.get("/tasks/counts", response_model=Counts, summary="Counts over all users: a scan")
+    def counts() -> Response:
+        return shown(service.lists.counts_of_all())
+
+    @router.get("/tasks/search", response_model=TaskPage, summary="Tasks of all users with a text: a scan")
+    def search(
+        text: Annotated[str, Query(alias="q", min_length=1, max_length=200)], limit: Limit = 25, cursor: Cursor = None
+    ) -> Response:
+        page = service.lists.search_all(text, limit, cursor)
+        return shown_page(page.items, page.cursor)
+
+    return router

@@ -1,0 +1,72 @@
+"""The to-do system put together: API, deletion job, feed of the lake."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+
+from starlette.concurrency import run_in_threadpool
+
+from keyplan.changes.failures import JsonLinesFolder
+from keyplan_systems.todo.api import application
+from keyplan_systems.todo.demo import play
+from keyplan_systems.todo.design import answer_given
+from keyplan_systems.todo.domain import Policy
+from keyplan_systems.todo.sample import load_sample
+from keyplan_systems.todo.service import Service
+from keyplan_systems.web.system import Built, Resources, System, Worker
+
+RETENTION = "KEYPLAN_TODO_COMPLETED_RETENTION_DAYS"
+"""The variable of the environment that says for how many days completed tasks are kept; for ever without it."""
+LAKE = "KEYPLAN_TODO_LAKE"
+"""The variable that names the lake, such as s3://bucket/todo; the folder `lake` beside the system's files without."""
+REFRESHED_EVERY_S = 15.0
+
+
+def build(resources: Resources) -> Built:
+    """The system on its resources. Raises ValueError for settings that cannot be."""
+    service = Service.over(resources.connection, resources.clock, _policy())
+
+    async def table_answers() -> object:
+        return await run_in_threadpool(resources.connection.run, answer_given("health", "health"))
+
+    deletions = Worker("todo deletions", service.deletions.run_once, every_s=2.0)
+    lake_workers, close = _lake(resources)
+    return Built(
+        application(service, resources.verifier, resources.clock, {"table": table_answers}),
+        (deletions, *lake_workers),
+        partial(load_sample, service, resources.clock),
+        close,
+    )
+
+
+def _policy() -> Policy:
+    days = os.environ.get(RETENTION)
+    if days is None:
+        return Policy()
+    if not days.isdecimal():
+        raise ValueError(f"{RETENTION} is a whole number of days, not {days!r}")
+    return Policy(int(days))
+
+
+def _lake(resources: Resources) -> tuple[list[Worker], Callable[[], None]]:
+    """Feed and care of the lake, where its libraries are installed (keyplan[lake]), and what ends them."""
+    if find_spec("pyarrow") is None or find_spec("duckdb") is None:
+        return [], lambda: None
+    from keyplan_systems.todo.feed import Feed  # noqa: PLC0415 - the lake is an extra
+    from keyplan_systems.todo.keeping import Keeping  # noqa: PLC0415
+    from keyplan_systems.todo.lake.lake import Lake  # noqa: PLC0415
+
+    lake = Lake.open(os.environ.get(LAKE) or resources.folder / "lake", clock=resources.clock)
+    failures = JsonLinesFolder(resources.folder / "lake-failures")
+    feed = Feed(resources.connection, lake, clock=resources.clock, failures=failures)
+    workers = [
+        Worker("todo lake feed", feed.run_once, every_s=1.0),
+        Worker("todo lake refresh", Keeping(lake).run_once, every_s=REFRESHED_EVERY_S),
+    ]
+    return workers, feed.close
+
+
+SYSTEM = System("todo", "To-do with a data lake", "keyplan_systems.todo.design", build, demo=play)

@@ -1,0 +1,41 @@
+"""Users and tasks as the API shows them: members of its JSON, moments as Unix seconds."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from keyplan_systems.todo.entities import Task, User
+
+
+def task_body(task: Task) -> dict[str, Any]:
+    """A task; what it does not have is null."""
+    return {
+        "task_id": task.task_id,
+        "title": task.title,
+        "description": task.description,
+        "status": task.status.value,
+        "priority": None if task.priority is None else task.priority.value,
+        "category": task.category,
+        "due_date": None if task.due_date is None else task.due_date.isoformat(),
+        "created_at": _seconds(task.created_at),
+        "updated_at": _seconds(task.updated_at),
+        "completed_at": _seconds(task.completed_at),
+        "version": task.version,
+    }
+
+
+def user_body(user: User) -> dict[str, Any]:
+    """A user."""
+    return {
+        "user_id": user.user_id,
+        "email": user.email,
+        "name": user.name,
+        "created_at": _seconds(user.created_at),
+        "updated_at": _seconds(user.updated_at),
+        "version": user.version,
+    }
+
+
+def _seconds(moment: datetime | None) -> int | None:
+    return None if moment is None else int(moment.timestamp())

@@ -1,0 +1,87 @@
+"""The rules of tasks and users as plain functions: what a change does, what is overdue, ids, e-mail addresses."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import orjson
+
+from keyplan.clock import Clock
+from keyplan_systems.todo.entities import Priority, Status, Task
+from keyplan_systems.todo.refusals import InvalidError
+
+OPEN = frozenset((Status.PENDING, Status.IN_PROGRESS))
+"""A task is overdue only while it is one of these."""
+
+URGENCY = (Priority.URGENT, Priority.HIGH, Priority.MEDIUM, Priority.LOW)
+"""Priorities in order of urgency; the index sorts them by their letters."""
+
+ANSWERS_KEPT = timedelta(seconds=86_400)
+"""For how long an answer is given again to the same request."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What an operator decides."""
+
+    completed_retention_days: int | None = None
+    """After how many days completed tasks are deleted from the table; None: never. The lake keeps them."""
+
+    def __post_init__(self) -> None:
+        if self.completed_retention_days is not None and self.completed_retention_days < 1:
+            raise ValueError(f"completed tasks are kept for at least 1 day, not {self.completed_retention_days}")
+
+
+def moment(clock: Clock) -> datetime:
+    """The present moment in whole seconds, as it is stored."""
+    return datetime.fromtimestamp(int(clock.now()), UTC)
+
+
+def new_task_id(clock: Clock) -> str:
+    """A UUID of version 7 (RFC 9562): the first 48 bits are the moment in ms, so that ids sort by their making."""
+    value = (int(clock.now() * 1000) & (1 << 48) - 1) << 80 | clock.random.getrandbits(80)
+    value = value & ~(0xF << 76) | 7 << 76
+    value = value & ~(0x3 << 62) | 2 << 62
+    return str(uuid.UUID(int=value))
+
+
+def folded_email(address: str) -> str:
+    """The form in which addresses are stored and compared: without differences of case."""
+    return address.strip().casefold()
+
+
+def fingerprint(method: str, path: str, body: Any) -> str:
+    """What tells one request from another: a hash of method, path and the body's content."""
+    content = orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(b"%s %s\n%s" % (method.encode(), path.encode(), content)).hexdigest()
+
+
+def changed_task(task: Task, changes: Mapping[str, Any], now: datetime, policy: Policy) -> Task:
+    """The task with some fields changed; completion sets when that was and how long it is kept, reopening undoes it."""
+    values = {**task.model_dump(), **changes, "updated_at": now}
+    status = Status(values["status"])
+    if status is not task.status:
+        values.update(completion(status, now, policy))
+    return Task.model_validate(values)
+
+
+def completion(status: Status, now: datetime, policy: Policy) -> dict[str, datetime | None]:
+    """The fields that follow from a status that is new to a task."""
+    if status is not Status.COMPLETED:
+        return {"completed_at": None, "expiration_timestamp": None}
+    days = policy.completed_retention_days
+    return {"completed_at": now, "expiration_timestamp": None if days is None else now + timedelta(days=days)}
+
+
+def today(clock: Clock, zone: str = "UTC") -> date:
+    """The present day in a zone of the IANA data base. Raises InvalidError for a zone that there is not."""
+    try:
+        return datetime.fromtimestamp(clock.now(), ZoneInfo(zone)).date()
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise InvalidError(f"There is no time zone {zone!r}.") from error

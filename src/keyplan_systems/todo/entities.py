@@ -1,0 +1,143 @@
+"""The to-do system's table and what it holds: users, tasks, idempotency records, deletion jobs."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from keyplan.design import GSI, Attribute, Bytes, Distinct, Entity, Items, Table, key, unique
+
+app = Table(
+    "todo-app-data",
+    pk="PK",
+    sk="SK",
+    indexes=[
+        GSI("GSI1", pk="GSI1PK", sk="GSI1SK"),
+        GSI("GSI2", pk="GSI2PK", sk="GSI2SK"),
+        GSI("GSI3", pk="GSI3PK", sk="GSI3SK"),
+        GSI("GSI4", pk="GSI4PK", sk="GSI4SK"),
+    ],
+    ttl="expiration_timestamp",
+    stream="NEW_AND_OLD_IMAGES",
+    point_in_time_recovery=True,
+    deletion_protection=True,
+)
+
+Moment = Annotated[datetime, Attribute(stored="epoch_s")]
+"""A moment stored as Unix seconds, as the document has it."""
+UserId = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[0-9A-Za-z._|:@+-]+$")]
+TaskId = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[0-9A-Za-z-]+$")]
+Category = Annotated[str, Field(min_length=1, max_length=50, pattern=r"^[^#]+$")]
+RequestKey = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[ -~]+$")]
+
+
+class Status(StrEnum):
+    """How far a task is."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+    CANCELLED = "cancelled"
+
+
+class Priority(StrEnum):
+    """How urgent a task is."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    URGENT = "urgent"
+
+
+@app.entity(
+    key=key("USER#{user_id}", "METADATA"),
+    version="version",
+    unique=[unique("email", key=key("EMAIL#{email}", "METADATA"))],
+    items=Items(count=10_000, bytes=Bytes(250, p99=400)),
+    store_key_fields=False,
+)
+class User(Entity):
+    """A person; created on first use."""
+
+    user_id: UserId
+    email: Annotated[str, Field(min_length=3, max_length=254)]
+    """In the form that is compared: case-folded."""
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    created_at: Moment
+    updated_at: Moment
+    deleting_since: Moment | None = None
+    """While a deletion job removes the user's tasks."""
+    version: int = 0
+
+
+@app.entity(
+    key=key("TASK#{user_id}", "TASK#{task_id}"),
+    indexes={
+        "GSI1": key("USER#{user_id}", "STATUS#{status}#{task_id}"),
+        "GSI2": key("USER#{user_id}", "DUEDATE#{due_date}#{task_id}"),
+        "GSI3": key("USER#{user_id}", "PRIORITY#{priority}#{task_id}"),
+        "GSI4": key("USER#{user_id}", "CATEGORY#{category}#{task_id}"),
+    },
+    version="version",
+    items=Items(
+        count=1_000_000,
+        bytes=Bytes(600, p99=1_600),
+        distinct={
+            "user_id": Distinct(10_000, hottest=0.01),
+            "status": {Status.PENDING: 0.2, Status.IN_PROGRESS: 0.1, Status.COMPLETED: 0.6, Status.CANCELLED: 0.1},
+            "priority": {Priority.LOW: 0.2, Priority.MEDIUM: 0.5, Priority.HIGH: 0.2, Priority.URGENT: 0.1},
+            "category": 10,
+            "due_date": 365,
+        },
+        present={"due_date": 0.5, "priority": 0.9, "category": 0.5},
+    ),
+    store_key_fields=False,
+)
+class Task(Entity):
+    """Something to do."""
+
+    user_id: UserId
+    task_id: TaskId
+    title: Annotated[str, Field(min_length=1, max_length=200)]
+    description: Annotated[str, Field(max_length=1000)] | None = None
+    status: Status = Status.PENDING
+    priority: Priority | None = None
+    category: Category | None = None
+    due_date: date | None = None
+    created_at: Moment
+    updated_at: Moment
+    completed_at: Moment | None = None
+    expiration_timestamp: Moment | None = None
+    """Set at completion where completed tasks are kept for a time only."""
+    version: int = 0
+
+
+@app.entity(
+    key=key("IDEMPOTENCY#{user_id:quote}:{request_key}", "METADATA"),
+    items=Items(count=200_000, bytes=Bytes(900, p99=2_500)),
+    store_key_fields=False,
+)
+class Idempotency(Entity):
+    """The answer that was given to a request, for 24 hours; of a bulk request also what became of each task."""
+
+    user_id: UserId
+    request_key: RequestKey
+    fingerprint: str
+    """Hash of method, path and body: the same key for another request is refused."""
+    response_data: str
+    target_task_pk: str | None = None
+    target_task_sk: str | None = None
+    http_status_code: int
+    created_at: Moment
+    expiration_timestamp: Moment
+
+
+@app.entity(key=key("JOB#DELETE_USER", "USER#{user_id}"), items=Items(count=5, bytes=Bytes(90)), store_key_fields=False)
+class Deletion(Entity):
+    """A user's deletion under way: found by the worker that finishes it, however often it is interrupted."""
+
+    user_id: UserId
+    since: Moment

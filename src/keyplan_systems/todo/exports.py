@@ -1,0 +1,53 @@
+"""A full export of the table as the service writes it to S3, copied into a folder: its moment and its items."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+_FORMAT = "DYNAMODB_JSON"
+
+
+class ExportError(Exception):
+    """The folder holds no export that can be read; the text says what is wrong."""
+
+
+def moment_of_export(folder: Path) -> datetime:
+    """The moment that the export shows. Raises ExportError."""
+    summary = _summary(folder)
+    try:
+        return datetime.fromisoformat(summary["exportTime"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ExportError(f"{folder / 'manifest-summary.json'} has no exportTime") from error
+
+
+def items_of_export(folder: Path) -> Iterator[dict[str, Any]]:
+    """Every item, as attribute values. Raises ExportError, also where items are missing in the end."""
+    summary, count = _summary(folder), 0
+    for path in sorted((folder / "data").glob("*.json.gz")):
+        try:
+            with gzip.open(path) as lines:
+                for line in lines:
+                    yield orjson.loads(line)["Item"]
+                    count += 1
+        except (OSError, EOFError, ValueError, KeyError) as error:
+            raise ExportError(f"{path} is damaged: {error}") from error
+    told = summary.get("itemCount", count)
+    if count != told:
+        raise ExportError(f"{folder} holds {count} items, and its summary says {told}: files are missing")
+
+
+def _summary(folder: Path) -> dict[str, Any]:
+    path = folder / "manifest-summary.json"
+    try:
+        summary: dict[str, Any] = orjson.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise ExportError(f"{path} cannot be read: {error}") from error
+    if summary.get("outputFormat", _FORMAT) != _FORMAT:
+        raise ExportError(f"{path} is of an export as {summary['outputFormat']}; export as {_FORMAT}")
+    return summary

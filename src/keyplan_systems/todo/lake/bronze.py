@@ -1,0 +1,167 @@
+"""Bronze: every change event once, as Parquet by the event's date (UTC).
+
+Delivery is at least once and in batches that differ from one reading to the next, so a replay may hold
+some events that are stored and some that are not. `write` looks for the batch's events in the
+files whose positions overlap with the batch, which are few: the newest of each shard.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from keyplan_systems.todo.lake import parquet
+from keyplan_systems.todo.lake.events import Event, event_of, position_of
+from keyplan_systems.todo.lake.snapshot import DataFile, Snapshot
+from keyplan_systems.todo.lake.storage import Storage
+from keyplan_systems.todo.lake.versions import Versions
+
+SCHEMA = pa.schema(
+    [
+        ("stream", pa.string()),
+        ("sequence", pa.string()),
+        ("event_id", pa.string()),
+        ("change", pa.string()),
+        ("event_time", pa.timestamp("us", tz="UTC")),
+        ("entity", pa.string()),
+        ("user_id", pa.string()),
+        ("task_id", pa.string()),
+        ("pk", pa.string()),
+        ("sk", pa.string()),
+        ("new_image", pa.string()),
+        ("old_image", pa.string()),
+        ("size_bytes", pa.int64()),
+        ("view_type", pa.string()),
+    ]
+)
+"""Columns of bronze, as the members of `Event`; images are JSON in wire form, with numbers as text."""
+
+ORDER = [("stream", "ascending"), ("sequence", "ascending"), ("pk", "ascending"), ("sk", "ascending")]
+_IDENTITY = ("stream", "sequence", "pk", "sk")
+_DAY_US = 86_400_000_000
+_CACHED_FILES = 128
+_CACHED_ROWS = 20_000
+"""Files with more rows are looked into each time, by their row groups' statistics."""
+
+Identity = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a batch."""
+
+    received: int
+    dropped: int
+    """Events of idempotency items, which hold response bodies."""
+    repeated: int
+    """Events that were stored before, or twice in the batch."""
+    stored: int
+    version: int
+    """The version of the lake that holds the batch."""
+
+
+class Bronze:
+    """Writes change events. Several threads, processes and machines may write the same lake."""
+
+    def __init__(self, storage: Storage, versions: Versions) -> None:
+        self._storage = storage
+        self._versions = versions
+        self._identities: OrderedDict[str, frozenset[Identity]] = OrderedDict()
+        self._lock = Lock()
+
+    def write(self, records: Sequence[Mapping[str, Any]], *, stream: str = "") -> Written:
+        """Store the events of a batch of stream records, each once; when it returns, they are durable.
+
+        `stream` is the ARN or label of the stream that they come from. Give it always or never: sequence
+        numbers are compared within a stream, and a later stream of the table counts as later.
+        Raises BadRecordError, and then nothing of the batch is stored; LakeBusyError; OSError.
+        """
+        events = [event_of(record, index, stream) for index, record in enumerate(records)]
+        kept = {event.identity: event for event in events if event is not None}
+        fresh: list[Event] = []
+        files: list[DataFile] = []
+        generation = -1
+
+        def change(base: Snapshot) -> Snapshot | None:
+            nonlocal fresh, files, generation
+            missing = self._fresh(base, kept)
+            if missing != fresh or generation != base.generation:  # else an attempt before this one wrote the files
+                fresh, generation, files = missing, base.generation, self._put(base, missing)
+            return base.with_files(replace(file, added=base.version + 1) for file in files) if fresh else None
+
+        version = self._versions.commit(change).version if kept else self._versions.latest().version
+        dropped = events.count(None)
+        return Written(len(events), dropped, len(events) - dropped - len(fresh), len(fresh), version)
+
+    def _fresh(self, base: Snapshot, kept: Mapping[Identity, Event]) -> list[Event]:
+        """The events that this version does not hold, in order."""
+        first, last = _span(kept)
+        known: set[Identity] = set()
+        for file in base.of("bronze"):
+            if file.first <= last and first <= file.last:
+                known.update(self._known(file, kept))
+        return [kept[identity] for identity in sorted(kept.keys() - known)]
+
+    def _known(self, file: DataFile, kept: Mapping[Identity, Event]) -> Iterable[Identity]:
+        """Those of the identities that a file holds."""
+        if file.rows <= _CACHED_ROWS:
+            held = self._identities.get(file.path)
+            if held is None:
+                held = frozenset(_identities(self._storage, file))
+                self._remember(file.path, held)
+            return held & kept.keys()
+        numbers = sorted(identity[1] for identity in kept)
+        between = (pc.field("sequence") >= numbers[0]) & (pc.field("sequence") <= numbers[-1])
+        return kept.keys() & set(_identities(self._storage, file, between))
+
+    def _put(self, base: Snapshot, events: Sequence[Event]) -> list[DataFile]:
+        """Write events that are in order, a file for each date."""
+        by_day: dict[int, list[Event]] = {}
+        for event in events:
+            by_day.setdefault(event.at_us // _DAY_US, []).append(event)
+        files = []
+        for day, group in sorted(by_day.items()):
+            files.append(put(self._storage, base, table_of(group), _date(day)))
+            self._remember(files[-1].path, frozenset(event.identity for event in group))
+        return files
+
+    def _remember(self, path: str, identities: frozenset[Identity]) -> None:
+        with self._lock:
+            self._identities[path] = identities
+            while len(self._identities) > _CACHED_FILES:
+                self._identities.popitem(last=False)
+
+
+def put(storage: Storage, base: Snapshot, table: Any, day: str) -> DataFile:
+    """Write events of one date, sorted by `ORDER`, as a bronze file for the version after `base`."""
+    ends = [position_of(table["stream"][at].as_py(), table["sequence"][at].as_py()) for at in (0, -1)]
+    name = table["sequence"][0].as_py().lstrip("0") or "0"
+    file = parquet.put(storage, base, table, "bronze", day, name=name)
+    return replace(file, first=ends[0], last=ends[1])
+
+
+def table_of(events: Sequence[Event]) -> Any:
+    """Events as an Arrow table."""
+    columns = {name: [getattr(event, name) for event in events] for name in SCHEMA.names if name != "event_time"}
+    columns["event_time"] = pa.array([event.at_us for event in events], SCHEMA.field("event_time").type)
+    return pa.table(columns, SCHEMA)
+
+
+def _identities(storage: Storage, file: DataFile, where: Any = None) -> Iterable[Identity]:
+    table = parquet.read(storage, file, _IDENTITY, where)
+    return zip(*(table[name].to_pylist() for name in _IDENTITY), strict=True)
+
+
+def _span(kept: Mapping[Identity, Event]) -> tuple[str, str]:
+    return position_of(*min(kept)[:2]), position_of(*max(kept)[:2])
+
+
+def _date(day: int) -> str:
+    return (date(1970, 1, 1) + timedelta(days=day)).isoformat()

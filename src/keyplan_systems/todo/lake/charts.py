@@ -1,0 +1,63 @@
+"""Answers of the lake in a terminal: a table, with a bar beside each row where a comparison is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from rich.bar import Bar
+from rich.table import Table
+from rich.text import Text
+
+_BAR_CELLS = 40
+_NOTHING = "none"
+
+
+def table(answer: Any, title: str = "") -> Table:
+    """An answer, an Arrow table, with all its columns; a single row goes downwards, since it is read so."""
+    if answer.num_rows == 1:
+        return _downwards(answer.to_pylist()[0], title)
+    shown = Table(title=Text(title) if title else None)
+    for name in answer.column_names:
+        shown.add_column(Text(name), justify="right" if _is_number(answer, name) else "left")
+    for row in zip(*(answer[name].to_pylist() for name in answer.column_names), strict=True):
+        shown.add_row(*(_cell(value) for value in row))
+    return shown
+
+
+def bars(answer: Any, label: str, value: str, title: str = "") -> Table:
+    """One column of an answer as bars, named by another; a null value has no bar. Raises ValueError.
+
+    Bars start at zero, so that lengths compare; a negative value cannot be drawn.
+    """
+    values = answer[value].to_pylist()
+    if any(one is not None and one < 0 for one in values):
+        raise ValueError(f"column {value} has negative values, which bars from zero cannot show")
+    largest = max((float(one) for one in values if one is not None), default=0.0)
+    shown = Table(title=Text(title) if title else None)
+    shown.add_column(Text(label))
+    shown.add_column(Text(value), justify="right")
+    shown.add_column("", width=_BAR_CELLS)
+    for name, one in zip(answer[label].to_pylist(), values, strict=True):
+        bar = Bar(largest or 1.0, 0, float(one or 0), width=_BAR_CELLS)
+        shown.add_row(_cell(name), _cell(one), bar)
+    return shown
+
+
+def _downwards(row: Mapping[str, Any], title: str) -> Table:
+    shown = Table(title=Text(title) if title else None, show_header=False)
+    for name, value in row.items():
+        shown.add_row(Text(name), _cell(value))
+    return shown
+
+
+def _is_number(answer: Any, name: str) -> bool:
+    kind = str(answer.schema.field(name).type)
+    return kind.startswith(("int", "uint", "decimal", "double", "float"))
+
+
+def _cell(value: Any) -> Text:
+    """Text as it is: titles and names are people's, not markup; control characters would steer the terminal."""
+    text = _NOTHING if value is None else f"{value.normalize():f}" if isinstance(value, Decimal) else str(value)
+    return Text("".join(char if char.isprintable() else " " for char in text), style="dim" if value is None else "")

@@ -1,0 +1,149 @@
+"""The columns of users and tasks, read out of an item's image; what does not fit is said, never bent.
+
+An item whose attribute has another type, or a number beyond what the column holds, keeps its row: the column
+is null, `problems` says why, and `item` holds the whole image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime
+from decimal import ROUND_FLOOR, Context, Decimal, InvalidOperation
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+NUMBER = pa.decimal128(38, 9)
+"""Numbers: 29 digits before the point and nine behind it, exact."""
+
+_CONTEXT = Context(prec=140)
+_STEP = Decimal(1).scaleb(-9)
+_LIMIT = Decimal(10) ** 29
+_YEARS_S = (-62_135_596_800, 253_402_300_799)
+"""The years 1 to 9999, which a date can be of, in Unix seconds."""
+
+_STATUSES = ("pending", "in_progress", "completed", "cancelled")
+_PRIORITIES = ("low", "medium", "high", "urgent")
+
+Problems = list[str]
+Reader = Callable[[str, Mapping[str, Any], Problems], Any]
+
+
+def text(name: str, item: Mapping[str, Any], problems: Problems) -> str | None:
+    """A string attribute."""
+    value: str | None = _content(name, "S", item, problems)
+    return value
+
+
+def number(name: str, item: Mapping[str, Any], problems: Problems) -> Decimal | None:
+    """A number attribute, exactly."""
+    value = _content(name, "N", item, problems)
+    if value is None:
+        return None
+    try:
+        exact = Decimal(value)
+        rounded = exact.quantize(_STEP, context=_CONTEXT)
+    except InvalidOperation:
+        problems.append(f"{name} is no number: {value}")
+        return None
+    if not exact.is_finite() or rounded != exact or abs(exact) >= _LIMIT:
+        problems.append(f"{name} has more digits than its column: {value}")
+        return None
+    return rounded
+
+
+def day(name: str, item: Mapping[str, Any], problems: Problems) -> date | None:
+    """A date written YYYY-MM-DD."""
+    value = text(name, item, problems)
+    if value is None:
+        return None
+    try:
+        if len(value) == len("YYYY-MM-DD"):
+            return date.fromisoformat(value)
+    except ValueError:
+        pass  # said below, together with other lengths
+    problems.append(f"{name} is no date of the form YYYY-MM-DD: {value}")
+    return None
+
+
+def one_of(allowed: tuple[str, ...]) -> Reader:
+    """A string attribute that has few values; another one is kept, and said."""
+
+    def read(name: str, item: Mapping[str, Any], problems: Problems) -> str | None:
+        value = text(name, item, problems)
+        if value is not None and value not in allowed:
+            problems.append(f"{name} is not one of {', '.join(allowed)}: {value}")
+        return value
+
+    return read
+
+
+_READERS: dict[str, dict[str, tuple[Any, Reader]]] = {
+    "users": {
+        "email": (pa.string(), text),
+        "name": (pa.string(), text),
+        "created_at": (NUMBER, number),
+        "updated_at": (NUMBER, number),
+    },
+    "tasks": {
+        "title": (pa.string(), text),
+        "description": (pa.string(), text),
+        "status": (pa.string(), one_of(_STATUSES)),
+        "priority": (pa.string(), one_of(_PRIORITIES)),
+        "category": (pa.string(), text),
+        "due_date": (pa.date32(), day),
+        "created_at": (NUMBER, number),
+        "updated_at": (NUMBER, number),
+        "completed_at": (NUMBER, number),
+        "expiration_timestamp": (NUMBER, number),
+    },
+}
+_DATES = {"users": {"created_on": "created_at"}, "tasks": {"created_on": "created_at", "completed_on": "completed_at"}}
+"""Dates (UTC) beside Unix seconds."""
+
+FIELDS = {
+    kind: [*((name, form) for name, (form, _) in readers.items()), *((name, pa.date32()) for name in _DATES[kind])]
+    for kind, readers in _READERS.items()
+}
+"""Names and types of the columns of each kind that come from the image."""
+
+
+def read(kind: str, image: str | None) -> dict[str, Any]:
+    """The columns of an item of a kind, `item` and `problems` among them; all null without an image."""
+    row: dict[str, Any] = {name: None for name, _ in FIELDS[kind]}
+    row |= {"item": image, "problems": []}
+    if image is None:
+        return row
+    item = orjson.loads(image)
+    for name, (_, reader) in _READERS[kind].items():
+        row[name] = reader(name, item, row["problems"])
+    for name, source in _DATES[kind].items():
+        row[name] = date_of(row[source])
+        if row[source] is not None and row[name] is None:
+            row["problems"].append(f"{source} is no moment of the years 1 to 9999: {item[source]['N']}")
+    return row
+
+
+def expires_s(image: str | None) -> Decimal | None:
+    """When an item expires, in Unix seconds; None: never, or not to be read."""
+    return None if image is None else number("expiration_timestamp", orjson.loads(image), [])
+
+
+def date_of(seconds: Decimal | None) -> date | None:
+    """The date (UTC) of Unix seconds; None beyond the years that a date can have."""
+    if seconds is None or not _YEARS_S[0] <= seconds <= _YEARS_S[1]:
+        return None
+    days = (seconds / 86_400).to_integral_value(ROUND_FLOOR)
+    return date.fromordinal(datetime(1970, 1, 1, tzinfo=UTC).toordinal() + int(days))
+
+
+def _content(name: str, kind: str, item: Mapping[str, Any], problems: Problems) -> Any:
+    """What an attribute of that type holds; None if it is missing, NULL or of another type."""
+    value = item.get(name)
+    if value is None or "NULL" in value:
+        return None
+    if kind not in value:
+        problems.append(f"{name} has type {next(iter(value))} instead of {kind}")
+        return None
+    return value[kind]

@@ -1,0 +1,135 @@
+"""Housekeeping: many small bronze files into few, and files that no version in use names, away.
+
+Compaction changes files, never rows: a version names either the small files or the large one.
+
+Vacuum must not remove a file that a slow writer is about to commit. So it first raises the lake's generation, which is
+part of every new file's name; from then on no version can come to name a file of an older generation that the
+version at hand does not name. What of those is named by no version in use is garbage for good.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from keyplan.clock import Clock
+from keyplan_systems.todo.lake import bronze, parquet, versions
+from keyplan_systems.todo.lake.snapshot import DataFile, Snapshot
+from keyplan_systems.todo.lake.storage import Storage
+from keyplan_systems.todo.lake.versions import Versions
+
+RETENTION_S = 3600.0
+"""How long a version stays readable after the next one came."""
+
+_UNFINISHED_S = 86_400.0
+"""A file that was begun so long ago and has no name yet belongs to a writer that was killed."""
+
+_FULL_BYTES = 32 * 1024 * 1024
+_FULL_ROWS = 500_000
+"""A file this large is left alone; compacted files grow until about so large."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What compaction did."""
+
+    files_before: int
+    files_after: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Vacuumed:
+    """What vacuum removed."""
+
+    versions: int
+    files: int
+    unfinished: int
+
+
+class Keeper:
+    """Keeps a lake tidy while others write and read it."""
+
+    def __init__(self, storage: Storage, versions: Versions, clock: Clock, refresh: Callable[[], Snapshot]) -> None:
+        self._storage = storage
+        self._versions = versions
+        self._clock = clock
+        self._refresh = refresh
+
+    def compact(self, *, min_files: int = 8) -> Compacted:
+        """Merge the small bronze files of each date that has at least so many. Raises LakeBusyError.
+
+        Only events that silver holds are merged, so silver and gold are refreshed first.
+        """
+        version = self._refresh()
+        before = after = 0
+        for group in _groups(version, min_files):
+            before += len(group)
+            version, made = self._merge(group)
+            after += made
+        return Compacted(before, after, version.version)
+
+    def vacuum(self, *, retention_s: float = RETENTION_S) -> Vacuumed:
+        """Remove versions that were replaced so long ago, and all files that no remaining version names.
+
+        A query that reads a version for longer than that fails, and starts over on the newest one.
+        """
+        generation = self._versions.commit(lambda base: replace(base, generation=base.generation + 1)).generation
+        now = self._clock.now()
+        held = self._versions.all()
+        old = [one for one, successor in itertools.pairwise(held) if successor.committed_at <= now - retention_s]
+        for snapshot in old:  # in rising order, see `versions`
+            self._storage.remove(versions.name_of(snapshot.version))
+        named = {file.path for snapshot in self._versions.all() for file in snapshot.files}
+        garbage = [path for path in self._paths() if path not in named and parquet.generation_of(path) < generation]
+        for path in garbage:
+            self._storage.remove(path)
+        return Vacuumed(len(old), len(garbage), self._storage.sweep(now - max(retention_s, _UNFINISHED_S)))
+
+    def _paths(self) -> Iterable[str]:
+        for folder in parquet.DATA_FOLDERS:
+            yield from (path for path in self._storage.names(folder) if path.endswith(".parquet"))
+
+    def _merge(self, group: list[DataFile]) -> tuple[Snapshot, int]:
+        """One large file in place of small ones, unless another compactor was faster."""
+        table: pa.Table | None = None
+        made = 0
+
+        def change(base: Snapshot) -> Snapshot | None:
+            nonlocal table, made
+            made = 0
+            folded = {file.path for file in base.of("bronze") if file.added <= base.folded}
+            if not folded.issuperset(file.path for file in group):
+                return None
+            if table is None:
+                table = parquet.dataset(self._storage, group, bronze.SCHEMA).to_table().sort_by(bronze.ORDER)
+            made = 1
+            file = bronze.put(self._storage, base, table, group[0].partition)
+            return base.with_files([replace(file, added=max(one.added for one in group))], group)
+
+        return self._versions.commit(change), made
+
+
+def _groups(snapshot: Snapshot, min_files: int) -> Iterable[list[DataFile]]:
+    """Small files to merge: of one date, in order of their positions, up to a full file."""
+    by_date: dict[str, list[DataFile]] = {}
+    for file in sorted(snapshot.of("bronze"), key=lambda file: file.first):
+        if file.added <= snapshot.folded and file.size_bytes < _FULL_BYTES and file.rows < _FULL_ROWS:
+            by_date.setdefault(file.partition, []).append(file)
+    for files in by_date.values():
+        if len(files) >= max(min_files, 2):
+            yield from _filled(files)
+
+
+def _filled(files: list[DataFile]) -> Iterable[list[DataFile]]:
+    group: list[DataFile] = []
+    for file in files:
+        group.append(file)
+        if sum(one.size_bytes for one in group) >= _FULL_BYTES or sum(one.rows for one in group) >= _FULL_ROWS:
+            yield group
+            group = []
+    if len(group) > 1:
+        yield group

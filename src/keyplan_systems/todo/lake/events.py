@@ -1,0 +1,247 @@
+"""Stream records of the to-do table as change events: checked, told apart, and nothing lost.
+
+Records come in the service's form, with attribute values as `{"S": ...}`, `{"N": "..."}`, `{"B": bytes}`. Both
+spellings of `userIdentity` are read: GetRecords says `Type` and `PrincipalId`, a Lambda event `type` and
+`principalId`. Numbers stay the text that they are, images become JSON in wire form.
+
+Source: API reference, "Record" and "StreamRecord" of DynamoDB Streams; developer guide, "DynamoDB Streams
+and Time to Live".
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import orjson
+
+from keyplan_systems.todo.lake.errors import BadRecordError
+
+SEQUENCE_DIGITS = 40
+"""The longest sequence number of the service; shorter ones are filled with zeros, so that text sorts like numbers."""
+
+_SECOND_US = 1_000_000
+_CHANGES = {"INSERT": "insert", "MODIFY": "modify", "REMOVE": "delete"}
+_TTL_PRINCIPAL = "dynamodb.amazonaws.com"
+_SCALARS = {"S": str, "N": str, "BOOL": bool, "NULL": bool}
+_SETS = frozenset(("SS", "NS", "BS"))
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One change of one item."""
+
+    stream: str
+    """Label of the stream, the moment it was made; empty if unknown. A later stream of the table numbers anew."""
+    sequence: str
+    """Sequence number, 40 digits."""
+    event_id: str
+    change: str
+    """`insert`, `modify`, `delete`, or `expire`: deleted by time to live."""
+    at_us: int
+    """When, in microseconds since the Unix epoch, as exactly as the service says it."""
+    entity: str
+    """`user`, `task`, `email` (the guard of an address), or `unknown`."""
+    user_id: str | None
+    task_id: str | None
+    pk: str
+    sk: str
+    new_image: str | None
+    old_image: str | None
+    size_bytes: int | None
+    view_type: str | None
+
+    @property
+    def identity(self) -> tuple[str, str, str, str]:
+        """What no two events of a table share."""
+        return self.stream, self.sequence, self.pk, self.sk
+
+
+def position_of(stream: str, sequence: str) -> str:
+    """Text that sorts as the events of an item happened."""
+    return f"{stream} {sequence}"
+
+
+def event_of(record: Mapping[str, Any], index: int, stream: str = "") -> Event | None:
+    """The change that a record tells of; None: it is of an idempotency item. Raises BadRecordError.
+
+    `index` is the record's place in its batch, for the error; `stream` the label of its stream, for records
+    that do not name it themselves.
+    """
+    try:
+        return _event(record, stream)
+    except _MalformedError as error:
+        raise BadRecordError(str(error), index=index) from None
+
+
+def entity_of(pk: str, sk: str) -> tuple[str, str | None, str | None]:
+    """Entity, user id and task id that the keys stand for."""
+    prefix, _, rest = pk.partition("#")
+    if prefix == "USER" and rest and sk == "METADATA":
+        return "user", rest, None
+    if prefix == "TASK" and rest and sk.startswith("TASK#") and len(sk) > len("TASK#"):
+        return "task", rest, sk.removeprefix("TASK#")
+    if prefix == "EMAIL" and rest:
+        return "email", None, None
+    return "unknown", None, None
+
+
+def is_idempotency(pk: str) -> bool:
+    """Whether an item records an answer: such items hold response bodies and stay out of the lake."""
+    return pk.startswith("IDEMPOTENCY#")
+
+
+def key_of(keys: Any) -> tuple[str, str]:
+    """PK and SK of an item or of a record's keys. Raises ValueError."""
+    try:
+        pk, sk = keys["PK"]["S"], keys["SK"]["S"]
+    except (KeyError, TypeError):
+        raise _MalformedError("PK and SK must be strings: the record is not of the to-do table") from None
+    if not isinstance(pk, str) or not isinstance(sk, str):
+        raise _MalformedError("PK and SK must be strings: the record is not of the to-do table")
+    return _text(pk, "PK"), _text(sk, "SK")
+
+
+def image_json(image: Any) -> str:
+    """An item as JSON in wire form: members in order, binary as base64, numbers as text. Raises ValueError."""
+    if not isinstance(image, Mapping):
+        raise _MalformedError("an image must be a map of attribute values")
+    for name, value in image.items():
+        if not _is_plain(value):
+            _check(value, name)
+    try:
+        return orjson.dumps(image, default=_base64, option=orjson.OPT_SORT_KEYS).decode()
+    except TypeError as error:
+        raise _MalformedError(f"an image cannot be written as JSON: {error}") from None
+
+
+def stream_label(text: str) -> str:
+    """The label of a stream, from its ARN or already bare."""
+    return text.rpartition("/stream/")[2]
+
+
+class _MalformedError(ValueError):
+    """Why a record is none."""
+
+
+def _event(record: Mapping[str, Any], stream: str) -> Event | None:
+    if not isinstance(record, Mapping) or not isinstance(record.get("dynamodb"), Mapping):
+        raise _MalformedError("no stream record: it has no map `dynamodb`")
+    body = record["dynamodb"]
+    pk, sk = key_of(body.get("Keys"))
+    if is_idempotency(pk):
+        return None
+    entity, user_id, task_id = entity_of(pk, sk)
+    new, old = body.get("NewImage"), body.get("OldImage")
+    change = _change(record)
+    if new is None and change in {"insert", "modify"}:
+        raise _MalformedError("no NewImage: the stream's view type must be NEW_IMAGE or NEW_AND_OLD_IMAGES")
+    return Event(
+        stream=stream_label(_text(stream or record.get("eventSourceARN", ""), "eventSourceARN")),
+        sequence=_sequence(body.get("SequenceNumber")),
+        event_id=_text(record.get("eventID"), "eventID"),
+        change=change,
+        at_us=_moment(body.get("ApproximateCreationDateTime")),
+        entity=entity,
+        user_id=user_id,
+        task_id=task_id,
+        pk=pk,
+        sk=sk,
+        new_image=None if new is None else image_json(new),
+        old_image=None if old is None else image_json(old),
+        size_bytes=_size(body.get("SizeBytes")),
+        view_type=_text(body.get("StreamViewType", ""), "StreamViewType") or None,
+    )
+
+
+def _change(record: Mapping[str, Any]) -> str:
+    change = _CHANGES.get(record.get("eventName", ""))
+    if change is None:
+        raise _MalformedError(f"eventName is {record.get('eventName')!r}; it must be one of {', '.join(_CHANGES)}")
+    return "expire" if change == "delete" and _by_service(record.get("userIdentity")) else change
+
+
+def _by_service(identity: Any) -> bool:
+    if not isinstance(identity, Mapping):
+        return False
+    members = {name.lower(): value for name, value in identity.items()}
+    return members.get("type") == "Service" and members.get("principalid") == _TTL_PRINCIPAL
+
+
+def _sequence(number: Any) -> str:
+    if not (isinstance(number, str) and number.isascii() and number.isdigit() and len(number) <= SEQUENCE_DIGITS):
+        raise _MalformedError(f"SequenceNumber is {number!r}; it must be text of 1 to {SEQUENCE_DIGITS} digits")
+    return number.zfill(SEQUENCE_DIGITS)
+
+
+def _moment(moment: Any) -> int:
+    if isinstance(moment, datetime) and moment.tzinfo is not None:
+        since = moment.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+        return (since.days * 86_400 + since.seconds) * _SECOND_US + since.microseconds
+    if isinstance(moment, int | float | Decimal) and not isinstance(moment, bool) and 0 <= moment < 253_402_300_800:
+        return round(moment * _SECOND_US)
+    raise _MalformedError(
+        f"ApproximateCreationDateTime is {moment!r}; it must be Unix seconds or a datetime with a zone"
+    )
+
+
+def _size(size: Any) -> int | None:
+    if size is None or (isinstance(size, int) and not isinstance(size, bool) and size >= 0):
+        return size
+    raise _MalformedError(f"SizeBytes is {size!r}; it must be a whole number")
+
+
+def _text(text: Any, name: str) -> str:
+    if not isinstance(text, str):
+        raise _MalformedError(f"{name} is {text!r}; it must be text")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise _MalformedError(f"{name} holds half of a surrogate pair, which is no text") from None
+    return text
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is beyond doubt text or a number: nearly all are, and this is most of the work per event."""
+    if type(value) is not dict or len(value) != 1:
+        return False
+    content = value.get("S") or value.get("N")
+    return type(content) is str
+
+
+def _check(value: Any, name: str) -> None:
+    """Raise unless a value is an attribute value; no number may come as anything but text."""
+    if not isinstance(value, Mapping) or len(value) != 1:
+        raise _MalformedError(f"attribute {name} is {value!r}, which is no attribute value")
+    ((kind, content),) = value.items()
+    if not _is_content(kind, content, name):
+        raise _MalformedError(f"attribute {name} is {value!r}, which is no attribute value")
+
+
+def _is_content(kind: str, content: Any, name: str) -> bool:
+    if kind in _SCALARS:
+        return isinstance(content, _SCALARS[kind])
+    if kind == "B":
+        return isinstance(content, bytes | str)
+    if kind in _SETS:
+        members = bytes | str if kind == "BS" else str
+        return isinstance(content, list | tuple) and all(isinstance(member, members) for member in content)
+    if kind == "M" and isinstance(content, Mapping):
+        for member in content.values():
+            _check(member, name)
+        return True
+    if kind == "L" and isinstance(content, list | tuple):
+        for member in content:
+            _check(member, name)
+        return True
+    return False
+
+
+def _base64(value: Any) -> str:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    raise TypeError(f"{type(value).__name__} is no part of an attribute value")

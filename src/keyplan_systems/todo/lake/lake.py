@@ -1,0 +1,118 @@
+"""The data lake of the to-do system, opened at a folder or on S3.
+
+lake = Lake.open("data/lake", clock=SystemClock())
+lake.bronze.write(records)           # as often as the stream delivers
+lake.refresh()                       # when silver and gold shall show it
+lake.query("SELECT * FROM gold.kpis")
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from keyplan.clock import Clock, SystemClock
+from keyplan_systems.todo.lake import charts
+from keyplan_systems.todo.lake.bronze import Bronze
+from keyplan_systems.todo.lake.compaction import RETENTION_S, Compacted, Keeper, Vacuumed
+from keyplan_systems.todo.lake.errors import QueryError
+from keyplan_systems.todo.lake.refresh import Refresher
+from keyplan_systems.todo.lake.reports import REPORTS, Report
+from keyplan_systems.todo.lake.snapshot import Snapshot
+from keyplan_systems.todo.lake.sql import Reader
+from keyplan_systems.todo.lake.storage import Storage, open_storage
+from keyplan_systems.todo.lake.versions import Versions
+
+_IDENTITY = "_identity"
+
+
+class Lake:
+    """One lake. It holds nothing open; use it from several threads, and open it in several processes, as you like."""
+
+    def __init__(self, storage: Storage, clock: Clock, *, timeout_s: float = 60, memory_limit_mb: int = 1024) -> None:
+        self._storage = storage
+        self._versions = Versions(storage, clock)
+        self._refresher = Refresher(storage, self._versions)
+        self._keeper = Keeper(storage, self._versions, clock, self._refresher.refresh)
+        self._reader = Reader(storage, self._versions, timeout_s=timeout_s, memory_limit_mb=memory_limit_mb)
+        self.bronze = Bronze(storage, self._versions)
+
+    @classmethod
+    def open(
+        cls,
+        url: str | Path,
+        *,
+        clock: Clock | None = None,
+        options: Mapping[str, Any] | None = None,
+        timeout_s: float = 60,
+        memory_limit_mb: int = 1024,
+    ) -> Lake:
+        """The lake at a path, a `file://` URL or `s3://bucket/prefix`; made when first written. Raises LakeError.
+
+        `options` go to s3fs. Queries run for at most `timeout_s` seconds in `memory_limit_mb` megabytes.
+        """
+        storage = open_storage(url, options)
+        return cls(storage, clock or SystemClock(), timeout_s=timeout_s, memory_limit_mb=memory_limit_mb)
+
+    def identity(self) -> str:
+        """What tells this lake from all others, one that was deleted and made anew included; a copy keeps it."""
+        self._storage.create(_IDENTITY, uuid.uuid4().hex.encode())
+        return self._storage.read(_IDENTITY).decode()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest version: its files, and how far silver is."""
+        return self._versions.latest()
+
+    def refresh(self) -> Snapshot:
+        """Fold all events stored before the call into silver, and make gold anew. Raises LakeBusyError."""
+        return self._refresher.refresh()
+
+    def rebuild(self) -> Snapshot:
+        """Make silver and gold from all of bronze and the exports, as if there were none. Raises LakeBusyError."""
+        return self._refresher.rebuild()
+
+    def rebuild_from_items(
+        self, items: Iterable[Mapping[str, Any]], as_of: datetime, *, sequence: str = "", stream: str = ""
+    ) -> Snapshot:
+        """Rest silver on a full export, see `Refresher.rebuild_from_items`."""
+        return self._refresher.rebuild_from_items(items, as_of, sequence=sequence, stream=stream)
+
+    def compact(self, *, min_files: int = 8) -> Compacted:
+        """Merge small bronze files, see `Keeper.compact`."""
+        return self._keeper.compact(min_files=min_files)
+
+    def vacuum(self, *, retention_s: float = RETENTION_S) -> Vacuumed:
+        """Remove what no version in use names, see `Keeper.vacuum`."""
+        return self._keeper.vacuum(retention_s=retention_s)
+
+    def query(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Any:
+        """The answer to one reading SQL statement, as an Arrow table, see `Reader.query`."""
+        return self._reader.query(sql, parameters)
+
+    def report(self, name: str, **parameters: Any) -> Any:
+        """The answer to a named question of `reports`, as an Arrow table. Raises QueryError."""
+        report = _report(name)
+        unknown = parameters.keys() - report.parameters.keys()
+        if unknown:
+            raise QueryError(f"report {name} has no parameter {', '.join(sorted(unknown))}")
+        return self.query(report.sql, {**report.parameters, **parameters})
+
+    def chart(self, name: str, **parameters: Any) -> Table:
+        """A named question's answer for the terminal, with bars where it compares. Raises QueryError."""
+        report = _report(name)
+        answer = self.report(name, **parameters)
+        if not report.value:
+            return charts.table(answer, report.title)
+        return charts.bars(answer, report.label, report.value, report.title)
+
+
+def _report(name: str) -> Report:
+    if name not in REPORTS:
+        raise QueryError(f"there is no report {name}; there are {', '.join(REPORTS)}")
+    return REPORTS[name]

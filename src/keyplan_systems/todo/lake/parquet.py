@@ -1,0 +1,93 @@
+"""Arrow tables as the lake's Parquet files, and back.
+
+A file's name says its first position or bucket, a digest of its content and the generation of the
+lake, so the same rows written again land on the same file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from keyplan_systems.todo.lake.snapshot import DataFile, Snapshot
+from keyplan_systems.todo.lake.storage import Storage
+
+_FOLDERS = {"bronze": "bronze/date={}", "users": "silver/users/bucket={}", "tasks": "silver/tasks/bucket={}"}
+DATA_FOLDERS = ("bronze", "silver", "gold", "baseline")
+"""All folders with data files."""
+
+_ROW_GROUP = 65_536
+"""Rows per row group: small enough that a search for a few positions skips most of a compacted file."""
+
+
+def put(storage: Storage, base: Snapshot, table: Any, kind: str, partition: str, *, name: str = "") -> DataFile:
+    """Write a table as a data file for the version after `base`."""
+    body = encode(table)
+    digest = hashlib.sha256(body).hexdigest()[:24]
+    stem = "-".join(part for part in (name, digest, f"g{base.generation}") if part)
+    path = f"{_folder(kind, partition)}/{stem}.parquet"
+    storage.put(path, body)
+    return DataFile(path, kind, partition, table.num_rows, len(body), base.version + 1)
+
+
+def generation_of(path: str) -> int:
+    """The generation that a data file's name belongs to."""
+    return int(path.removesuffix(".parquet").rpartition("-g")[2])
+
+
+def encode(table: Any) -> bytes:
+    """A table as the bytes of a Parquet file; the same table gives the same bytes."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", row_group_size=_ROW_GROUP)
+    body: bytes = sink.getvalue().to_pybytes()
+    return body
+
+
+def read(storage: Storage, file: DataFile, columns: Sequence[str] | None = None, where: Any = None) -> Any:
+    """A data file's rows as a table. Raises FileNotFoundError."""
+    fragment = ds.ParquetFileFormat().make_fragment(file.path, storage.arrow)
+    return fragment.to_table(columns=None if columns is None else list(columns), filter=where, use_threads=False)
+
+
+def dataset(storage: Storage, files: Iterable[DataFile], schema: Any, partition: str | None = None) -> Any:
+    """Data files as one dataset; with `partition`, each file's partition is a column of that name."""
+    form = ds.ParquetFileFormat()
+    fragments = [
+        form.make_fragment(
+            file.path,
+            storage.arrow,
+            partition_expression=None if partition is None else ds.field(partition) == pa.scalar(file.partition),
+        )
+        for file in files
+    ]
+    if partition is not None:
+        schema = schema.append(pa.field(partition, pa.string()))
+    return ds.FileSystemDataset(fragments, schema, form, storage.arrow)
+
+
+def rows(storage: Storage, files: Iterable[DataFile], schema: Any, partition: str | None = None) -> Any:
+    """The same as `dataset`, read at once into a table. Raises FileNotFoundError."""
+    tables = []
+    for file in files:
+        held = pq.read_table(pa.BufferReader(storage.read(file.path)))
+        columns = [
+            held[field.name].cast(field.type) if field.name in held.column_names else pa.nulls(len(held), field.type)
+            for field in schema
+        ]
+        table = pa.Table.from_arrays(columns, schema=schema)
+        if partition is not None:
+            named = pa.array([file.partition] * len(held), pa.string())
+            table = table.append_column(pa.field(partition, pa.string()), named)
+        tables.append(table)
+    return pa.concat_tables(tables)
+
+
+def _folder(kind: str, partition: str) -> str:
+    if kind in _FOLDERS:
+        return _FOLDERS[kind].format(partition)
+    return f"baseline/{partition}" if kind == "staged" else f"gold/{kind}"

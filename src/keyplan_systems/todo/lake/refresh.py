@@ -1,0 +1,269 @@
+"""Bringing silver and gold up to date: by the events that came, from all events, or from a full export."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from keyplan_systems.todo.lake import gold, parquet
+from keyplan_systems.todo.lake.errors import BadRecordError, LakeBusyError, LakeError, StaleExportError
+from keyplan_systems.todo.lake.events import (
+    SEQUENCE_DIGITS,
+    entity_of,
+    image_json,
+    is_idempotency,
+    key_of,
+    position_of,
+    stream_label,
+)
+from keyplan_systems.todo.lake.fold import Fact, Key, add, shown_fact
+from keyplan_systems.todo.lake.silver import KINDS, Buckets
+from keyplan_systems.todo.lake.snapshot import Baseline, DataFile, Snapshot
+from keyplan_systems.todo.lake.storage import Storage
+from keyplan_systems.todo.lake.versions import Versions
+
+_EVENTS_AT_ONCE = 200_000
+"""Events folded in one version: bounds the memory of a refresh."""
+
+_ITEMS_AT_ONCE = 50_000
+"""Items of an export in one file."""
+
+_BASELINE_SCHEMA = pa.schema(
+    [("kind", pa.string()), ("user_id", pa.string()), ("task_id", pa.string()), ("item", pa.string())]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Silver and gold made for a version that may not be the newest any more."""
+
+    base: Snapshot
+    added: tuple[DataFile, ...]
+    replaced: tuple[DataFile, ...]
+    folded: int
+    baselines: tuple[Baseline, ...]
+    afresh: bool
+    """Whether it replaces all of silver."""
+
+    def onto(self, newest: Snapshot) -> Snapshot:
+        """The newest version with this work in it."""
+        kinds = (*gold.SCHEMAS, *(KINDS if self.afresh else ()))
+        stale = [file for kind in kinds for file in newest.of(kind)]
+        changed = newest.with_files(self.added, (*self.replaced, *stale))
+        return replace(changed, folded=self.folded, baselines=self.baselines)
+
+
+class Refresher:
+    """Makes silver and gold. Several may work at once; each version's silver and gold belong together."""
+
+    def __init__(self, storage: Storage, versions: Versions) -> None:
+        self._storage = storage
+        self._versions = versions
+
+    def refresh(self) -> Snapshot:
+        """Fold all events stored before the call into silver, and make gold anew. Raises LakeBusyError."""
+        goal = self._versions.latest().version
+        while True:
+            done = self._commit(self._fold_next, _same_silver)
+            if done.folded >= goal or not done.pending():
+                return done
+
+    def rebuild(self) -> Snapshot:
+        """Make silver and gold from all of bronze and the exports, as if there were none. Raises LakeBusyError."""
+        return self._commit(lambda base: self._afresh(base, base.baselines), _same_history)
+
+    def rebuild_from_items(
+        self, items: Iterable[Mapping[str, Any]], as_of: datetime, *, sequence: str = "", stream: str = ""
+    ) -> Snapshot:
+        """Rest silver on a full export, for when the stream no longer holds all changes since the last event stored.
+
+        `items` are the table's items as attribute values (`Item` of each line of an export, or a scan); `as_of` is the
+        moment they show, with a zone. Events of that second and later count on top of them, so the stream must have
+        been read from before that moment on: start the consumer at TRIM_HORIZON first, export then. If the last
+        sequence number that the export includes is known (one shard, or a paused table), it decides instead.
+        Raises BadRecordError (nothing is changed), StaleExportError, LakeBusyError.
+        """
+        baseline = _baseline(as_of, sequence, stream)
+        self._require_newer(self._versions.latest(), baseline)
+        staged: list[DataFile] = []
+        try:
+            digest = self._stage(items, str(baseline.as_of_us), staged)
+            baseline = replace(baseline, digest=digest)
+            return self._commit(lambda base: self._rest_on(base, baseline, staged), _same_history)
+        finally:
+            self._unstage(staged)
+
+    def _commit(
+        self, make: Callable[[Snapshot], _Work | None], still_fits: Callable[[Snapshot, Snapshot], bool]
+    ) -> Snapshot:
+        """Commit what `make` makes; make it again only if what it rests on changed meanwhile."""
+        work: _Work | None = None
+
+        def change(newest: Snapshot) -> Snapshot | None:
+            nonlocal work
+            if work is None or not still_fits(work.base, newest):
+                work = make(newest)
+            return None if work is None else work.onto(newest)
+
+        return self._versions.commit(change)
+
+    def _fold_next(self, base: Snapshot) -> _Work | None:
+        """The next pending events, folded into silver; all bronze files of a version at once."""
+        if not base.pending() and base.of("kpis"):
+            return None
+        chunk = next(_chunks(base.pending()), [])
+        buckets = Buckets(self._storage, base, base.baselines)
+        buckets.fold(chunk)
+        return self._work(base, buckets, chunk[-1].added if chunk else base.folded)
+
+    def _afresh(self, base: Snapshot, baselines: tuple[Baseline, ...], extra: tuple[DataFile, ...] = ()) -> _Work:
+        """All of silver, from the exports and bronze; `extra` are export files that become part of it."""
+        buckets = Buckets(self._storage, base, baselines, afresh=True)
+        for file in (*base.of("baseline"), *extra):
+            for kind, facts in self._shown(file, baselines):
+                buckets.merge(kind, facts)
+        for chunk in _chunks(sorted(base.of("bronze"), key=lambda file: file.added)):
+            buckets.fold(chunk)
+        return self._work(base, buckets, base.version, extra, afresh=True)
+
+    def _work(
+        self, base: Snapshot, buckets: Buckets, folded: int, extra: tuple[DataFile, ...] = (), *, afresh: bool = False
+    ) -> _Work:
+        added, replaced = buckets.put()
+        work = _Work(base, (*added, *extra), tuple(replaced), folded, buckets.baselines, afresh)
+        return replace(work, added=(*work.added, *gold.put(self._storage, work.onto(base))))
+
+    # Exports.
+
+    def _rest_on(self, base: Snapshot, baseline: Baseline, staged: list[DataFile]) -> _Work | None:
+        if self._require_newer(base, baseline):
+            return None
+        here = {file.path for file in base.of("staged")}
+        if not all(file.path in here for file in staged):
+            raise LakeBusyError("another export was applied meanwhile; nothing of this one was")
+        files = tuple(replace(file, kind="baseline") for file in staged)
+        work = self._afresh(base, (*base.baselines, baseline), files)
+        return replace(work, replaced=(*work.replaced, *base.of("staged")))  # others are of imports that were killed
+
+    def _require_newer(self, base: Snapshot, baseline: Baseline) -> bool:
+        """Whether just this export was applied already. Raises StaleExportError if it is another, or older, one."""
+        if not base.baselines or base.baselines[-1].as_of_us < baseline.as_of_us:
+            return False
+        last = base.baselines[-1]
+        if last.as_of_us == baseline.as_of_us and baseline.digest in {"", last.digest}:
+            return bool(baseline.digest)
+        raise StaleExportError(
+            f"the export shows {baseline.as_of_us} µs since 1970, the one applied before {last.as_of_us}: "
+            "apply one of a later moment"
+        )
+
+    def _stage(self, items: Iterable[Mapping[str, Any]], partition: str, staged: list[DataFile]) -> str:
+        """Write an export's items; their digest. A version names each file at once, so that vacuum leaves it alone."""
+        digest = hashlib.sha256()
+        for rows in _batches(items):
+            table = pa.Table.from_pylist(rows, _BASELINE_SCHEMA)
+            digest.update(parquet.encode(table))
+            self._stage_one(table, partition, staged)
+        return digest.hexdigest()
+
+    def _stage_one(self, table: Any, partition: str, staged: list[DataFile]) -> None:
+        file: DataFile | None = None
+
+        def change(base: Snapshot) -> Snapshot | None:
+            nonlocal file
+            file = parquet.put(self._storage, base, table, "staged", partition)
+            applied = any(one.path == file.path for one in base.of("baseline"))
+            return None if applied else base.with_files([file])
+
+        self._versions.commit(change)
+        assert file is not None
+        staged.append(file)
+
+    def _unstage(self, staged: list[DataFile]) -> None:
+        """Forget the files of an import that failed, or that was applied before."""
+        paths = {file.path for file in staged}
+
+        def change(base: Snapshot) -> Snapshot | None:
+            left = [file for file in base.of("staged") if file.path in paths]
+            return base.with_files((), left) if left else None
+
+        self._versions.commit(change)
+
+    def _shown(self, file: DataFile, baselines: tuple[Baseline, ...]) -> Iterator[tuple[str, dict[Key, Fact]]]:
+        era, as_of_us = next(
+            (number, one.as_of_us) for number, one in enumerate(baselines, 1) if str(one.as_of_us) == file.partition
+        )
+        facts: dict[str, dict[Key, Fact]] = {kind: {} for kind in KINDS}
+        for row in parquet.read(self._storage, file).to_pylist():
+            add(facts[row["kind"]], (row["user_id"], row["task_id"]), shown_fact(row["item"], era, as_of_us))
+        yield from facts.items()
+
+
+def _chunks(files: Iterable[DataFile]) -> Iterator[list[DataFile]]:
+    """Bronze files in the order they came, some at a time; those of one version together."""
+    chunk: list[DataFile] = []
+    for _, group in itertools.groupby(files, key=lambda file: file.added):
+        chunk += group
+        if sum(file.rows for file in chunk) >= _EVENTS_AT_ONCE:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def _same_silver(base: Snapshot, newest: Snapshot) -> bool:
+    """Whether silver is what it was, so that events folded into it are folded rightly."""
+    return _same_ground(base, newest) and base.folded == newest.folded and _silver(base) == _silver(newest)
+
+
+def _same_history(base: Snapshot, newest: Snapshot) -> bool:
+    """Whether the bronze files up to `base` are still the same ones: no compaction, no other export."""
+    before = {file.path for file in newest.of("bronze") if file.added <= base.version}
+    return _same_ground(base, newest) and before == {file.path for file in base.of("bronze")}
+
+
+def _same_ground(base: Snapshot, newest: Snapshot) -> bool:
+    return base.generation == newest.generation and base.baselines == newest.baselines
+
+
+def _silver(snapshot: Snapshot) -> set[str]:
+    return {file.path for kind in KINDS for file in snapshot.of(kind)}
+
+
+def _baseline(as_of: datetime, sequence: str, stream: str) -> Baseline:
+    if as_of.tzinfo is None:
+        raise LakeError(f"as_of is {as_of.isoformat()}: it needs a time zone")
+    if sequence and not (sequence.isascii() and sequence.isdigit() and len(sequence) <= SEQUENCE_DIGITS):
+        raise LakeError(f"sequence is {sequence!r}: it must be text of up to {SEQUENCE_DIGITS} digits")
+    position = position_of(stream_label(stream), sequence.zfill(SEQUENCE_DIGITS)) if sequence else ""
+    return Baseline(round(as_of.timestamp() * 1_000_000), position)
+
+
+def _batches(items: Iterable[Mapping[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Rows of users and tasks among the items; at least one list, so that an empty export is one too."""
+    rows: list[dict[str, Any]] = []
+    for index, item in enumerate(items):
+        row = _baseline_row(item, index)
+        if row is not None:
+            rows.append(row)
+        if len(rows) >= _ITEMS_AT_ONCE:
+            yield rows
+            rows = []
+    yield rows
+
+
+def _baseline_row(item: Mapping[str, Any], index: int) -> dict[str, Any] | None:
+    try:
+        pk, sk = key_of(item)
+        entity, user_id, task_id = entity_of(pk, sk)
+        if is_idempotency(pk) or f"{entity}s" not in KINDS:
+            return None
+        return {"kind": f"{entity}s", "user_id": user_id, "task_id": task_id or "", "item": image_json(item)}
+    except ValueError as error:
+        raise BadRecordError(str(error), index=index) from None

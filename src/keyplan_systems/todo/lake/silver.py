@@ -1,0 +1,174 @@
+"""Silver: one row per user and task, in Parquet files by bucket of the user id; each file is replaced as a whole.
+
+A refresh folds the bronze files that came since the last one into the buckets that they touch. Rows of
+users and tasks that are gone stay, with the state `deleted` or `expired` and what was last known of them.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from keyplan_systems.todo.lake import bronze, columns, parquet
+from keyplan_systems.todo.lake.fold import Fact, Key, add, event_facts, standing
+from keyplan_systems.todo.lake.snapshot import Baseline, DataFile, Snapshot
+from keyplan_systems.todo.lake.storage import Storage
+
+KINDS = ("users", "tasks")
+BUCKETS = 16
+
+_STATE_FIELDS = [
+    ("state", pa.string()),
+    ("source", pa.string()),
+    ("changed_at", pa.timestamp("us", tz="UTC")),
+    ("fact_state", pa.string()),
+    ("fact_source", pa.string()),
+    ("fact_us", pa.int64()),
+    ("era", pa.int32()),
+    ("stream", pa.string()),
+    ("sequence", pa.string()),
+    ("image_era", pa.int32()),
+    ("image_stream", pa.string()),
+    ("image_sequence", pa.string()),
+    ("events", pa.int64()),
+    ("item", pa.string()),
+    ("problems", pa.list_(pa.string())),
+]
+_KEYS = {"users": ("user_id",), "tasks": ("user_id", "task_id")}
+SCHEMAS = {
+    kind: pa.schema([*((name, pa.string()) for name in _KEYS[kind]), *columns.FIELDS[kind], *_STATE_FIELDS])
+    for kind in KINDS
+}
+"""Columns of both kinds: keys, what the image says (see `columns`), and what is known of it (see `fold`)."""
+
+_EVENT_COLUMNS = (
+    "stream",
+    "sequence",
+    "change",
+    "event_time",
+    "entity",
+    "user_id",
+    "task_id",
+    "new_image",
+    "old_image",
+)
+_FACT_COLUMNS = (
+    "fact_state",
+    "fact_source",
+    "fact_us",
+    "era",
+    "stream",
+    "sequence",
+    "image_era",
+    "image_stream",
+    "image_sequence",
+    "events",
+    "item",
+)
+
+
+class Buckets:
+    """Silver while it is being brought up to date: the buckets read or changed so far."""
+
+    def __init__(
+        self, storage: Storage, base: Snapshot, baselines: tuple[Baseline, ...], *, afresh: bool = False
+    ) -> None:
+        self._storage = storage
+        self._base = base
+        self.baselines = baselines
+        held = [] if afresh else [file for kind in KINDS for file in base.of(kind)]
+        self._files = {(file.kind, file.partition): file for file in held}
+        self._tables: dict[tuple[str, str], Any] = {}
+
+    def fold(self, files: Iterable[DataFile]) -> None:
+        """Add the events of bronze files."""
+        facts = event_facts(_event_rows(self._storage, files), self.baselines)
+        for kind in KINDS:
+            self.merge(kind, facts[kind])
+
+    def merge(self, kind: str, facts: Mapping[Key, Fact]) -> None:
+        """Add facts of one kind."""
+        by_bucket: dict[str, dict[Key, Fact]] = {}
+        for key, fact in facts.items():
+            by_bucket.setdefault(bucket_of(key[0]), {})[key] = fact
+        for bucket, group in by_bucket.items():
+            self._tables[kind, bucket] = self._merged(kind, self._table(kind, bucket), group)
+
+    def put(self) -> tuple[list[DataFile], list[DataFile]]:
+        """Write the changed buckets: the new files, and those that they replace."""
+        changed = sorted(self._tables.items())
+        added = [
+            parquet.put(self._storage, self._base, _sorted(kind, table), kind, bucket)
+            for (kind, bucket), table in changed
+        ]
+        replaced = [self._files[place] for place, _ in changed if place in self._files]
+        return added, replaced
+
+    def _table(self, kind: str, bucket: str) -> Any:
+        if (kind, bucket) in self._tables:
+            return self._tables[kind, bucket]
+        if (kind, bucket) in self._files:
+            return parquet.read(self._storage, self._files[kind, bucket])
+        return SCHEMAS[kind].empty_table()
+
+    def _merged(self, kind: str, table: Any, facts: dict[Key, Fact]) -> Any:
+        """A bucket's rows with facts added; rows that they do not concern are never decoded."""
+        wanted = pa.array([_joined(kind, key) for key in facts], pa.string())
+        concerned = pc.is_in(pc.binary_join_element_wise(*(table[name] for name in _KEYS[kind]), "\n"), wanted)
+        for key, fact in _facts_in(kind, table.filter(concerned)):
+            add(facts, key, fact)
+        rows = [_row(kind, key, fact, self.baselines) for key, fact in facts.items()]
+        return pa.concat_tables([table.filter(pc.invert(concerned)), pa.Table.from_pylist(rows, SCHEMAS[kind])])
+
+
+def bucket_of(user_id: str) -> str:
+    """The bucket of a user and all of that user's tasks."""
+    return f"{zlib.crc32(user_id.encode()) % BUCKETS:02d}"
+
+
+def _event_rows(storage: Storage, files: Iterable[DataFile]) -> Iterable[dict[str, Any]]:
+    wanted = pc.field("entity").isin(["user", "task"])
+    table = parquet.dataset(storage, files, bronze.SCHEMA).to_table(columns=list(_EVENT_COLUMNS), filter=wanted)
+    times = table["event_time"].cast(pa.int64())
+    rows: list[dict[str, Any]] = table.drop_columns("event_time").append_column("event_us", times).to_pylist()
+    return rows
+
+
+def _facts_in(kind: str, table: Any) -> Iterable[tuple[Key, Fact]]:
+    for row in table.select([*_KEYS[kind], *_FACT_COLUMNS]).to_pylist():
+        yield (row["user_id"], row.get("task_id", "")), _fact(row)
+
+
+def _fact(row: Mapping[str, Any]) -> Fact:
+    return Fact(
+        at=(row["era"], row["stream"], row["sequence"]),
+        state=row["fact_state"],
+        changed_us=row["fact_us"],
+        source=row["fact_source"],
+        image=row["item"],
+        image_at=None if row["item"] is None else (row["image_era"], row["image_stream"], row["image_sequence"]),
+        events=row["events"],
+    )
+
+
+def _row(kind: str, key: Key, fact: Fact, baselines: Sequence[Baseline]) -> dict[str, Any]:
+    row = dict(zip(_KEYS[kind], key, strict=False)) | columns.read(kind, fact.image)
+    row |= dict(zip(("era", "stream", "sequence"), fact.at, strict=True))
+    row |= dict(zip(("image_era", "image_stream", "image_sequence"), fact.image_at or (None,) * 3, strict=True))
+    row |= {"fact_state": fact.state, "fact_source": fact.source, "fact_us": fact.changed_us, "events": fact.events}
+    stands = standing(fact, baselines)
+    changed_at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=stands.changed_us)
+    return row | {"state": stands.state, "source": stands.source, "changed_at": changed_at}
+
+
+def _joined(kind: str, key: Key) -> str:
+    return "\n".join(key[: len(_KEYS[kind])])
+
+
+def _sorted(kind: str, table: Any) -> Any:
+    return table.sort_by([(name, "ascending") for name in _KEYS[kind]]).combine_chunks()

@@ -1,0 +1,75 @@
+"""SQL over the lake for people who are trusted to read all of it, and to do nothing else.
+
+One statement that reads, no settings, no files: the views of one version are all there is. It runs
+with bounded memory and for a bounded time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import duckdb
+
+from keyplan_systems.todo.lake import gold, views
+from keyplan_systems.todo.lake.errors import LakeBusyError, QueryError, QueryTimeoutError
+from keyplan_systems.todo.lake.storage import Storage
+from keyplan_systems.todo.lake.versions import Versions
+
+_ATTEMPTS = 5
+_READING = frozenset((duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN))
+
+
+class Reader:
+    """Answers SQL from the newest version of a lake."""
+
+    def __init__(
+        self, storage: Storage, versions: Versions, *, timeout_s: float = 60, memory_limit_mb: int = 1024
+    ) -> None:
+        self._storage = storage
+        self._versions = versions
+        self._timeout_s = timeout_s
+        self._memory_limit_mb = memory_limit_mb
+
+    def query(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Any:
+        """The answer to one SELECT (or WITH, VALUES, EXPLAIN, DESCRIBE), as an Arrow table.
+
+        Parameters are named in the SQL as `$name`. The whole answer shows one version of the lake. Views:
+        bronze.events; silver.users, silver.tasks, silver.removed_users, silver.removed_tasks; gold.user_totals,
+        gold.category_totals, gold.kpis. Raises QueryError, QueryTimeoutError, LakeBusyError.
+        """
+        for _ in range(_ATTEMPTS):
+            try:
+                return self._answer(sql, parameters)
+            except FileNotFoundError:  # vacuum removed the version while it was read
+                continue
+        raise LakeBusyError("the files of the lake kept disappearing while they were read: vacuum retains too little")
+
+    def _answer(self, sql: str, parameters: Mapping[str, Any] | None) -> Any:
+        snapshot = self._versions.latest()
+        connection = views.connect(self._storage, snapshot, gold.SCHEMAS, memory_limit_mb=self._memory_limit_mb)
+        timer = threading.Timer(self._timeout_s, connection.interrupt)
+        timer.daemon = True
+        timer.start()
+        try:
+            return connection.sql(_statement(connection, sql), params=dict(parameters or {})).to_arrow_table()
+        except duckdb.InterruptException:
+            raise QueryTimeoutError(f"the query ran longer than {self._timeout_s:g} seconds") from None
+        except duckdb.Error as error:
+            if views.is_missing_file(error):
+                raise FileNotFoundError(f"version {snapshot.version} of the lake was removed") from error
+            raise QueryError(str(error)) from error
+        finally:
+            timer.cancel()
+            connection.close()
+
+
+def _statement(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
+    """The one reading statement of a text. Raises QueryError."""
+    statements = connection.extract_statements(sql)
+    if len(statements) != 1:
+        raise QueryError(f"the text holds {len(statements)} statements; it must be one")
+    if statements[0].type not in _READING:
+        raise QueryError(f"{statements[0].type.name} is not allowed: the lake can only be read")
+    return statements[0]

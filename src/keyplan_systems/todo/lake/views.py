@@ -1,0 +1,100 @@
+"""The lake as SQL sees it: an engine in memory that can reach nothing but the views of one version.
+
+The engine never opens a file itself: the files are handed to it as Arrow data sets (of a bucket as tables, read
+whole), and its own access to files, networks, extensions and settings is shut before any SQL of a caller runs.
+"""
+
+# ruff: noqa: S608 - SQL put together from this file's own words, and nothing else
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from keyplan_systems.todo.lake import bronze, parquet, silver
+from keyplan_systems.todo.lake.snapshot import Snapshot
+from keyplan_systems.todo.lake.storage import Storage
+
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "temp_directory": "",
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "python_enable_replacements": False,
+    "threads": 2,
+}
+_SHUT = ("SET enable_external_access = false", "SET lock_configuration = true")
+
+_GONE = "state AS removal, changed_at AS removed_at, source AS removal_source"
+_INNER = (
+    "state, source, changed_at, fact_state, fact_source, fact_us, "
+    "era, stream, sequence, image_era, image_stream, image_sequence"
+)
+_VIEWS = {
+    "bronze.events": "SELECT * FROM files_bronze",
+    "silver.users": f"SELECT * EXCLUDE ({_INNER}), changed_at, sequence FROM files_users WHERE state = 'current'",
+    "silver.tasks": f"SELECT * EXCLUDE ({_INNER}), changed_at, sequence FROM files_tasks WHERE state = 'current'",
+    "silver.removed_users": f"SELECT * EXCLUDE ({_INNER}), {_GONE} FROM files_users WHERE state <> 'current'",
+    "silver.removed_tasks": f"SELECT * EXCLUDE ({_INNER}), {_GONE} FROM files_tasks WHERE state <> 'current'",
+}
+"""Removed users and tasks keep what was last known; `removal` is `deleted` or `expired`, and `removal_source`
+`export` if that is concluded from their absence in a full export."""
+
+
+def connect(
+    storage: Storage, snapshot: Snapshot, gold: dict[str, Any], *, memory_limit_mb: int = 1024
+) -> duckdb.DuckDBPyConnection:
+    """An engine with the views of a version; `gold` names the gold tables and their schemas."""
+    config = {**_CONFIG, "memory_limit": f"{memory_limit_mb}MB"}
+    connection = duckdb.connect(":memory:", config=config)
+    try:
+        connection.execute("SET TimeZone = 'UTC'")
+        _register(connection, storage, snapshot)
+        for name, schema in gold.items():
+            files = snapshot.of(name)
+            held = parquet.read(storage, files[0]) if files else schema.empty_table()
+            connection.register(f"files_{name}", held)
+        _define(connection, {**_VIEWS, **{f"gold.{name}": f"SELECT * FROM files_{name}" for name in gold}})
+        for statement in _SHUT:
+            connection.execute(statement)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def is_missing_file(error: duckdb.Error) -> bool:
+    """Whether SQL failed because vacuum removed the version that it read; the engine only passes on the text."""
+    text = str(error)
+    return "FileNotFoundError" in text or "No such file" in text
+
+
+def _register(connection: duckdb.DuckDBPyConnection, storage: Storage, snapshot: Snapshot) -> None:
+    schemas = {"bronze": bronze.SCHEMA, **silver.SCHEMAS}
+    for kind, schema in schemas.items():
+        partition = "date" if kind == "bronze" else None
+        connection.register(f"files_{kind}", _rows(storage, snapshot, kind, schema, partition))
+
+
+def _rows(storage: Storage, snapshot: Snapshot, kind: str, schema: Any, partition: str | None) -> Any:
+    files = snapshot.of(kind)
+    if files and storage.is_native:
+        return parquet.dataset(storage, files, schema, partition)
+    if files:
+        # The engine's threads would wait for Python to read a file while Python waits for the engine.
+        return parquet.rows(storage, files, schema, partition)
+    return (schema if partition is None else schema.append(pa.field(partition, pa.string()))).empty_table()
+
+
+def _define(connection: duckdb.DuckDBPyConnection, views: dict[str, str]) -> None:
+    for schema in _schemas(views):
+        connection.execute(f"CREATE SCHEMA {schema}")
+    for name, select in views.items():
+        connection.execute(f"CREATE VIEW {name} AS {select}")
+
+
+def _schemas(names: Iterable[str]) -> list[str]:
+    return sorted({name.partition(".")[0] for name in names})

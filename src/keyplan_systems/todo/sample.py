@@ -1,0 +1,35 @@
+"""A little data to look at."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import Any
+
+from keyplan.clock import Clock
+from keyplan_systems.todo.domain import fingerprint, today
+from keyplan_systems.todo.once import Request
+from keyplan_systems.todo.service import Service
+from keyplan_systems.todo.service_lists import Wanted
+from keyplan_systems.todo.service_users import Person
+
+_PEOPLE = (Person("ada", "ada@example.org", "Ada"), Person("grace", "grace@example.org", "Grace"))
+
+
+def _tasks(day: date) -> tuple[dict[str, Any], ...]:
+    return (
+        {"title": "Water the plants", "category": "home", "priority": "high", "due_date": day},
+        {"title": "Write the report", "category": "work", "status": "in_progress", "due_date": day + timedelta(days=3)},
+        {"title": "Return the books", "category": "home", "due_date": day - timedelta(days=2)},
+        {"title": "Call the dentist", "priority": "urgent"},
+        {"title": "Pay the rent", "category": "home", "status": "completed"},
+    )
+
+
+def load_sample(service: Service, clock: Clock) -> None:
+    """Two users with a few tasks; nothing where the first of them has tasks already."""
+    for person in _PEOPLE:
+        if service.lists.page(person.user_id, Wanted(), 1, None).items:
+            continue
+        for number, task in enumerate(_tasks(today(clock))):
+            request = Request(person.user_id, f"sample-{number}", fingerprint("POST", "sample", number))
+            service.tasks.create(request, person, task)

@@ -1,0 +1,32 @@
+"""The uses of the to-do system, put together over one connection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keyplan.clock import Clock
+from keyplan.connections.connection import Connection
+from keyplan_systems.todo.domain import Policy
+from keyplan_systems.todo.once import Once
+from keyplan_systems.todo.service_deletions import Deletions
+from keyplan_systems.todo.service_lists import Lists
+from keyplan_systems.todo.service_tasks import Tasks
+from keyplan_systems.todo.service_users import Users
+
+
+@dataclass(frozen=True)
+class Service:
+    """Every use, one method each. Threads may share it."""
+
+    users: Users
+    tasks: Tasks
+    lists: Lists
+    deletions: Deletions
+
+    @classmethod
+    def over(cls, connection: Connection, clock: Clock, policy: Policy | None = None) -> Service:
+        """The service on the tables that a connection reaches."""
+        once = Once(connection, clock)
+        users = Users(connection, clock, once)
+        tasks = Tasks(connection, clock, once, users, policy or Policy())
+        return cls(users, tasks, Lists(connection, clock), Deletions(connection))

@@ -1,0 +1,146 @@
+"""Lists and counts of a user's tasks: which index answers what is asked, and pages that go on where they ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal
+
+from keyplan.clock import Clock
+from keyplan.connections.connection import Connection
+from keyplan.design import Call, Page
+from keyplan_systems.todo import design
+from keyplan_systems.todo.domain import URGENCY, today
+from keyplan_systems.todo.entities import Priority, Status, Task
+from keyplan_systems.todo.refusals import InvalidError
+
+Order = Literal["created", "status", "due_date", "priority", "category", "urgency"]
+
+_READS_AT_MOST = 40
+"""Requests to the table for one page of a list of which much is left out."""
+
+_ORDERS = {
+    "created": design.tasks_of_user,
+    "status": design.tasks_by_status,
+    "due_date": design.tasks_by_due_date,
+    "priority": design.tasks_by_priority,
+    "category": design.tasks_by_category,
+}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which tasks are asked for; of what is None, all."""
+
+    status: Status | None = None
+    priority: Priority | None = None
+    category: str | None = None
+    due_on: date | None = None
+    due_from: date | None = None
+    due_to: date | None = None
+    order: Order = "created"
+    """Where nothing else is asked: an index that groups by a field shows only tasks that have it."""
+
+    def call(self, user_id: str) -> Call[Page[Task]]:
+        """The pattern that reads least of what is not wanted."""
+        if self.due_on is not None:
+            return design.tasks_due_on(user_id, self.due_on)
+        if self.due_from is not None or self.due_to is not None:
+            return design.tasks_due_between(user_id, self.due_from or date.min, self.due_to or date.max)
+        if self.category is not None:
+            return design.tasks_in_category(user_id, self.category)
+        if self.priority is not None:
+            return design.tasks_with_priority(user_id, self.priority)
+        if self.status is not None:
+            return design.tasks_with_status(user_id, self.status)
+        return _ORDERS[self.order](user_id)
+
+    def takes(self, task: Task) -> bool:
+        """Whether a task is wanted: an index answers one question, the others are asked of what it gives."""
+        day = task.due_date
+        return (
+            self.status in {None, task.status}
+            and self.priority in {None, task.priority}
+            and self.category in {None, task.category}
+            and self.due_on in {None, day}
+            and (self.due_from is None or (day is not None and self.due_from <= day))
+            and (self.due_to is None or (day is not None and day <= self.due_to))
+        )
+
+
+class Lists:
+    """Reads of many tasks. Those through indexes may lag behind the last writes."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection, self._clock = connection, clock
+
+    def page(self, user_id: str, wanted: Wanted, limit: int, cursor: str | None) -> Page[Task]:
+        """Up to `limit` wanted tasks. Raises CursorError for a cursor of another list or user."""
+        if wanted.order == "urgency":
+            return self._by_urgency(user_id, wanted, limit, cursor)
+        return self._some(wanted.call(user_id), wanted, limit, cursor)
+
+    def overdue(self, user_id: str, zone: str, limit: int, cursor: str | None) -> Page[Task]:
+        """Open tasks due before today in a time zone. Raises InvalidError for an unknown zone."""
+        return self._connection.run(design.overdue_tasks(user_id, today(self._clock, zone)), limit=limit, cursor=cursor)
+
+    def search(self, user_id: str, text: str, limit: int, cursor: str | None) -> Page[Task]:
+        """Tasks of a user whose title or description holds a text; every task of the user is read."""
+        return self._connection.run(design.search_of_user(user_id, text), limit=limit, cursor=cursor)
+
+    def search_all(self, text: str, limit: int, cursor: str | None) -> Page[Task]:
+        """Tasks of all users whose title or description holds a text; the whole table is read."""
+        return self._connection.run(design.search_of_all(text), limit=limit, cursor=cursor)
+
+    def counts(self, user_id: str) -> dict[str, dict[str, int]]:
+        """How many tasks of a user have each status and each priority."""
+        run = self._connection.run
+        return {
+            "status": {one.value: run(design.count_with_status(user_id, one)) for one in Status},
+            "priority": {one.value: run(design.count_with_priority(user_id, one)) for one in URGENCY},
+        }
+
+    def counts_of_all(self) -> dict[str, dict[str, int]]:
+        """The same over all users; the whole table is read."""
+        statuses = {one.value: 0 for one in Status}
+        priorities = {one.value: 0 for one in URGENCY}
+        for task in self._connection.iterate(design.all_tasks()):
+            statuses[task.status.value] += 1
+            if task.priority is not None:
+                priorities[task.priority.value] += 1
+        return {"status": statuses, "priority": priorities}
+
+    def _some(self, call: Call[Page[Task]], wanted: Wanted, limit: int, cursor: str | None) -> Page[Task]:
+        """Wanted tasks among those that a pattern finds; fewer than asked for rather than reading on and on."""
+        found: list[Task] = []
+        for _ in range(_READS_AT_MOST):
+            page = self._connection.run(call, limit=limit - len(found), cursor=cursor)
+            found += [task for task in page if wanted.takes(task)]
+            cursor = page.cursor
+            if cursor is None or len(found) == limit:
+                break
+        return Page(tuple(found), cursor)
+
+    def _by_urgency(self, user_id: str, wanted: Wanted, limit: int, cursor: str | None) -> Page[Task]:
+        """The four priorities one after the other; the cursor says in which of them it is."""
+        rank, inner = _urgency_place(cursor)
+        found: list[Task] = []
+        while rank < len(URGENCY):
+            call = design.tasks_with_priority(user_id, URGENCY[rank])
+            page = self._some(call, wanted, limit - len(found), inner)
+            found += page
+            inner = page.cursor
+            if inner is None:
+                rank += 1
+            if inner is not None or len(found) == limit:
+                break
+        return Page(tuple(found), f"{rank}.{inner or ''}" if rank < len(URGENCY) else None)
+
+
+def _urgency_place(cursor: str | None) -> tuple[int, str | None]:
+    if cursor is None:
+        return 0, None
+    rank, _, inner = cursor.partition(".")
+    if rank not in {str(number) for number in range(len(URGENCY))}:
+        raise InvalidError("The cursor is not of this list.")
+    return int(rank), inner or None

@@ -1,0 +1,161 @@
+"""Uses of tasks, one by one and in bulk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import orjson
+
+from keyplan.clock import Clock
+from keyplan.connections.connection import Connection
+from keyplan_systems.todo import design
+from keyplan_systems.todo.bodies import task_body
+from keyplan_systems.todo.domain import Policy, changed_task, completion, moment, new_task_id
+from keyplan_systems.todo.entities import Priority, Status, Task
+from keyplan_systems.todo.once import Answer, Once, Request, Work
+from keyplan_systems.todo.refusals import ConflictError, MissingError
+from keyplan_systems.todo.service_users import Person, Users
+
+AT_ONCE = 100
+"""The most tasks of a bulk request."""
+
+_MISSING = "There is no such task."
+
+
+class Tasks:
+    """Uses of tasks."""
+
+    def __init__(self, connection: Connection, clock: Clock, once: Once, users: Users, policy: Policy) -> None:
+        self._connection, self._clock, self._once, self._users = connection, clock, once, users
+        self._policy = policy
+
+    def read(self, user_id: str, task_id: str) -> Task:
+        """One task. Raises MissingError."""
+        task = self._connection.run(design.task_by_id(user_id, task_id))
+        if task is None:
+            raise MissingError(_MISSING)
+        return task
+
+    def read_several(self, user_id: str, task_ids: Sequence[str]) -> list[Task]:
+        """Those of some tasks that are there, in the order that was asked for."""
+        found = self._connection.run(design.tasks_by_id(user_id, list(task_ids)))
+        return [task for task in found if task is not None]
+
+    def create(self, request: Request, person: Person, told: Mapping[str, Any]) -> Answer:
+        """Make a task; the caller's user is made on first use."""
+        tried = False
+
+        def work() -> Work:
+            nonlocal tried
+            if tried:  # the user is not there, or is leaving: a first try that looks for neither is cheaper
+                self._users.current(person)
+            tried = True
+            task = self._made(person.user_id, told)
+            return Work([design.create_task_of_user(task)], 201, task_body(task), _place(task))
+
+        return self._once.answer(request, work)
+
+    def change(
+        self, request: Request, user_id: str, task_id: str, changes: Mapping[str, Any], seen: int | None
+    ) -> Answer:
+        """Change some fields of a task; None clears one. `seen`: only at this version."""
+
+        def work() -> Work:
+            task = self._seen(user_id, task_id, seen)
+            changed = changed_task(task, changes, moment(self._clock), self._policy)
+            body = task_body(changed.model_copy(update={"version": task.version + 1}))
+            return Work([design.replace_task(changed)], 200, body, _place(task))
+
+        return self._once.answer(request, work)
+
+    def delete(self, request: Request, user_id: str, task_id: str, seen: int | None) -> Answer:
+        """Delete a task. `seen`: only at this version."""
+
+        def work() -> Work:
+            task = self._seen(user_id, task_id, seen)
+            return Work([design.delete_task(user_id, task_id, task.version)], 204, None, _place(task))
+
+        return self._once.answer(request, work)
+
+    # Bulk.
+
+    def change_statuses(self, request: Request, user_id: str, task_ids: Sequence[str], status: Status) -> Answer:
+        """Give some tasks a status, each by itself, and tell of each: updated, unchanged or missing."""
+        given = self._once.begin(request)
+        if given is not None:
+            return given
+        results = [
+            self._part(request, task_id, partial(self._change_status, user_id, task_id, status))
+            for task_id in dict.fromkeys(task_ids)
+        ]
+        return self._once.finish(request, {"results": results})
+
+    def delete_completed(self, request: Request, user_id: str) -> Answer:
+        """Delete completed tasks, each by itself, and tell of each: deleted, kept (reopened meanwhile) or missing.
+
+        Which ones is settled first and kept, so that the request repeated goes on with the same ones.
+        """
+        given = self._once.begin(request)
+        if given is not None:
+            return given
+        chosen = self._part(request, "*", partial(self._completed, user_id))
+        results = [
+            self._part(request, task_id, partial(self._delete_completed, user_id, task_id))
+            for task_id in chosen["task_ids"]
+        ]
+        return self._once.finish(request, {"results": results, "more": chosen["more"]})
+
+    def _part(self, request: Request, part: str, work: Callable[[], Work]) -> Any:
+        """What became of a part of a request, decided once: keys of requests have no spaces, those of parts do."""
+        return orjson.loads(self._once.first(replace(request, key=f"{request.key} {part}"), work).body)
+
+    def _change_status(self, user_id: str, task_id: str, status: Status) -> Work:
+        task = self._connection.run(design.task_by_id(user_id, task_id))
+        if task is None or task.status is status:
+            return _told(task_id, "missing" if task is None else "unchanged")
+        now = moment(self._clock)
+        call = design.change_status(
+            user_id,
+            task_id,
+            seen=task.version,
+            status=status,
+            updated_at=now,
+            **completion(status, now, self._policy),
+        )
+        return replace(_told(task_id, "updated"), calls=[call], target=_place(task))
+
+    def _completed(self, user_id: str) -> Work:
+        page = self._connection.run(design.tasks_with_status(user_id, Status.COMPLETED), limit=AT_ONCE)
+        chosen = [task.task_id for task in page]
+        return Work([], 200, {"task_ids": chosen, "more": page.cursor is not None})
+
+    def _delete_completed(self, user_id: str, task_id: str) -> Work:
+        task = self._connection.run(design.task_by_id(user_id, task_id))
+        if task is None or task.status is not Status.COMPLETED:
+            return _told(task_id, "missing" if task is None else "kept")
+        call = design.delete_completed_task(user_id, task_id)
+        return replace(_told(task_id, "deleted"), calls=[call], target=_place(task))
+
+    def _made(self, user_id: str, told: Mapping[str, Any]) -> Task:
+        now = moment(self._clock)
+        values = {"priority": Priority.MEDIUM, **told, "user_id": user_id, "task_id": new_task_id(self._clock)}
+        status = Status(values.setdefault("status", Status.PENDING))
+        values.update(completion(status, now, self._policy), created_at=now, updated_at=now, version=1)
+        return Task.model_validate(values)
+
+    def _seen(self, user_id: str, task_id: str, seen: int | None) -> Task:
+        task = self.read(user_id, task_id)
+        if seen not in {None, task.version}:
+            raise ConflictError(f"The task has version {task.version}.")
+        return task
+
+
+def _told(task_id: str, outcome: str) -> Work:
+    return Work([], 200, {"task_id": task_id, "outcome": outcome})
+
+
+def _place(task: Task) -> tuple[str, str]:
+    return f"TASK#{task.user_id}", f"TASK#{task.task_id}"

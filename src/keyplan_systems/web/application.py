@@ -1,0 +1,42 @@
+"""A FastAPI application with all that the systems share: problems, request ids, logs, tokens, health."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from fastapi import FastAPI
+
+from keyplan.clock import Clock
+from keyplan_systems.web.authentication import install_verifier
+from keyplan_systems.web.health import Check, health_router
+from keyplan_systems.web.middleware import DEFAULT_BODY_LIMIT_BYTES, RequestMiddleware
+from keyplan_systems.web.problems import ErrorAnswer, ProblemStyle, Translation, install_problems
+from keyplan_systems.web.tokens import TokenVerifier
+
+
+def web_application(
+    title: str,
+    *,
+    version: str = "1",
+    style: ProblemStyle | None = None,
+    translations: Mapping[type[Exception], Translation] | None = None,
+    verifier: TokenVerifier | None = None,
+    checks: Mapping[str, Check] | None = None,
+    clock: Clock | None = None,
+    body_limit_bytes: int = DEFAULT_BODY_LIMIT_BYTES,
+    lifespan: Callable[[FastAPI], AbstractAsyncContextManager[Any]] | None = None,
+) -> FastAPI:
+    """An application to which a system adds its routers.
+
+    Middleware that a system adds later lies outside of the request middleware: its answers carry no request id.
+    """
+    shapes: dict[int | str, dict[str, Any]] = {"default": {"model": ErrorAnswer, "description": "Any problem"}}
+    app = FastAPI(title=title, version=version, lifespan=lifespan, responses=shapes)
+    install_problems(app, style or ProblemStyle(), translations)
+    if verifier is not None:
+        install_verifier(app, verifier)
+    app.include_router(health_router(checks))
+    app.add_middleware(RequestMiddleware, style=style, clock=clock, body_limit_bytes=body_limit_bytes)
+    return app

@@ -1,0 +1,197 @@
+"""Where the public keys that verify tokens come from: a JWKS file, or a JWKS address.
+
+A key set is read by `find(kid)`. Sources raise `KeysUnavailableError` when they hold no usable keys at all:
+that is the server's trouble (503), never the caller's (401).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import httpx
+import orjson
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from jwt import PyJWK
+from jwt.exceptions import PyJWTError
+
+from keyplan.clock import Clock, SystemClock
+
+ALGORITHMS: Final = ("RS256", "ES256", "EdDSA")
+SMALLEST_RSA_KEY_BITS: Final = 2048
+JWKS_LIMIT_BYTES: Final = 256 * 1024
+
+
+class KeysUnavailableError(Exception):
+    """No usable keys could be had from the source."""
+
+
+class KeySource(Protocol):
+    """Keys by their id."""
+
+    @property
+    def may_block(self) -> bool:
+        """Whether `find` may wait for the network, so that event loops call it in a thread."""
+
+    def find(self, key_id: str | None) -> PyJWK | None:
+        """The key of this id; without an id the only key there is; None if there is no such key."""
+
+
+def parse_keys(document: bytes | str, source: str) -> dict[str | None, PyJWK]:
+    """The usable public signing keys of a JWKS document, by id.
+
+    Keys of other kinds (secrets, encryption keys, unknown curves, short RSA keys) are passed over, as a set may
+    hold keys for others; a document that is no key set, or leaves nothing usable, is a KeysUnavailableError.
+    """
+    try:
+        entries = orjson.loads(document)["keys"]
+    except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+        raise KeysUnavailableError(f"{source} is not a JSON Web Key Set: it needs a list named 'keys'") from error
+    if not isinstance(entries, list):
+        raise KeysUnavailableError(f"{source} is not a JSON Web Key Set: 'keys' is no list")
+    keys = {key.key_id: key for entry in entries if (key := _usable_key(entry)) is not None}
+    if not keys:
+        raise KeysUnavailableError(f"{source} holds no usable key (signing keys for {', '.join(ALGORITHMS)})")
+    return keys
+
+
+def _usable_key(entry: object) -> PyJWK | None:
+    if not isinstance(entry, dict) or entry.get("use", "sig") != "sig" or entry.get("kty") == "oct":
+        return None
+    try:
+        key = PyJWK(_public_part(entry))
+    except PyJWTError:
+        return None
+    if isinstance(key.key, RSAPublicKey) and key.key.key_size < SMALLEST_RSA_KEY_BITS:
+        return None
+    return key if key.algorithm_name in ALGORITHMS else None
+
+
+def _public_part(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The entry without private members: a key set that wrongly holds them must still only verify."""
+    private = {"d", "p", "q", "dp", "dq", "qi", "oth", "k"}
+    return {name: value for name, value in entry.items() if name not in private}
+
+
+def _pick(keys: Mapping[str | None, PyJWK], key_id: str | None) -> PyJWK | None:
+    if key_id is None and len(keys) == 1:
+        return next(iter(keys.values()))
+    return None if key_id is None else keys.get(key_id)
+
+
+class StaticKeys:
+    """Keys that are given once and stay."""
+
+    may_block = False
+
+    def __init__(self, document: bytes | str, source: str = "the given key set") -> None:
+        self._keys = parse_keys(document, source)
+
+    def find(self, key_id: str | None) -> PyJWK | None:
+        """The key of this id, or the only one."""
+        return _pick(self._keys, key_id)
+
+
+class FileKeys:
+    """Keys of a JWKS file, read again when the file has changed."""
+
+    may_block = False
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stamp: tuple[int, int, int] | None = None
+        self._keys: dict[str | None, PyJWK] = {}
+        self._lock = threading.Lock()
+        self._refresh()
+
+    def find(self, key_id: str | None) -> PyJWK | None:
+        """The key of this id, or the only one; KeysUnavailableError if the file cannot be read."""
+        self._refresh()
+        return _pick(self._keys, key_id)
+
+    def _refresh(self) -> None:
+        try:
+            status = self._path.stat()
+            stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
+            with self._lock:
+                if stamp != self._stamp:
+                    self._keys = parse_keys(self._path.read_bytes(), str(self._path))
+                    self._stamp = stamp
+        except OSError as error:
+            raise KeysUnavailableError(f"cannot read the key set {self._path}: {error.strerror}") from error
+
+
+class UrlKeys:
+    """Keys of a JWKS address: cached, fetched again when old or when a key is unknown.
+
+    Unknown ids come from strangers too, so they lead to a fetch at most every `pause_s` seconds. When a fetch
+    fails the keys at hand are used on, up to `stale_s` seconds after the last success.
+    """
+
+    may_block = True
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        fresh_s: float = 600,
+        stale_s: float = 86_400,
+        pause_s: float = 30,
+        timeout_s: float = 5,
+        clock: Clock | None = None,
+        client: httpx.Client | None = None,
+    ) -> None:
+        self._url = url
+        self._fresh_s = fresh_s
+        self._stale_s = stale_s
+        self._pause_s = pause_s
+        self._clock = clock or SystemClock()
+        self._client = client or httpx.Client(timeout=timeout_s, follow_redirects=False)
+        self._lock = threading.Lock()
+        self._keys: dict[str | None, PyJWK] = {}
+        self._fetched_at_s: float | None = None
+        self._tried_at_s: float | None = None
+        self._failure: KeysUnavailableError | None = None
+
+    def find(self, key_id: str | None) -> PyJWK | None:
+        """The key of this id, or the only one; KeysUnavailableError without keys that are young enough."""
+        now_s = self._clock.monotonic()
+        key = _pick(self._keys, key_id)
+        if key is not None and self._age_s(now_s) < self._fresh_s:
+            return key
+        with self._lock:
+            self._fetch_if_due(self._clock.monotonic())
+            if self._age_s(self._clock.monotonic()) > self._stale_s:
+                raise self._failure or KeysUnavailableError(f"the keys of {self._url} are too old to be used")
+            return _pick(self._keys, key_id)
+
+    def close(self) -> None:
+        """Close the connections to the address."""
+        self._client.close()
+
+    def _age_s(self, now_s: float) -> float:
+        return float("inf") if self._fetched_at_s is None else now_s - self._fetched_at_s
+
+    def _fetch_if_due(self, now_s: float) -> None:
+        if self._tried_at_s is not None and now_s - self._tried_at_s < self._pause_s:
+            return
+        self._tried_at_s = now_s
+        try:
+            self._keys = parse_keys(self._download(), self._url)
+            self._fetched_at_s = now_s
+            self._failure = None
+        except (httpx.HTTPError, KeysUnavailableError) as error:
+            self._failure = KeysUnavailableError(f"cannot fetch the key set {self._url}: {error}")
+
+    def _download(self) -> bytes:
+        content = bytearray()
+        with self._client.stream("GET", self._url, headers={"Accept": "application/json"}) as answer:
+            if answer.status_code != 200:
+                raise KeysUnavailableError(f"it answered {answer.status_code}")
+            for part in answer.iter_bytes():
+                content += part
+                if len(content) > JWKS_LIMIT_BYTES:
+                    raise KeysUnavailableError(f"it is longer than {JWKS_LIMIT_BYTES} bytes")
+        return bytes(content)

@@ -1,0 +1,90 @@
+"""Structured logs: one JSON object a line, with the id of the request it belongs to, and no secrets.
+
+    {"time": "...", "level": "info", "logger": "...", "message": "request", "request_id": "...", ...}
+
+Fields are hidden by their name, tokens inside texts by their form.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from datetime import UTC, datetime
+from typing import IO, Final
+
+import orjson
+
+from keyplan_systems.web.notes import current_notes
+
+REDACTED: Final = "[redacted]"
+
+# Names of fields whose values never belong into a log, whoever passes them.
+_SECRET_NAME = re.compile(
+    r"authorization|cookie|passw|secret|token|api_?key|private_?key|credential|signature|fingerprint", re.IGNORECASE
+)
+# Values that give themselves away: bearer headers and JWTs inside a longer text.
+_SECRET_TEXT = re.compile(r"(?i:bearer\s+)\S+|\beyJ[\w-]{5,}\.[\w-]+\.[\w-]*")
+
+_STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
+
+
+def redact(name: str, value: object) -> object:
+    """The value as it may be logged: hidden by its name, or with the tokens inside it hidden."""
+    if _SECRET_NAME.search(name):
+        return REDACTED
+    if isinstance(value, str):
+        return _SECRET_TEXT.sub(REDACTED, value)
+    if isinstance(value, dict):
+        return {str(inner): redact(str(inner), held) for inner, held in value.items()}
+    if isinstance(value, list | tuple):
+        return [redact(name, held) for held in value]
+    return value
+
+
+class JsonFormatter(logging.Formatter):
+    """Makes a log record one line of JSON; fields given as `extra` become members of it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as JSON, without a line end."""
+        line: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": redact("message", record.getMessage()),
+        }
+        line.update(_request_fields())
+        for name, value in vars(record).items():
+            if name not in _STANDARD_FIELDS:
+                line[name] = redact(name, value)
+        if record.exc_info:
+            line["exception"] = redact("exception", self.formatException(record.exc_info))
+        return orjson.dumps(line, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+def _request_fields() -> dict[str, object]:
+    notes = current_notes()
+    if notes is None:
+        return {}
+    fields: dict[str, object] = {"request_id": notes.request_id}
+    if notes.user_id is not None:
+        fields["user_id"] = notes.user_id
+    return fields
+
+
+def configure_logs(level: int | str = logging.INFO, stream: IO[str] | None = None) -> logging.Handler:
+    """Send every log of the process as JSON lines to the stream (standard error unless told).
+
+    Handlers that the root logger had before are removed. Returns the new one.
+    """
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonFormatter())
+    root = logging.getLogger()
+    for old in list(root.handlers):
+        root.removeHandler(old)
+    root.addHandler(handler)
+    root.setLevel(level)
+    # They log every address they ask, with its query string, in which keys and tokens may stand.
+    for chatty in ("httpx", "httpcore"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    return handler

@@ -1,0 +1,152 @@
+"""The outermost layer of an application: request id, one log line per request, body limit, last resort.
+
+Pure ASGI: it wraps `receive` and `send` and leaves the response's stream alone, so that streaming,
+websockets and context variables work as if it were not there.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import uuid
+from collections.abc import Callable
+from typing import Final
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from keyplan.clock import Clock, SystemClock
+from keyplan_systems.web.notes import RequestNotes, begin_notes, end_notes
+from keyplan_systems.web.problems import Problem, ProblemStyle, problem_response, server_problem
+
+access_log = logging.getLogger("keyplan_systems.requests")
+
+REQUEST_ID_HEADER: Final = "X-Request-Id"
+DEFAULT_BODY_LIMIT_BYTES: Final = 1024 * 1024
+
+_WELL_FORMED_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{7,127}")
+_LOGGED_PATH_CHARACTERS: Final = 200
+
+
+def request_id_from(header: str | None, new_id: Callable[[], str]) -> str:
+    """The caller's id if it is well formed (8 to 128 letters, digits, dots, dashes), else a new one."""
+    if header is not None and _WELL_FORMED_ID.fullmatch(header):
+        return header
+    return new_id()
+
+
+class RequestMiddleware:
+    """Wraps an application; add it last, so that it is outermost."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        style: ProblemStyle | None = None,
+        clock: Clock | None = None,
+        new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
+        body_limit_bytes: int = DEFAULT_BODY_LIMIT_BYTES,
+    ) -> None:
+        self._app = app
+        self._style = style or ProblemStyle()
+        self._clock = clock or SystemClock()
+        self._new_id = new_id
+        self._body_limit_bytes = body_limit_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request or websocket; lifespan passes through."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        notes = RequestNotes(request_id_from(headers.get(REQUEST_ID_HEADER), self._new_id))
+        scope.setdefault("state", {})["request_id"] = notes.request_id
+        token = begin_notes(notes)
+        try:
+            await self._answer(scope, receive, _Sender(send, notes.request_id), notes)
+        finally:
+            end_notes(token)
+
+    async def _answer(self, scope: Scope, receive: Receive, sender: _Sender, notes: RequestNotes) -> None:
+        started = self._clock.monotonic()
+        try:
+            await self._guarded(scope, receive, sender)
+        finally:
+            elapsed_ms = round((self._clock.monotonic() - started) * 1000, 3)
+            access_log.info("request", extra={**_line(scope, sender), "duration_ms": elapsed_ms, **notes.extra})
+
+    async def _guarded(self, scope: Scope, receive: Receive, sender: _Sender) -> None:
+        """Run the application; an error nobody handled becomes a 500 unless the answer is already under way."""
+        if scope["type"] == "http":
+            receive = _LimitedBody(scope, receive, self._body_limit_bytes)
+        try:
+            await self._app(scope, receive, sender)
+        except Exception as error:
+            problem = error if isinstance(error, Problem) else server_problem(self._style)
+            if problem is not error:
+                access_log.exception("unhandled error")
+            if sender.started:
+                raise
+            await problem_response(problem, self._style)(scope, receive, sender)
+
+
+class _Sender:
+    """Adds the request id to the answer and remembers its status."""
+
+    def __init__(self, send: Send, request_id: str) -> None:
+        self._send = send
+        self._request_id = request_id
+        self.started = False
+        self.status: int | None = None
+
+    async def __call__(self, message: Message) -> None:
+        kind = message["type"]
+        if kind in ("http.response.start", "websocket.http.response.start", "websocket.accept"):
+            self.started = True
+            self.status = message.get("status", 101)
+            message.setdefault("headers", [])
+            MutableHeaders(scope=message)[REQUEST_ID_HEADER] = self._request_id
+        elif kind == "websocket.close":
+            self.status = message.get("code", 1000) if self.started else 403
+            self.started = True
+        await self._send(message)
+
+
+class _LimitedBody:
+    """A request's body up to a number of bytes; past them, problem 413."""
+
+    def __init__(self, scope: Scope, receive: Receive, limit_bytes: int) -> None:
+        self._receive = receive
+        self._limit_bytes = limit_bytes
+        self._left_bytes = limit_bytes
+        declared = Headers(scope=scope).get("content-length", "")
+        self._refused = declared.isdecimal() and int(declared) > limit_bytes
+
+    async def __call__(self) -> Message:
+        if self._refused:
+            raise self._too_large()
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._left_bytes -= len(message.get("body", b""))
+            if self._left_bytes < 0:
+                raise self._too_large()
+        return message
+
+    def _too_large(self) -> Problem:
+        return Problem(413, f"The body may have at most {self._limit_bytes} bytes.")
+
+
+def _line(scope: Scope, sender: _Sender) -> dict[str, object]:
+    """The log fields of a request: its route as declared, so that lines group and paths keep their secrets.
+
+    Only an address without a route is logged itself, and never the query string.
+    """
+    route = getattr(scope.get("route"), "path", None)
+    line: dict[str, object] = {
+        "method": scope.get("method", "WEBSOCKET"),
+        "route": route,
+        "status": sender.status,
+    }
+    if route is None:
+        line["path"] = scope["path"][:_LOGGED_PATH_CHARACTERS]
+    return line

@@ -1,0 +1,119 @@
+"""An application behind a real socket: in a thread for tests and scripts, or as the process's only work.
+
+    with Running(app) as server:
+        httpx.get(f"{server.url}/health")
+
+It is the same uvicorn either way, so what tests see is what runs.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from types import TracebackType
+from typing import Any, Final, Literal, TypeAlias
+
+import uvicorn
+
+from keyplan_systems.web.logs import configure_logs
+
+Lifespan: TypeAlias = Literal["auto", "on", "off"]
+
+START_TIMEOUT_S: Final = 30.0
+STOP_TIMEOUT_S: Final = 10.0
+
+
+class ServingError(Exception):
+    """The application did not start, or did not stop in time."""
+
+
+class _Server(uvicorn.Server):
+    """Says when it takes connections, so that nobody has to ask again and again."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.settled = threading.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.settled.set()
+
+
+class Running:
+    """Runs an ASGI application in a thread while the `with` block lasts; port 0 takes a free one."""
+
+    def __init__(self, app: Any, *, host: str = "127.0.0.1", port: int = 0, lifespan: Lifespan = "on") -> None:
+        self._server = _Server(_config(app, lifespan))
+        self._address = (host, port)
+        self._socket: socket.socket | None = None
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="keyplan-web", daemon=True)
+
+    def __enter__(self) -> Running:
+        """Start; returns once connections are taken. ServingError if the application's startup fails."""
+        self._socket = socket.create_server(self._address)
+        self._thread.start()
+        settled = self._server.settled.wait(START_TIMEOUT_S)
+        if self._failure is not None or not settled or not self._server.started:
+            self._stop()
+            raise ServingError("the application did not start; its log says why") from self._failure
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop: answer what is under way, then end the application's lifespan."""
+        self._stop()
+        if self._thread.is_alive() and error is None:
+            raise ServingError(f"the application did not stop within {STOP_TIMEOUT_S:g} seconds")
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        if self._socket is None:
+            raise ServingError("the application is not running")
+        port: int = self._socket.getsockname()[1]
+        return port
+
+    @property
+    def url(self) -> str:
+        """Its address without a slash at the end, such as http://127.0.0.1:40123."""
+        return f"http://{self._address[0]}:{self.port}"
+
+    def _run(self) -> None:
+        assert self._socket is not None
+        try:
+            self._server.run(sockets=[self._socket])
+        except BaseException as error:  # noqa: BLE001 - handed to the starting thread, which raises it
+            self._failure = error
+        finally:
+            self._server.settled.set()
+
+    def _stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(STOP_TIMEOUT_S)
+        if self._thread.is_alive():
+            self._server.force_exit = True
+            self._thread.join(STOP_TIMEOUT_S)
+        if self._socket is not None:
+            self._socket.close()
+
+
+def serve(app: Any, *, host: str = "127.0.0.1", port: int = 8000) -> None:
+    """Serve the application until the process is told to stop; logs go to standard error as JSON lines."""
+    configure_logs()
+    config = _config(app, "on", host=host, port=port)
+    uvicorn.Server(config).run()
+
+
+def _config(app: Any, lifespan: Lifespan, **address: Any) -> uvicorn.Config:
+    # The application writes one line per request itself; the server's name is nobody's business.
+    return uvicorn.Config(
+        app,
+        lifespan=lifespan,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=int(STOP_TIMEOUT_S / 2),
+        **address,
+    )

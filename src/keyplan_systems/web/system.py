@@ -1,0 +1,85 @@
+"""What every system is to the process that runs it: what it is given, what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from starlette.types import ASGIApp
+
+from keyplan.clock import Clock
+from keyplan.connections.connection import Connection
+from keyplan_systems.web.tokens import TokenVerifier
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a system runs on."""
+
+    connection: Connection
+    """To DynamoDB, embedded or remote; the tables are there."""
+    folder: Path
+    """For the system's own files; it exists."""
+    clock: Clock
+    verifier: TokenVerifier
+    """For the tokens of its users."""
+
+
+@dataclass(frozen=True)
+class Worker:
+    """Work in the background that can be done a piece at a time: a sweeper, a stream consumer."""
+
+    name: str
+    run_once: Callable[[], int]
+    """Do what there is to do; how much it was. Raises what it cannot handle: it is logged and tried again."""
+    every_s: float = 1.0
+    """How long to wait when there was nothing."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """A system put together."""
+
+    app: ASGIApp
+    """Its API, mounted under its name."""
+    workers: tuple[Worker, ...]
+    load_sample: Callable[[], None]
+    """Load a little data to look at; harmless when repeated."""
+    close: Callable[[], None] = lambda: None
+    """Let go of what it holds."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where a system shows itself in `keyplan demo`: it runs, and is spoken to as by anybody else."""
+
+    url: str
+    """The system's own address, without a slash at the end."""
+    token: Callable[..., str]
+    """token("ada", roles=("administrators",), email="ada@example.org"): a bearer token."""
+    say: Callable[[str], None]
+    """Tells what happened, one line."""
+
+    def client(self, subject: str, **told: Any) -> httpx.Client:
+        """An HTTP client that speaks for a user."""
+        headers = {"Authorization": f"Bearer {self.token(subject, **told)}"}
+        return httpx.Client(base_url=self.url, headers=headers, timeout=30)
+
+
+@dataclass(frozen=True)
+class System:
+    """A system as it registers itself."""
+
+    name: str
+    """Its path and its folder: todo, ask_a_human."""
+    title: str
+    design: str
+    """The module of its design."""
+    build: Callable[[Resources], Built]
+    page: str = "docs"
+    """Under its path: the page that shows its API."""
+    demo: Callable[[Stage], None] | None = None
+    """Plays a part of a day."""

@@ -1,0 +1,211 @@
+"""Tokens verified: who sent a request, proved by a JWT of a known issuer for this audience.
+
+The order of checks: form, algorithm on the list, known key, signature, issuer, audience, times, subject.
+Times are compared here and not by PyJWT, because PyJWT reads the machine's clock and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import jwt
+from jwt.exceptions import InvalidAudienceError, InvalidIssuerError, InvalidTokenError, MissingRequiredClaimError
+from jwt.types import Options
+
+from keyplan.clock import Clock, SystemClock
+from keyplan_systems.web.development import DEFAULT_ISSUER, DevelopmentKey, development_key
+from keyplan_systems.web.keys import ALGORITHMS, FileKeys, KeySource, StaticKeys, UrlKeys
+
+TOKEN_LIMIT_BYTES: Final = 8192
+SUBJECT_LIMIT_CHARACTERS: Final = 255
+
+# PyJWT checks signature, issuer and audience; the rest is checked below against the given clock.
+_OPTIONS: Options = {
+    "verify_exp": False,
+    "verify_nbf": False,
+    "verify_iat": False,
+    "verify_sub": False,
+    "verify_jti": False,
+}
+
+
+class TokenError(Exception):
+    """The token proves nothing; the message says why, without quoting the token."""
+
+
+@dataclass(frozen=True)
+class Principal:
+    """Who a verified token speaks for: the subject, its roles and all claims of the token."""
+
+    subject: str
+    claims: Mapping[str, Any]
+    roles: frozenset[str]
+
+    def has_role(self, role: str) -> bool:
+        """Whether the token grants this role."""
+        return role in self.roles
+
+
+@dataclass(frozen=True)
+class TokenRules:
+    """What a token must fulfil.
+
+    `leeway_s` is how far clocks may differ; `required_claims` must all be there; `roles_claims` are the claims
+    that list roles (a list of texts, or one text with spaces), all taken together.
+    """
+
+    audience: str | tuple[str, ...]
+    issuer: str = DEFAULT_ISSUER
+    leeway_s: float = 30
+    algorithms: tuple[str, ...] = ALGORITHMS
+    required_claims: tuple[str, ...] = ("iss", "aud", "sub", "exp", "iat")
+    roles_claims: tuple[str, ...] = ("roles", "cognito:groups")
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.algorithms) - set(ALGORITHMS))
+        if unknown or not self.algorithms:
+            raise ValueError(f"algorithms can be {', '.join(ALGORITHMS)}, not {', '.join(unknown) or 'none'}")
+        if not self.issuer or not self.audience:
+            raise ValueError("issuer and audience must be given: a token for anybody is a token from anybody")
+
+
+class TokenVerifier:
+    """Verifies tokens by rules and keys; may be used from several threads."""
+
+    def __init__(self, rules: TokenRules, keys: KeySource, clock: Clock | None = None) -> None:
+        self.rules = rules
+        self._keys = keys
+        self._clock = clock or SystemClock()
+
+    @property
+    def may_block(self) -> bool:
+        """Whether `verify` may wait for the network."""
+        return self._keys.may_block
+
+    def verify(self, token: str) -> Principal:
+        """The principal of a token.
+
+        TokenError if the token is not good, KeysUnavailableError if it cannot be judged for want of keys.
+        """
+        claims = self._signed_claims(token)
+        self._check_times(claims)
+        return Principal(_subject(claims), claims, _roles(claims, self.rules.roles_claims))
+
+    def _signed_claims(self, token: str) -> dict[str, Any]:
+        if len(token) > TOKEN_LIMIT_BYTES:
+            raise TokenError(f"The token is longer than {TOKEN_LIMIT_BYTES} bytes.")
+        try:
+            header = jwt.get_unverified_header(token)
+        except InvalidTokenError as error:
+            raise TokenError("The token is malformed.") from error
+        if header.get("alg") not in self.rules.algorithms:
+            raise TokenError("The token's algorithm is not accepted.")
+        key = self._keys.find(header.get("kid"))
+        if key is None:
+            raise TokenError("The token's key is not known.")
+        return self._decode(token, key)
+
+    def _decode(self, token: str, key: jwt.PyJWK) -> dict[str, Any]:
+        rules = self.rules
+        options: Options = {**_OPTIONS, "require": list(rules.required_claims)}
+        try:
+            return jwt.decode(
+                token,
+                key,
+                algorithms=list(rules.algorithms),
+                audience=rules.audience,
+                issuer=rules.issuer,
+                options=options,
+            )
+        except MissingRequiredClaimError as error:
+            raise TokenError(f"The token lacks the claim {error.claim}.") from error
+        except InvalidIssuerError as error:
+            raise TokenError("The token's issuer is not accepted.") from error
+        except InvalidAudienceError as error:
+            raise TokenError("The token is for another audience.") from error
+        except InvalidTokenError as error:
+            raise TokenError("The token's signature or content is not valid.") from error
+
+    def _check_times(self, claims: Mapping[str, Any]) -> None:
+        now_s, leeway_s = self._clock.now(), self.rules.leeway_s
+        if _seconds(claims, "exp", math.inf) <= now_s - leeway_s:
+            raise TokenError("The token has expired.")
+        if _seconds(claims, "nbf", -math.inf) > now_s + leeway_s:
+            raise TokenError("The token is not valid yet.")
+        if _seconds(claims, "iat", -math.inf) > now_s + leeway_s:
+            raise TokenError("The token was issued in the future.")
+
+
+def _seconds(claims: Mapping[str, Any], name: str, otherwise: float) -> float:
+    value = claims.get(name, otherwise)
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+        raise TokenError(f"The token's claim {name} is no time.")
+    return value
+
+
+def _subject(claims: Mapping[str, Any]) -> str:
+    subject = claims.get("sub")
+    if not isinstance(subject, str) or not subject.strip() or len(subject) > SUBJECT_LIMIT_CHARACTERS:
+        raise TokenError(f"The token's subject must be a text of 1 to {SUBJECT_LIMIT_CHARACTERS} characters.")
+    if not subject.isprintable():
+        raise TokenError("The token's subject holds control characters.")
+    return subject
+
+
+def _roles(claims: Mapping[str, Any], names: Sequence[str]) -> frozenset[str]:
+    roles: set[str] = set()
+    for name in names:
+        value = claims.get(name, [])
+        listed = value.split() if isinstance(value, str) else value
+        if not isinstance(listed, list) or not all(isinstance(role, str) for role in listed):
+            raise TokenError(f"The token's claim {name} is no list of roles.")
+        roles.update(listed)
+    return frozenset(roles)
+
+
+@dataclass(frozen=True)
+class TokenSettings:
+    """How an application verifies tokens: the rules and exactly one source of keys.
+
+    With `development_folder` the key pair of that folder is made on first use; `issue_development_token` signs
+    with it.
+    """
+
+    rules: TokenRules
+    jwks_url: str | None = None
+    jwks_file: Path | None = None
+    development_folder: Path | None = None
+
+    def __post_init__(self) -> None:
+        given = [source for source in (self.jwks_url, self.jwks_file, self.development_folder) if source is not None]
+        if len(given) != 1:
+            raise ValueError("give one of jwks_url, jwks_file and development_folder")
+        if self.jwks_url is not None and not self.jwks_url.startswith(("https://", "http://")):
+            raise ValueError(f"jwks_url must begin with https:// or http://, not {self.jwks_url!r}")
+
+
+def verifier_for(settings: TokenSettings, clock: Clock | None = None) -> TokenVerifier:
+    """The verifier that these settings describe.
+
+    KeysUnavailableError for an unreadable file, DevelopmentKeyError for an unusable folder; an address is only
+    asked with the first token.
+    """
+    return TokenVerifier(settings.rules, _keys_for(settings, clock), clock)
+
+
+def _keys_for(settings: TokenSettings, clock: Clock | None) -> KeySource:
+    if settings.jwks_url is not None:
+        return UrlKeys(settings.jwks_url, clock=clock)
+    if settings.jwks_file is not None:
+        return FileKeys(settings.jwks_file)
+    assert settings.development_folder is not None
+    return development_keys(development_key(settings.development_folder))
+
+
+def development_keys(key: DevelopmentKey) -> StaticKeys:
+    """The public half of a development key as a source of keys."""
+    return StaticKeys(key.jwks(), "the development key")

@@ -1,0 +1,31 @@
+"""What tests look at in a lake."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keyplan_systems.todo.lake.lake import Lake
+
+GOLD = ("user_totals", "category_totals", "kpis")
+_SILVER = ("users", "tasks", "removed_users", "removed_tasks")
+
+
+def rows(lake: Lake, sql: str, **parameters: Any) -> list[dict[str, Any]]:
+    """The answer to a query, as dictionaries."""
+    found: list[dict[str, Any]] = lake.query(sql, parameters).to_pylist()
+    return found
+
+
+def sequences(lake: Lake) -> list[int]:
+    """The sequence numbers in bronze, in order."""
+    return [int(row["sequence"]) for row in rows(lake, "SELECT sequence FROM bronze.events ORDER BY sequence")]
+
+
+def silver(lake: Lake) -> dict[str, list[dict[str, Any]]]:
+    """All of silver, in order."""
+    return {name: rows(lake, f"SELECT * FROM silver.{name} ORDER BY ALL") for name in _SILVER}
+
+
+def gold(lake: Lake) -> dict[str, list[dict[str, Any]]]:
+    """All of gold, in order."""
+    return {name: rows(lake, f"SELECT * FROM gold.{name} ORDER BY ALL") for name in GOLD}

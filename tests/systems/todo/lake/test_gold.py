@@ -1,0 +1,98 @@
+"""Gold: the documented figures, of what is there."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+
+from tests.systems.todo.lake.looking import gold, rows
+from tests.systems.todo.lake.making import NOON_S, History
+
+from keyplan_systems.todo.lake.lake import Lake
+
+DAY_S = 86_400
+
+
+def filled(lake: Lake) -> None:
+    """Ann with four tasks there, one expired and one deleted; Bob without any; Cid's task without Cid."""
+    history = History()
+    records = [history.put_user("ann", name="Ann"), history.put_user("bob"), history.put_user("eve")]
+    records.append(history.delete_user("eve"))
+    for number, status in enumerate(["pending", "in_progress", "completed", "completed", "completed", "cancelled"]):
+        at = NOON_S + number * DAY_S
+        done = {"completed_at": at + DAY_S} if status == "completed" else {}
+        records.append(history.put_task("ann", str(number), status=status, created_at=at, category="home", **done))
+    records += [history.expire_task("ann", "4"), history.delete_task("ann", "5")]
+    records.append(history.put_task("cid", "1", priority="high"))
+    lake.bronze.write(records)
+    lake.refresh()
+
+
+def test_user_totals_count_what_is_there_and_archived_tasks_apart(lake: Lake) -> None:
+    filled(lake)
+    ann, bob, cid = rows(lake, "SELECT * FROM gold.user_totals ORDER BY user_id")
+    assert ann == {
+        "user_id": "ann",
+        "name": "Ann",
+        "total": 4,
+        "pending": 1,
+        "in_progress": 1,
+        "completed": 2,
+        "cancelled": 0,
+        "archived": 1,
+        "completion_rate": Decimal("0.5"),
+        "first_created_on": date(2025, 11, 20),
+        "last_created_on": date(2025, 11, 23),
+        "last_completed_on": date(2025, 11, 24),
+    }
+    assert (bob["total"], bob["completion_rate"], bob["first_created_on"]) == (0, None, None)
+    assert (cid["name"], cid["total"], cid["pending"]) == (None, 1, 1)
+
+
+def test_category_totals_have_a_row_for_tasks_without_a_category(lake: Lake) -> None:
+    filled(lake)
+    home, none = rows(lake, "SELECT category, total, completed, archived FROM gold.category_totals")
+    assert home == {"category": "home", "total": 4, "completed": 2, "archived": 1}
+    assert none == {"category": None, "total": 1, "completed": 0, "archived": 0}
+
+
+def test_key_figures_count_users_tasks_and_removals(lake: Lake) -> None:
+    filled(lake)
+    (figures,) = rows(lake, "SELECT * EXCLUDE (as_of) FROM gold.kpis")
+    assert figures == {
+        "users": 2,
+        "tasks": 5,
+        "pending": 2,
+        "in_progress": 1,
+        "completed": 2,
+        "cancelled": 0,
+        "archived": 1,
+        "completion_rate": Decimal("0.4"),
+        "deleted_users": 1,
+        "deleted_tasks": 1,
+    }
+
+
+def test_a_rate_of_a_third_is_rounded_at_the_sixth_place(lake: Lake) -> None:
+    history = History()
+    lake.bronze.write(
+        [history.put_task("ann", status[:3], status=status) for status in ("completed", "pending", "cancelled")]
+    )
+    lake.refresh()
+    assert rows(lake, "SELECT completion_rate FROM gold.kpis") == [{"completion_rate": Decimal("0.333333")}]
+
+
+def test_gold_of_an_empty_lake_is_empty_before_and_zero_after_a_refresh(lake: Lake) -> None:
+    assert gold(lake) == {"user_totals": [], "category_totals": [], "kpis": []}
+    lake.refresh()
+    (figures,) = rows(lake, "SELECT users, tasks, completion_rate, as_of FROM gold.kpis")
+    assert figures == {"users": 0, "tasks": 0, "completion_rate": None, "as_of": None}
+
+
+def test_silver_and_gold_of_a_query_belong_to_the_same_version(lake: Lake) -> None:
+    filled(lake)
+    history = History(first=10**21)
+    lake.bronze.write([history.put_user("new")])
+    sql = "SELECT (SELECT count(*) FROM silver.users) - (SELECT users FROM gold.kpis) AS difference"
+    assert rows(lake, sql) == [{"difference": 0}]
+    assert rows(lake, "SELECT users FROM gold.kpis") == [{"users": 2}]

@@ -1,0 +1,98 @@
+"""Several processes on one lake, and processes killed in the middle of whatever they are doing."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from tests.systems.todo.lake import worker
+from tests.systems.todo.lake.looking import gold, rows, sequences, silver
+
+from keyplan_systems.todo.lake.lake import Lake
+
+ROOT = Path(__file__).parents[4]
+
+
+@contextmanager
+def working(folder: Path, seed: int) -> Iterator[subprocess.Popen[str]]:
+    """A consumer that writes, until it is killed."""
+    command = [sys.executable, "-m", "tests.systems.todo.lake.worker", str(folder), str(seed)]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}"}
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def await_round(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None
+    assert process.stdout.readline() == "round\n", "the worker failed"
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """What the lake must be in the end."""
+    lake = Lake.open(tmp_path_factory.mktemp("straight") / "lake")
+    lake.bronze.write(worker.history())
+    lake.refresh()
+    return lake
+
+
+def consistent(lake: Lake) -> None:
+    """No event twice in any version, and silver and gold of one version."""
+    sql = """
+        SELECT count(*) - count(DISTINCT (sequence, pk)) AS twice,
+            (SELECT count(*) FROM silver.tasks) - (SELECT coalesce(any_value(tasks), 0) FROM gold.kpis) AS apart
+        FROM bronze.events
+    """
+    assert rows(lake, sql) == [{"twice": 0, "apart": 0}]
+
+
+def caught_up(lake: Lake, straight: Lake) -> None:
+    """After the last replay the lake is what it is without any trouble."""
+    lake.bronze.write(worker.history())
+    lake.refresh()
+    assert sequences(lake) == sequences(straight)
+    assert silver(lake) == silver(straight)
+    assert gold(lake) == gold(straight)
+    lake.rebuild()
+    assert silver(lake) == silver(straight)
+
+
+def test_consumers_killed_at_any_moment_leave_a_lake_that_catches_up(tmp_path: Path, straight: Lake) -> None:
+    lake = Lake.open(tmp_path / "lake")
+    chance = random.Random(5)
+    for seed in range(6):
+        with working(tmp_path / "lake", seed) as process:
+            await_round(process)
+            time.sleep(chance.uniform(0, 0.4))  # so that the kill falls on any step, not on the end of a round
+            process.kill()
+        consistent(lake)
+    caught_up(lake, straight)
+
+
+def test_two_consumers_and_a_reader_at_once_hold_together(tmp_path: Path, straight: Lake) -> None:
+    lake = Lake.open(tmp_path / "lake")
+    with ExitStack() as stack:
+        processes = [stack.enter_context(working(tmp_path / "lake", seed)) for seed in (11, 12)]
+        for process in processes:
+            await_round(process)
+        seen = 0
+        for _ in range(10):
+            consistent(lake)
+            now = len(sequences(lake))
+            assert now >= seen
+            seen = now
+        assert all(process.poll() is None for process in processes)
+    caught_up(lake, straight)

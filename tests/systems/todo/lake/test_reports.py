@@ -1,0 +1,118 @@
+"""Named questions and how they look in a terminal."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from rich.console import Console
+from tests.systems.todo.lake.making import History
+
+from keyplan_systems.todo.lake import charts
+from keyplan_systems.todo.lake.errors import QueryError
+from keyplan_systems.todo.lake.lake import Lake
+from keyplan_systems.todo.lake.reports import REPORTS
+
+
+@pytest.fixture
+def filled(lake: Lake) -> Lake:
+    history = History()
+    records = [history.put_user(name) for name in ("ann", "bob", "cid")]
+    tasks: list[tuple[str, dict[str, Any]]] = [
+        ("ann", {"status": "completed", "priority": "low", "title": "Buy MILK"}),
+        ("ann", {"status": "completed", "priority": "urgent", "description": "milk and 100% bread"}),
+        ("ann", {"status": "pending", "category": "home", "updated_at": 5}),
+        ("bob", {"status": "completed", "priority": "high", "title": "Read", "category": "work"}),
+    ]
+    records += [history.put_task(user, str(number), **values) for number, (user, values) in enumerate(tasks)]
+    lake.bronze.write(records)
+    lake.refresh()
+    return lake
+
+
+def test_completion_rates_begin_with_the_best(filled: Lake) -> None:
+    answer = filled.report("completion_rates").to_pylist()
+    assert [(row["user_id"], f"{row['completion_rate']:.3f}") for row in answer] == [("bob", "1.000"), ("ann", "0.667")]
+
+
+def test_top_users_are_those_who_completed_most(filled: Lake) -> None:
+    answer = filled.report("top_users", limit=1).to_pylist()
+    assert [(row["user_id"], row["completed"]) for row in answer] == [("ann", 2)]
+
+
+def test_users_without_tasks_are_found(filled: Lake) -> None:
+    assert filled.report("users_without_tasks")["user_id"].to_pylist() == ["cid"]
+
+
+def test_tasks_are_counted_by_status_for_all_and_for_one_user(filled: Lake) -> None:
+    assert filled.report("tasks_by_status").to_pylist() == [
+        {"status": "completed", "tasks": 3},
+        {"status": "pending", "tasks": 1},
+    ]
+    assert filled.report("tasks_by_status", user_id="bob").to_pylist() == [{"status": "completed", "tasks": 1}]
+
+
+def test_tasks_by_priority_come_in_order_of_urgency_with_none_last(filled: Lake) -> None:
+    answer = filled.report("tasks_by_priority")
+    assert answer["priority"].to_pylist() == ["urgent", "high", "low", None]
+
+
+def test_tasks_by_category_come_from_gold(filled: Lake) -> None:
+    assert filled.report("tasks_by_category")["category"].to_pylist() == [None, "home", "work"]
+
+
+def test_changes_are_counted_by_day(filled: Lake) -> None:
+    assert filled.report("changes_by_day").to_pylist() == [
+        {"date": "2025-11-20", "changes": 7, "deleted": 0, "expired": 0}
+    ]
+
+
+def test_search_looks_into_title_and_description_whatever_the_case(filled: Lake) -> None:
+    assert filled.report("search", text="milk")["task_id"].to_pylist() == ["0", "1"]
+    assert filled.report("search", text="100% B")["task_id"].to_pylist() == ["1"]
+    assert filled.report("search", text="%")["task_id"].to_pylist() == ["1"]
+    assert filled.report("search", text="read", user_id="ann").num_rows == 1
+    assert filled.report("search", text="read", user_id="bob")["task_id"].to_pylist() == ["3"]
+
+
+def test_reports_and_parameters_that_do_not_exist_are_named(filled: Lake) -> None:
+    with pytest.raises(QueryError, match="no report nonsense; there are completion_rates, top_users"):
+        filled.report("nonsense")
+    with pytest.raises(QueryError, match="report kpis has no parameter limit"):
+        filled.report("kpis", limit=3)
+
+
+def shown(drawn: Any) -> str:
+    console = Console(file=io.StringIO(), width=160, force_terminal=False)
+    console.print(drawn)
+    text = console.file.getvalue()  # type: ignore[attr-defined]  # the StringIO given above
+    assert isinstance(text, str)
+    return text
+
+
+@pytest.mark.parametrize("name", list(REPORTS))
+def test_every_report_can_be_drawn_with_and_without_content(filled: Lake, tmp_path: Any, name: str) -> None:
+    assert REPORTS[name].title.split(maxsplit=1)[0] in shown(filled.chart(name))
+    assert REPORTS[name].title.split(maxsplit=1)[0] in shown(Lake.open(tmp_path / "empty").chart(name))
+
+
+def test_bars_are_as_long_as_their_values(filled: Lake) -> None:
+    lines = {
+        line.split()[1]: line.count("█") for line in shown(filled.chart("tasks_by_status")).splitlines() if "█" in line
+    }
+    assert lines == {"completed": 40, "pending": 13}
+
+
+def test_markup_and_control_characters_in_what_people_wrote_are_shown_not_obeyed() -> None:
+    answer = pa.table({"title": ["[red]x[/red]", "a\x1b[2Jb"], "n": [1, 2]})
+    for drawn in (charts.table(answer), charts.bars(answer, "title", "n")):
+        text = shown(drawn)
+        assert "[red]x[/red]" in text
+        assert "\x1b" not in text
+
+
+def test_negative_values_are_no_bars() -> None:
+    with pytest.raises(ValueError, match="column n has negative values"):
+        charts.bars(pa.table({"title": ["x"], "n": [-1]}), "title", "n")

@@ -1,0 +1,104 @@
+"""The lake on S3, by HTTP against a server that answers as S3 does."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+from tests.systems.todo.lake.looking import gold, rows, sequences, silver
+from tests.systems.todo.lake.making import History
+
+from keyplan.clock import ManualClock
+from keyplan_systems.todo.lake.errors import LakeBusyError
+from keyplan_systems.todo.lake.lake import Lake
+from keyplan_systems.todo.lake.storage import open_storage
+
+
+@pytest.fixture(scope="module")
+def options() -> Iterator[dict[str, Any]]:
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    client = {"region_name": "us-east-1"}
+    given = {"key": "k", "secret": "s", "endpoint_url": f"http://{host}:{port}", "client_kwargs": client}
+    open_bucket(given)
+    yield given
+    server.stop()
+
+
+def open_bucket(options: dict[str, Any]) -> None:
+    client = boto3.client(
+        "s3",
+        endpoint_url=options["endpoint_url"],
+        region_name="us-east-1",
+        aws_access_key_id=options["key"],
+        aws_secret_access_key=options["secret"],
+    )
+    client.create_bucket(Bucket="bucket")
+
+
+def test_a_lake_on_s3_is_what_it_is_in_a_folder(lake: Lake, clock: ManualClock, options: dict[str, Any]) -> None:
+    remote = Lake.open("s3://bucket/some/lake", clock=clock, options=options)
+    history = History()
+    batches = [[history.put_user("ann")], [history.put_task("ann", str(number)) for number in range(5)]]
+    batches += [[history.expire_task("ann", "1")], [history.delete_task("ann", "2")]]
+    for one in (lake, remote):
+        for batch in batches:
+            one.bronze.write(batch)
+        assert one.bronze.write(batches[1]).stored == 0
+        one.refresh()
+        assert one.compact(min_files=2).files_after == 1
+        assert one.vacuum(retention_s=0).files > 0
+    assert rows(remote, "SELECT * FROM bronze.events ORDER BY ALL") == rows(
+        lake, "SELECT * FROM bronze.events ORDER BY ALL"
+    )
+    assert silver(remote) == silver(lake)
+    assert gold(remote) == gold(lake)
+    assert remote.snapshot.files == lake.snapshot.files
+
+
+def test_writers_at_once_on_s3_store_each_event_once(options: dict[str, Any]) -> None:
+    history = History()
+    records = [history.put_task("ann", str(number)) for number in range(12)]
+
+    def write(at: int) -> int:
+        return (
+            Lake.open("s3://bucket/many", clock=ManualClock(), options=options)
+            .bronze.write(records[at : at + 6])
+            .stored
+        )
+
+    with ThreadPoolExecutor(3) as pool:
+        assert sum(pool.map(write, (0, 3, 6))) == 12
+    assert len(sequences(Lake.open("s3://bucket/many", clock=ManualClock(), options=options))) == 12
+
+
+def test_a_file_is_created_once_and_found_at_once(options: dict[str, Any]) -> None:
+    storage = open_storage("s3://bucket/files", options)
+    assert storage.names("a") == []
+    assert storage.create("a/b", b"1")
+    assert not storage.create("a/b", b"2")
+    assert storage.read("a/b") == b"1"
+    storage.put("a/b", b"3")
+    assert storage.read("a/b") == b"3"
+    assert storage.names("a") == ["a/b"]
+    storage.remove("a/b")
+    storage.remove("a/b")
+    assert storage.names("a") == []
+    with pytest.raises(FileNotFoundError):
+        storage.read("a/b")
+    assert storage.sweep(0) == 0
+
+
+def test_a_query_whose_files_are_gone_says_so(options: dict[str, Any]) -> None:
+    lake = Lake.open("s3://bucket/gone", clock=ManualClock(), options=options)
+    lake.bronze.write([History().put_user("ann")])
+    open_storage("s3://bucket/gone", options).remove(lake.snapshot.files[0].path)
+    with pytest.raises(LakeBusyError, match="vacuum retains too little"):
+        lake.query("SELECT * FROM bronze.events")

@@ -1,0 +1,138 @@
+"""Versions: one winner of each number, and no commit is lost or taken for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from keyplan.clock import ManualClock
+from keyplan_systems.todo.lake.errors import LakeBusyError, LakeError, LakeFormatError
+from keyplan_systems.todo.lake.snapshot import Baseline, DataFile, Snapshot, dump, load
+from keyplan_systems.todo.lake.storage import Folder, open_storage
+from keyplan_systems.todo.lake.versions import Versions, name_of
+
+
+def named(name: str) -> DataFile:
+    return DataFile(name, "bronze", "2025-11-20", 1, 1, 1)
+
+
+def adding(name: str) -> Callable[[Snapshot], Snapshot | None]:
+    def change(base: Snapshot) -> Snapshot | None:
+        return None if any(file.path == name for file in base.files) else base.with_files([named(name)])
+
+    return change
+
+
+def test_a_version_reads_back_as_it_was_written() -> None:
+    snapshot = Snapshot(7, 1.5, 2, 6, (Baseline(5, "s 1", "d"),), (named("a"),))
+    assert load(dump(snapshot), "x") == snapshot
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{}", b'{"format": 1, "files": [{}], "baselines": []}', dump(Snapshot())[:-2]]
+)
+def test_a_damaged_version_is_named(body: bytes) -> None:
+    with pytest.raises(LakeFormatError, match=r"_versions/1\.json is damaged"):
+        load(body, "_versions/1.json")
+
+
+def test_a_version_of_a_newer_program_is_refused() -> None:
+    body = orjson.dumps(orjson.loads(dump(Snapshot())) | {"format": 99})
+    with pytest.raises(LakeFormatError, match="has format 99; this program reads up to 1"):
+        load(body, "x")
+
+
+def test_all_commits_of_many_writers_are_there(tmp_path: Path) -> None:
+    def write(writer: int) -> None:
+        versions = Versions(Folder(tmp_path), ManualClock())
+        for number in range(20):
+            versions.commit(adding(f"{writer}-{number}"))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
+    latest = Versions(Folder(tmp_path), ManualClock()).latest()
+    assert latest.version == 80
+    assert {file.path for file in latest.files} == {f"{writer}-{number}" for writer in range(4) for number in range(20)}
+
+
+def test_nothing_to_do_makes_no_version(tmp_path: Path) -> None:
+    versions = Versions(Folder(tmp_path), ManualClock())
+    versions.commit(adding("a"))
+    assert versions.commit(adding("a")).version == 1
+
+
+class Sleeping(Folder):
+    """A folder whose writer sleeps once between deciding to commit and committing."""
+
+    wakes: Callable[[], Any] | None = None
+
+    def create(self, path: str, body: bytes) -> bool:
+        """Sleep, then create."""
+        if self.wakes is not None:
+            meanwhile, self.wakes = self.wakes, None
+            meanwhile()
+        return super().create(path, body)
+
+
+@pytest.mark.parametrize("known", [0, 3])
+def test_a_writer_that_slept_through_the_removal_of_its_version_commits_on_the_newest(
+    tmp_path: Path, known: int
+) -> None:
+    others = Versions(Folder(tmp_path), ManualClock())
+    for number in range(known):
+        others.commit(adding(f"before-{number}"))
+    storage = Sleeping(tmp_path)
+
+    def meanwhile() -> None:
+        for number in range(10):
+            others.commit(adding(f"meanwhile-{number}"))
+        for version in range(1, known + 8):  # as vacuum removes, in rising order
+            storage.remove(name_of(version))
+
+    storage.wakes = meanwhile
+    done = Versions(storage, ManualClock()).commit(adding("late"))
+    assert done.version == known + 11
+    latest = others.latest()
+    assert latest == done
+    assert len(latest.files) == known + 11
+
+
+def test_a_change_that_always_loses_gives_up(tmp_path: Path) -> None:
+    class Losing(Folder):
+        def create(self, path: str, body: bytes) -> bool:
+            return False
+
+    with pytest.raises(LakeBusyError, match="nothing was changed"):
+        Versions(Losing(tmp_path), ManualClock()).commit(lambda base: replace(base, generation=1))
+
+
+def test_of_several_creators_of_a_file_one_wins_and_its_content_stands(tmp_path: Path) -> None:
+    storage = Folder(tmp_path)
+    with ThreadPoolExecutor(8) as pool:
+        won = list(pool.map(lambda number: storage.create("a/b", b"%d" % number), range(32)))
+    assert won.count(True) == 1
+    assert storage.read("a/b") == b"%d" % won.index(True)
+    assert storage.names("_tmp") == []
+
+
+def test_places_that_cannot_be_used_are_named(tmp_path: Path) -> None:
+    with pytest.raises(LakeError, match="gs://x: the lake can lie"):
+        open_storage("gs://x")
+    with pytest.raises(LakeError, match="names no bucket"):
+        open_storage("s3://")
+    with pytest.raises(LakeError, match="storage options are for s3"):
+        open_storage(tmp_path, {"key": "x"})
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LakeError, match="cannot be made"):
+        open_storage(tmp_path / "file" / "lake")
+
+
+def test_a_file_url_is_a_folder(tmp_path: Path) -> None:
+    open_storage(f"file://{tmp_path}/lake").put("a", b"1")
+    assert (tmp_path / "lake" / "a").read_bytes() == b"1"

@@ -1,0 +1,118 @@
+"""Users over HTTP: made on first use, unique by e-mail address, deleted by a job; and administration."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from tests.systems.todo.stage import Caller, Stage, new_key
+
+from keyplan.clock import ManualClock
+from keyplan.engine.engine import Engine
+
+NOW = 1_763_640_000
+
+
+def email_guards(engine: Engine) -> set[str]:
+    items = engine.call("Scan", {"TableName": "todo-app-data"})["Items"]
+    return {item["PK"]["S"] for item in items if item["PK"]["S"].startswith("EMAIL#")}
+
+
+def test_a_user_is_made_on_first_use_from_the_token(stage: Stage, engine: Engine) -> None:
+    ada = stage.person("ada", email="Ada@Example.org", name="Ada")
+    expected = {
+        "user_id": "ada", "email": "ada@example.org", "name": "Ada", "created_at": NOW, "updated_at": NOW, "version": 1
+    }  # fmt: skip
+    ada.task()
+    assert ada.get("/users").json() == expected
+    assert email_guards(engine) == {"EMAIL#ada@example.org"}
+
+
+def test_the_name_falls_back_to_the_user_name_then_to_the_address(stage: Stage) -> None:
+    assert stage.person("a", name="", preferred_username="ay").get("/users").json()["name"] == "ay"
+    assert stage.person("b", name=None).get("/users").json()["name"] == "b@example.org"
+
+
+def test_a_user_is_made_with_what_is_said_once(stage: Stage) -> None:
+    ada = stage.person("ada", email=None, name=None)
+    assert ada.get("/users").status_code == 422
+    assert ada.post("/tasks", {"title": "x"}).status_code == 422
+    made = ada.post("/users", {"email": "ADA@example.com", "name": "Ada"})
+    assert (made.status_code, made.json()["email"]) == (201, "ada@example.com")
+    assert ada.post("/users", {"email": "ada@example.com"}).status_code == 409
+    assert ada.task()["version"] == 1
+
+
+def test_an_address_that_is_taken_is_a_conflict_until_it_is_given_up(stage: Stage, engine: Engine) -> None:
+    ada, bob = stage.person("ada"), stage.person("bob", email="ADA@example.org")
+    assert ada.get("/users").status_code == 200
+    for answer in (bob.get("/users"), bob.post("/users", {}), bob.post("/tasks", {"title": "x"})):
+        assert answer.status_code == 409
+    assert bob.post("/users", {"email": "bob@example.org"}).status_code == 201
+    assert bob.put("/users", {"email": "Ada@example.org"}).status_code == 409
+    assert ada.put("/users", {"email": "new@example.org"}).json()["version"] == 2
+    assert bob.put("/users", {"email": "ada@example.org"}).status_code == 200
+    assert email_guards(engine) == {"EMAIL#new@example.org", "EMAIL#ada@example.org"}
+
+
+@pytest.mark.parametrize("body", [{}, {"email": "no address"}, {"email": None}, {"name": ""}, {"admin": True}])
+def test_changes_that_break_a_rule_are_refused(ada: Caller, body: dict[str, object]) -> None:
+    assert ada.put("/users", body).status_code == 422
+
+
+def test_a_change_at_another_version_is_a_conflict(ada: Caller) -> None:
+    assert ada.get("/users").json()["version"] == 1
+    assert ada.put("/users", {"name": "Ada L."}, **{"If-Match": "1"}).json()["name"] == "Ada L."
+    assert ada.put("/users", {"name": "x"}, **{"If-Match": "1"}).status_code == 409
+
+
+def test_a_deletion_takes_tasks_guard_and_user(stage: Stage, ada: Caller, engine: Engine, clock: ManualClock) -> None:
+    bob = stage.person("bob")
+    kept = bob.task("bob's")
+    for number in range(60):
+        ada.task(str(number))
+    key = new_key()
+    answer = ada.delete("/users", key)
+    assert (answer.status_code, answer.json()) == (202, {"user_id": "ada", "status": "deleting"})
+    for refused in (ada.post("/tasks", {"title": "late"}), ada.get("/users"), ada.delete("/users")):
+        assert refused.status_code == 409
+    assert stage.service.deletions.run_once() == 1
+    assert stage.service.deletions.run_once() == 0
+    assert ada.get("/tasks").json()["tasks"] == []
+    assert email_guards(engine) == {"EMAIL#bob@example.org"}
+    assert bob.get("/tasks").json()["tasks"] == [kept]
+    assert ada.delete("/users", key).json() == answer.json()
+    assert ada.delete("/users").status_code == 404
+    assert ada.task("anew")["version"] == 1
+    assert stage.service.deletions.run_once() == 0
+    assert [task["title"] for task in ada.get("/tasks").json()["tasks"]] == ["anew"]
+
+
+def test_administration_is_for_administrators(stage: Stage, ada: Caller) -> None:
+    ada.task("milk", status="completed")
+    stage.person("bob").task("more milk", priority="low")
+    root = stage.person("root", "administrators")
+    for path in ("/admin/users", "/admin/tasks/counts", "/admin/tasks/search?q=milk"):
+        refused = ada.client.get(path)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (403, "forbidden")
+    assert {user["user_id"] for user in root.get("/admin/users").json()["users"]} == {"ada", "bob"}
+    assert {task["title"] for task in root.get("/admin/tasks/search", q="milk").json()["tasks"]} == {
+        "milk",
+        "more milk",
+    }
+    assert root.get("/admin/tasks/counts").json() == {
+        "status": {"pending": 1, "in_progress": 0, "completed": 1, "cancelled": 0},
+        "priority": {"urgent": 0, "high": 0, "medium": 1, "low": 1},
+    }
+
+
+def test_lists_of_users_come_in_pages(stage: Stage) -> None:
+    for number in range(7):
+        stage.person(f"u{number}").get("/users")
+    root, found, cursor = stage.person("root", "administrators"), set(), None
+    while True:
+        answer: httpx.Response = root.get("/admin/users", limit=3, **({} if cursor is None else {"cursor": cursor}))
+        found |= {user["user_id"] for user in answer.json()["users"]}
+        cursor = answer.json()["cursor"]
+        if cursor is None:
+            break
+    assert found == {f"u{number}" for number in range(7)}

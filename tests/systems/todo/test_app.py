@@ -1,0 +1,107 @@
+"""The system as it is put together: on another process's DynamoDB, with workers, settings and logs."""
+
+from __future__ import annotations
+
+import io
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import orjson
+import pytest
+from tests.systems.todo.lake.looking import rows
+
+import keyplan
+from keyplan.clock import SystemClock
+from keyplan.engine.engine import Engine
+from keyplan.server.thread import ThreadedServer
+from keyplan_systems.todo import app as todo
+from keyplan_systems.todo.entities import app as table
+from keyplan_systems.todo.lake.lake import Lake
+from keyplan_systems.web.development import development_key, issue_development_token
+from keyplan_systems.web.logs import JsonFormatter
+from keyplan_systems.web.middleware import access_log
+from keyplan_systems.web.serving import Running
+from keyplan_systems.web.system import Built, Resources
+from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
+
+
+@pytest.fixture(params=["embedded", "http"])
+def resources(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Resources]:
+    clock, verifier = (
+        SystemClock(),
+        TokenVerifier(TokenRules("todo"), development_keys(development_key(tmp_path / "k"))),
+    )
+    with Engine.memory(clock=clock, ttl_sweep_s=None) as engine, ThreadedServer(engine) as server:
+        given = {"engine": engine} if request.param == "embedded" else {"url": server.url}
+        with keyplan.connect(**given, clock=clock) as connection:
+            connection.create_tables(table)
+            yield Resources(connection, tmp_path, clock, verifier)
+
+
+def client(built: Built, server: Running, folder: Path) -> httpx.Client:
+    token = issue_development_token(development_key(folder / "k"), "ada", audience="todo", claims={"email": "a@x.org"})
+    return httpx.Client(base_url=f"{server.url}/api/v1", headers={"Authorization": f"Bearer {token}"})
+
+
+def test_samples_requests_workers_and_lake_work_together(resources: Resources) -> None:
+    built = todo.SYSTEM.build(resources)
+    built.load_sample()
+    built.load_sample()
+    workers = {worker.name: worker for worker in built.workers}
+    assert set(workers) == {"todo deletions", "todo lake feed", "todo lake refresh"}
+    with Running(built.app) as server, client(built, server, resources.folder) as ada:
+        assert httpx.get(f"{server.url}/health").status_code == 200
+        assert len(ada.get("/tasks").json()["tasks"]) == 5
+        assert ada.delete("/users", headers={"Idempotency-Key": "bye"}).status_code == 202
+    assert workers["todo deletions"].run_once() == 1
+    assert workers["todo lake feed"].run_once() > 10
+    assert workers["todo lake feed"].run_once() == 0
+    assert workers["todo lake refresh"].run_once() == 0
+    lake = Lake.open(resources.folder / "lake")
+    assert rows(lake, "SELECT users, tasks, deleted_users FROM gold.kpis") == [
+        {"users": 1, "tasks": 5, "deleted_users": 1}
+    ]
+    assert workers["todo lake refresh"].run_once() == 0
+    built.close()
+    next_start = todo.SYSTEM.build(resources)  # need not wait for the lease of the one before
+    next_start.load_sample()
+    with Running(next_start.app) as server, client(next_start, server, resources.folder) as ada:
+        assert ada.post("/tasks", json={"title": "t"}, headers={"Idempotency-Key": "anew"}).status_code == 201
+    feed = next(worker for worker in next_start.workers if worker.name == "todo lake feed")
+    assert feed.run_once() > 0
+    next_start.close()
+
+
+def test_a_request_is_one_line_of_json_with_its_id_and_user(resources: Resources) -> None:
+    built, stream = todo.SYSTEM.build(resources), io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonFormatter())
+    access_log.addHandler(handler)
+    level = access_log.level
+    access_log.setLevel(logging.INFO)
+    try:
+        with Running(built.app) as server, client(built, server, resources.folder) as ada:
+            headers = {"Idempotency-Key": "k", "X-Request-Id": "request-0001"}
+            ada.post("/tasks", json={"title": "private"}, headers=headers)
+            ada.post("/tasks", json={"title": "private"}, headers=headers)
+    finally:
+        access_log.setLevel(level)
+        access_log.removeHandler(handler)
+    first, second = (orjson.loads(line) for line in stream.getvalue().splitlines())
+    assert (first["request_id"], first["user_id"], first["status"]) == ("request-0001", "ada", 201)
+    assert (first["route"], first["replayed"], second["replayed"]) == ("/api/v1/tasks", False, True)
+    assert "private" not in stream.getvalue()
+
+
+@pytest.mark.parametrize("days", ["soon", "-1", "0"])
+def test_a_retention_that_cannot_be_is_refused(monkeypatch: pytest.MonkeyPatch, days: str) -> None:
+    monkeypatch.setenv(todo.RETENTION, days)
+    with pytest.raises(ValueError, match="day"):
+        todo._policy()
+
+
+def test_a_retention_of_days_is_taken_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(todo.RETENTION, "30")
+    assert todo._policy().completed_retention_days == 30

@@ -1,0 +1,76 @@
+"""Short audits of random traffic, and that the auditor finds what is wrong; `python -m ...audit 30` is the long one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from tests.systems.todo import audit
+from tests.systems.todo.stage import connected, staged
+
+from keyplan.clock import SystemClock
+from keyplan.connections.errors import TransactionFailedError
+from keyplan.design import Call
+from keyplan.engine.engine import Engine
+from keyplan_systems.todo import design
+from keyplan_systems.todo.once import Answer, Once, Request, Work
+
+
+@pytest.mark.parametrize(("doubled", "faults"), [(False, False), (True, False), (True, True)])
+def test_traffic_of_eight_threads_loses_and_doubles_nothing(tmp_path: Path, doubled: bool, faults: bool) -> None:
+    auditor, met = audit.run(tmp_path, 3, doubled=doubled, faults=faults)
+    assert len(auditor.histories) > 5
+    assert sum(len(history.changes) for history in auditor.histories.values()) > 5
+    if faults:
+        assert met["TransactionConflict"] + met["ProvisionedThroughputExceeded"] > 0
+
+
+def test_the_auditor_finds_effects_that_come_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The canary: answers that are looked up, but not kept in the transaction of the write."""
+
+    def careless(self: Once, request: Request, work: Any) -> Answer:
+        given = self.given(request)
+        if given is not None:
+            return given
+        while True:
+            made: Work = work()
+            try:
+                self._connection.transact(*made.calls)
+                break
+            except TransactionFailedError:
+                continue
+        return Answer(made.status, orjson.dumps(made.body) if made.body is not None else b"")
+
+    monkeypatch.setattr(Once, "answer", careless)
+    clock = SystemClock(1)
+    with (
+        Engine.memory(clock=clock, ttl_sweep_s=None) as engine,
+        connected(engine, clock) as connection,
+        staged(connection, clock, tmp_path) as stage,
+        pytest.raises(AssertionError, match=r"two answers|nobody was told|came twice|told twice"),
+    ):
+        audit.audit(stage, 2, doubled=True)
+
+
+def test_the_auditor_finds_effects_that_are_lost(tmp_path: Path) -> None:
+    """The canary: a task that disappears behind everybody's back."""
+    clock = SystemClock(1)
+    with (
+        Engine.memory(clock=clock, ttl_sweep_s=None) as engine,
+        connected(engine, clock) as connection,
+        staged(connection, clock, tmp_path) as stage,
+    ):
+        run = connection.run
+
+        def losing(call: Call[Any], **options: Any) -> Any:
+            page = run(call, **options)
+            if call.pattern.name == "every_task_of_user" and page.items:
+                run(design.remove_task(page.items[0].user_id, page.items[0].task_id))
+                return run(call, **options)
+            return page
+
+        connection.run = losing  # type: ignore[method-assign]
+        with pytest.raises(AssertionError, match="is gone, deletions: 0"):
+            audit.audit(stage, 1, doubled=False)

@@ -1,0 +1,173 @@
+"""`keyplan lake todo ...` in a terminal: queries, reports, feeding, catching up; and what is wrong in a sentence."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from tests.systems.todo.lake.looking import rows
+from typer.testing import CliRunner
+
+import keyplan
+from keyplan.cli.main import app
+from keyplan.clock import SystemClock
+from keyplan.engine.engine import Engine
+from keyplan.server.thread import ThreadedServer
+from keyplan_systems.todo.entities import app as table
+from keyplan_systems.todo.lake.lake import Lake
+from keyplan_systems.todo.sample import load_sample
+from keyplan_systems.todo.service import Service
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[str]:
+    """A table with the sample, behind an endpoint."""
+    clock = SystemClock()
+    with Engine.memory(clock=clock) as engine, ThreadedServer(engine) as server:
+        with keyplan.connect(engine=engine) as connection:
+            connection.create_tables(table)
+            load_sample(Service.over(connection, clock), clock)
+        yield server.url
+
+
+def run(*words: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, ["lake", *words], env={"COLUMNS": "120"})
+    return done.exit_code, done.output
+
+
+@pytest.fixture
+def lake(database: str, tmp_path: Path) -> str:
+    folder = str(tmp_path / "lake")
+    code, output = run("todo", "feed", "--lake", folder, "--database", database)
+    assert code == 0, output
+    return folder
+
+
+def test_a_query_prints_a_table_json_or_csv(lake: str) -> None:
+    sql = "SELECT user_id, total FROM gold.user_totals ORDER BY user_id"
+    code, shown = run("todo", "query", sql, "--lake", lake)
+    assert code == 0
+    assert [line for line in shown.splitlines() if "ada" in line and "5" in line]
+    assert orjson.loads(run("todo", "query", sql, "--lake", lake, "--format", "json")[1]) == [
+        {"user_id": "ada", "total": 5},
+        {"user_id": "grace", "total": 5},
+    ]
+    assert run("todo", "query", sql, "--lake", lake, "--format", "csv")[1].split() == [
+        "user_id,total",
+        "ada,5",
+        "grace,5",
+    ]
+
+
+def test_parameters_go_into_queries_and_reports(lake: str) -> None:
+    sql = "SELECT count(*) AS n FROM silver.tasks WHERE user_id = $who"
+    assert orjson.loads(run("todo", "query", sql, "--set", "who=ada", "--lake", lake, "--format", "json")[1]) == [
+        {"n": 5}
+    ]
+    found = run(
+        "todo", "report", "search", "--set", "text=RENT", "--set", "limit=1", "--lake", lake, "--format", "json"
+    )
+    assert [row["title"] for row in orjson.loads(found[1])] == ["Pay the rent"]
+
+
+def test_a_report_that_compares_is_drawn_with_bars(lake: str) -> None:
+    code, shown = run("todo", "report", "tasks_by_status", "--lake", lake)
+    assert code == 0
+    bars = {line.split("│")[1].strip(): line.count("█") for line in shown.splitlines() if "█" in line}
+    assert bars["pending"] > bars["in_progress"] == bars["completed"] > 0
+
+
+def test_the_reports_are_listed(lake: str) -> None:
+    code, shown = run("todo", "reports")
+    assert code == 0
+    assert all(name in shown for name in ("completion_rates", "top_users", "tasks_by_category", "kpis", "search"))
+
+
+def test_feeding_again_adds_nothing_and_compaction_keeps_everything(lake: str, database: str) -> None:
+    before = rows(Lake.open(lake), "SELECT * FROM gold.user_totals")
+    assert run("todo", "feed", "--lake", lake, "--database", database)[0] == 0
+    assert run("todo", "compact", "--lake", lake)[0] == 0
+    code, shown = run("todo", "refresh", "--lake", lake)
+    assert code == 0
+    assert "pending_files" in shown
+    assert rows(Lake.open(lake), "SELECT * FROM gold.user_totals") == before
+
+
+def test_a_new_lake_catches_up_from_the_table(database: str, tmp_path: Path) -> None:
+    folder = str(tmp_path / "caught")
+    code, output = run("todo", "catch-up", "--lake", folder, "--database", database)
+    assert code == 0, output
+    assert rows(Lake.open(folder), "SELECT users, tasks FROM gold.kpis") == [{"users": 2, "tasks": 10}]
+
+
+def export(folder: Path, items: list[dict[str, Any]], count: int) -> Path:
+    """An export as the service writes it."""
+    (folder / "data").mkdir(parents=True)
+    lines = b"".join(orjson.dumps({"Item": item}) + b"\n" for item in items)
+    (folder / "data" / "abc.json.gz").write_bytes(gzip.compress(lines))
+    summary = {"exportTime": "2025-11-20T12:00:00.000Z", "itemCount": count, "outputFormat": "DYNAMODB_JSON"}
+    (folder / "manifest-summary.json").write_bytes(orjson.dumps(summary))
+    return folder
+
+
+ITEM = {"PK": {"S": "TASK#ada"}, "SK": {"S": "TASK#1"}, "title": {"S": "t"}, "status": {"S": "pending"}}
+
+
+def test_a_new_lake_catches_up_from_an_export(tmp_path: Path) -> None:
+    made, folder = export(tmp_path / "export", [ITEM], 1), str(tmp_path / "lake")
+    assert run("todo", "catch-up", "--lake", folder, "--export", str(made))[0] == 0
+    assert rows(Lake.open(folder), "SELECT tasks FROM gold.kpis") == [{"tasks": 1}]
+
+
+def test_an_export_with_items_missing_or_damaged_files_is_refused(tmp_path: Path) -> None:
+    made, folder = export(tmp_path / "export", [ITEM], 2), str(tmp_path / "lake")
+    code, said = run("todo", "catch-up", "--lake", folder, "--export", str(made))
+    assert (code, "holds 1 items, and its summary says 2" in said) == (1, True)
+    (made / "data" / "abc.json.gz").write_bytes(b"nonsense")
+    assert "is damaged" in run("todo", "catch-up", "--lake", folder, "--export", str(made))[1]
+    assert "cannot be read" in run("todo", "catch-up", "--lake", folder, "--export", str(tmp_path))[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["todo", "query", "DROP TABLE x"], 1, "keyplan lake todo query"),
+        (["todo", "query"], 1, "needs the SQL statement"),
+        (["todo", "report", "nothing"], 1, "there is no report nothing"),
+        (["todo", "report", "top_users", "--set", "limit=many"], 1, "limit is a number"),
+        (["todo", "report", "kpis", "--set", "limit=1"], 1, "has no parameter limit"),
+        (["todo", "report", "kpis", "--set", "limit"], 2, "--set takes name=value"),
+        (["todo", "feed"], 1, "--database"),
+        (["forum", "reports"], 2, "no system with a lake"),
+        (["no/such", "reports"], 2, "no system with a lake"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(lake: str, words: list[str], code: int, said: str) -> None:
+    found, output = run(*words, "--lake", lake)
+    assert (found, said in output) == (code, True), output
+
+
+def test_a_lake_that_is_not_there_is_not_shown_as_empty(tmp_path: Path) -> None:
+    code, output = run("todo", "report", "kpis", "--lake", str(tmp_path / "typo"))
+    assert (code, "there is no lake at" in output) == (1, True)
+
+
+def test_the_toolkit_imports_no_system_for_its_command() -> None:
+    script = "import sys, keyplan.cli.main; print([m for m in sys.modules if m.startswith('keyplan_systems')])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_without_its_libraries_the_command_says_what_to_install() -> None:
+    script = (
+        "import sys; sys.modules['pyarrow'] = None; from keyplan.cli.main import app; app(['lake', 'todo', 'reports'])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "pyarrow is not installed; pip install 'keyplan[systems,lake]'" in done.stderr

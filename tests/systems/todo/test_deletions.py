@@ -1,0 +1,145 @@
+"""The job that deletes users: killed anywhere, run twice, raced by writers, and by a user who comes anew."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.systems.todo.stage import Caller, Stage
+
+import keyplan
+from keyplan.clock import ManualClock, SystemClock
+from keyplan.engine.engine import Engine
+from keyplan_systems.todo import design
+from keyplan_systems.todo.entities import app as table
+from keyplan_systems.todo.once import Request
+from keyplan_systems.todo.service import Service
+from keyplan_systems.todo.service_deletions import TASKS_AT_ONCE, Deletions
+from keyplan_systems.todo.service_users import Person
+
+WORKER = """
+import os, sys
+import keyplan
+from keyplan_systems.todo.service_deletions import Deletions
+with keyplan.connect(sys.argv[1]) as connection:
+    run, left = connection.run, [int(sys.argv[2])]
+    def counted(call, **options):
+        if call.pattern.name in {"remove_tasks", "finish_deletion"}:
+            if not left[0]:
+                os.kill(os.getpid(), 9)
+            left[0] -= 1
+        return run(call, **options)
+    connection.run = counted
+    Deletions(connection).run_once()
+"""
+
+
+def left_of(engine: Engine, user_id: str) -> list[str]:
+    """Keys of what is left of a user, but for answers, which expire."""
+    items = engine.call("Scan", {"TableName": "todo-app-data"})["Items"]
+    keys = [f"{item['PK']['S']} {item['SK']['S']}" for item in items]
+    return [key for key in keys if user_id in key and not key.startswith("IDEMPOTENCY#")]
+
+
+def with_tasks(service: Service, count: int) -> None:
+    for number in range(count):
+        service.tasks.create(Request("ada", f"make-{number}", "f"), Person("ada", "ada@x.org", "Ada"), {"title": "t"})
+
+
+def test_a_job_that_is_killed_again_and_again_is_finished(tmp_path: Path) -> None:
+    database = str(tmp_path / "todo.db")
+    with keyplan.connect(database) as connection:
+        connection.create_tables(table)
+        service = Service.over(connection, SystemClock())
+        with_tasks(service, TASKS_AT_ONCE * 2 + 5)
+        service.users.delete(Request("ada", "leave", "f"), "ada")
+    kills = 0
+    while True:
+        done = subprocess.run([sys.executable, "-c", WORKER, database, "1"], check=False, timeout=60)
+        if done.returncode == 0:
+            break
+        assert done.returncode == -9
+        kills += 1
+    assert kills == 3
+    with keyplan.connect(database) as connection:
+        assert connection.all(design.every_task_of_user("ada")) == []
+        assert connection.run(design.user_by_id("ada")) is None
+        assert connection.all(design.deletions()) == []
+        again = Service.over(connection, SystemClock())
+        assert again.users.create(Request("bob", "k", "f"), Person("bob", "ADA@x.org", "B"), {}).status == 201
+
+
+def test_a_task_made_while_its_user_leaves_never_stays_behind(stage: Stage, ada: Caller, engine: Engine) -> None:
+    ada.task()
+    with ThreadPoolExecutor(5) as pool:
+        makers = [pool.submit(ada.post, "/tasks", {"title": str(number)}) for number in range(20)]
+        leaving = pool.submit(ada.delete, "/users")
+        answers = [maker.result().status_code for maker in makers]
+        assert leaving.result().status_code == 202
+    assert set(answers) <= {201, 409}
+    assert stage.service.deletions.run_once() == 1
+    assert left_of(engine, "ada") == []
+
+
+def test_several_workers_at_once_finish_it_once(stage: Stage, ada: Caller, engine: Engine) -> None:
+    for number in range(TASKS_AT_ONCE + 10):
+        ada.task(str(number))
+    ada.delete("/users")
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(lambda _: stage.service.deletions.run_once(), range(4))) == 1
+    assert left_of(engine, "ada") == []
+
+
+def test_a_worker_held_up_does_not_touch_the_user_who_came_anew(
+    stage: Stage, ada: Caller, clock: ManualClock, engine: Engine
+) -> None:
+    for _ in range(3):
+        ada.task()
+    ada.delete("/users")
+    slow = Deletions(stage.connection)
+    (job,) = stage.connection.all(design.deletions())
+    assert stage.service.deletions.run_once() == 1
+    clock.advance(5)
+    ada.task("anew")
+    assert slow._finish(job) == 0
+    assert [task["title"] for task in ada.get("/tasks").json()["tasks"]] == ["anew"]
+    assert ada.get("/users").json()["created_at"] == int(clock.now())
+
+
+def test_what_has_expired_is_removed_too(
+    engine: Engine, clock: ManualClock, tmp_path: Path, stage: Stage, ada: Caller
+) -> None:
+    task = ada.task()
+    engine.call(
+        "UpdateItem",
+        {
+            "TableName": "todo-app-data",
+            "Key": {"PK": {"S": "TASK#ada"}, "SK": {"S": f"TASK#{task['task_id']}"}},
+            "UpdateExpression": "SET expiration_timestamp = :past",
+            "ExpressionAttributeValues": {":past": {"N": str(int(clock.now()) - 1)}},
+        },
+    )
+    assert ada.get("/tasks").json()["tasks"] == []
+    ada.delete("/users")
+    assert stage.service.deletions.run_once() == 1
+    assert left_of(engine, "ada") == []
+
+
+def test_trouble_with_the_table_is_told_and_the_job_stays(
+    stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada.task()
+    ada.delete("/users")
+
+    def fail(call: Any, **options: Any) -> Any:
+        raise OSError("no route")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stage.connection, "run", fail)
+        with pytest.raises(OSError, match="no route"):
+            stage.service.deletions.run_once()
+    assert stage.service.deletions.run_once() == 1

@@ -1,0 +1,195 @@
+"""The design as it is stored: documented names and key formats, sparse indexes, no finding left open."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.systems.todo import units
+from tests.systems.todo.stage import Caller, connected
+from tests.systems.todo.units_rows import rows as documented_rows
+from tests.systems.todo.units_rows import task_of
+
+from keyplan.check.checking import check
+from keyplan.clock import ManualClock
+from keyplan.connections.connection import Connection
+from keyplan.connections.errors import (
+    ConditionFailedError,
+    KeyValueError,
+    NotFoundError,
+    UniqueTakenError,
+    VersionConflictError,
+)
+from keyplan.design.design import Design
+from keyplan.engine.engine import Engine
+from keyplan.errors import ValidationError
+from keyplan_systems.todo import design
+from keyplan_systems.todo.entities import Status, Task, User, app
+
+TABLE = "todo-app-data"
+NOW = datetime(2025, 11, 20, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def connection(engine: Engine, clock: ManualClock) -> Any:
+    with connected(engine, clock) as connection:
+        connection.create_tables(app)
+        yield connection
+
+
+def stored(engine: Engine, pk: str, sk: str) -> dict[str, Any]:
+    item: dict[str, Any] = engine.call("GetItem", {"TableName": TABLE, "Key": {"PK": {"S": pk}, "SK": {"S": sk}}})[
+        "Item"
+    ]
+    return item
+
+
+def query(engine: Engine, index: str, condition: str, **values: str) -> int:
+    names = {":" + name: {"S": value} for name, value in values.items()}
+    request = {"TableName": TABLE, "IndexName": index, "KeyConditionExpression": condition}
+    count: int = engine.call("Query", {**request, "ExpressionAttributeValues": names})["Count"]
+    return count
+
+
+def test_nothing_is_left_open_by_the_checks() -> None:
+    report = check(Design.load("keyplan_systems.todo.design"))
+    assert [f"{finding.code} {finding.problem}" for finding in report.findings] == []
+
+
+def test_the_table_is_the_documented_one(connection: Connection, engine: Engine) -> None:
+    told = connection.describe(app)
+    assert told is not None
+    assert told["TableName"] == TABLE
+    assert {one["AttributeName"]: one["KeyType"] for one in told["KeySchema"]} == {"PK": "HASH", "SK": "RANGE"}
+    indexes = {one["IndexName"]: one for one in told["GlobalSecondaryIndexes"]}
+    assert sorted(indexes) == ["GSI1", "GSI2", "GSI3", "GSI4"]
+    for name, index in indexes.items():
+        assert [one["AttributeName"] for one in index["KeySchema"]] == [f"{name}PK", f"{name}SK"]
+        assert index["Projection"] == {"ProjectionType": "ALL"}
+    assert told["StreamSpecification"] == {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+    expiry = engine.call("DescribeTimeToLive", {"TableName": TABLE})["TimeToLiveDescription"]
+    assert expiry == {"AttributeName": "expiration_timestamp", "TimeToLiveStatus": "ENABLED"}
+    assert told["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
+
+
+def test_keys_and_attributes_are_written_as_documented(connection: Connection, engine: Engine) -> None:
+    connection.run(design.create_task(task_of(2, completed_at=NOW)))
+    item = stored(engine, "TASK#ada", "TASK#00000002")
+    keys = {name: value["S"] for name, value in item.items() if name.startswith("GSI")}
+    assert keys == {
+        "GSI1PK": "USER#ada", "GSI1SK": "STATUS#completed#00000002",
+        "GSI2PK": "USER#ada", "GSI2SK": "DUEDATE#2025-11-20#00000002",
+        "GSI3PK": "USER#ada", "GSI3SK": "PRIORITY#high#00000002",
+        "GSI4PK": "USER#ada", "GSI4SK": "CATEGORY#home#00000002",
+    }  # fmt: skip
+    assert {name for name in item if not name.startswith("GSI")} == {
+        "PK", "SK", "title", "description", "status", "priority", "category", "due_date", "created_at", "updated_at",
+        "completed_at", "version",
+    }  # fmt: skip
+    assert item["created_at"] == item["completed_at"] == {"N": str(int(NOW.timestamp()))}
+    assert item["due_date"] == {"S": "2025-11-20"}
+    user = User(user_id="ada", email="ada@x.org", name="Ada", created_at=NOW, updated_at=NOW)
+    connection.run(design.create_user(user))
+    assert set(stored(engine, "USER#ada", "METADATA")) == {
+        "PK", "SK", "email", "name", "created_at", "updated_at", "version"
+    }  # fmt: skip
+    assert stored(engine, "EMAIL#ada@x.org", "METADATA")
+
+
+def test_what_a_task_does_not_have_is_in_no_index(connection: Connection, engine: Engine) -> None:
+    left_out = ("priority", "category", "due_date", "description", "completed_at")
+    bare: dict[str, Any] = dict.fromkeys(left_out)
+    connection.run(design.create_task(task_of(0, **bare)))
+    item = stored(engine, "TASK#ada", "TASK#00000000")
+    assert {name for name in item if name.startswith("GSI")} == {"GSI1PK", "GSI1SK"}
+    assert not set(left_out) & set(item)
+    for call in (design.tasks_by_due_date("ada"), design.tasks_by_priority("ada"), design.tasks_by_category("ada")):
+        assert connection.all(call) == []
+
+
+def test_the_documented_equality_and_range_find_too_little_and_ours_all(connection: Connection, engine: Engine) -> None:
+    connection.run(design.create_task(task_of(0, due_date=date(2025, 10, 31))))
+    of_user = "GSI1PK = :user AND GSI1SK = :sort"
+    assert query(engine, "GSI1", of_user, user="USER#ada", sort="STATUS#pending#") == 0
+    assert len(connection.all(design.tasks_with_status("ada", Status.PENDING))) == 1
+    between = "GSI2PK = :user AND GSI2SK BETWEEN :low AND :high"
+    bounds = {"low": "DUEDATE#2025-10-01#", "high": "DUEDATE#2025-10-31#"}
+    assert query(engine, "GSI2", between, user="USER#ada", **bounds) == 0
+    assert len(connection.all(design.tasks_due_between("ada", date(2025, 10, 1), date(2025, 10, 31)))) == 1
+
+
+def test_a_key_of_one_attribute_and_a_null_index_key_are_refused_as_by_the_service(
+    connection: Connection, engine: Engine
+) -> None:
+    with pytest.raises(ValidationError, match="does not match the schema"):
+        engine.call("GetItem", {"TableName": TABLE, "Key": {"PK": {"S": "IDEMPOTENCY#x"}}})
+    item = {"PK": {"S": "TASK#a"}, "SK": {"S": "TASK#1"}, "GSI2PK": {"S": "USER#a"}, "GSI2SK": {"NULL": True}}
+    with pytest.raises(ValidationError, match="GSI2SK"):
+        engine.call("PutItem", {"TableName": TABLE, "Item": item})
+
+
+def test_values_that_would_break_a_key_are_refused_before_they_are_written(connection: Connection) -> None:
+    for values in ({"category": "a#b"}, {"user_id": "a#b"}, {"task_id": "1#2"}):
+        with pytest.raises(ValueError, match=next(iter(values))):
+            task_of(0, **values)
+    unchecked = task_of(0).model_copy(update={"category": "a#b"})
+    with pytest.raises(KeyValueError, match="category"):
+        connection.run(design.create_task(unchecked))
+
+
+def test_every_write_that_could_lose_something_has_a_condition(connection: Connection) -> None:
+    task = task_of(0)
+    connection.run(design.create_task(task))
+    connection.run(design.replace_task(task.model_copy(update={"title": "second"})))
+    stale: dict[str, Any] = {
+        "status": Status.COMPLETED,
+        "updated_at": NOW,
+        "completed_at": NOW,
+        "expiration_timestamp": None,
+    }
+    for call in (
+        design.replace_task(task),
+        design.delete_task("ada", task.task_id, seen=1),
+        design.change_status("ada", task.task_id, seen=1, **stale),
+    ):
+        with pytest.raises(VersionConflictError):
+            connection.run(call)
+    with pytest.raises(ConditionFailedError):
+        connection.run(design.delete_completed_task("ada", task.task_id))
+    with pytest.raises(NotFoundError):
+        connection.run(design.replace_task(task_of(1)))
+
+
+def test_an_address_is_one_users(connection: Connection) -> None:
+    ada = User(user_id="ada", email="a@x.org", name="Ada", created_at=NOW, updated_at=NOW)
+    connection.run(design.create_user(ada))
+    with pytest.raises(UniqueTakenError):
+        connection.run(design.create_user(ada.model_copy(update={"user_id": "bob"})))
+
+
+def test_one_users_load_lies_on_one_key_and_the_design_says_so() -> None:
+    hot = Task.__keyplan__
+    assert hot is not None
+    assert hot.items is not None
+    told = hot.items.values_of("user_id")
+    assert told is not None
+    assert told.hottest == 0.01
+
+
+def test_measured_units_follow_the_service(tmp_path: Path) -> None:
+    alone = {row.what: units.alone(row) for row in documented_rows()}
+    assert alone["create task"] == "5 WCU"
+    assert alone["update task"] == "5 WCU"
+    assert alone["update of a status"] == "6 WCU"
+    assert alone["delete task"] == "5 WCU"
+    assert alone["bulk update of status"] == "6 WCU"
+    assert alone["user by user_id"] == alone["task by task_id"] == alone["idempotency check"] == "1 RCU"
+
+
+def test_users_and_their_tasks_are_two_collections(ada: Caller, engine: Engine) -> None:
+    ada.task()
+    request = {"TableName": TABLE, "KeyConditionExpression": "PK = :pk"}
+    found = engine.call("Query", {**request, "ExpressionAttributeValues": {":pk": {"S": "USER#ada"}}})
+    assert [item["SK"]["S"] for item in found["Items"]] == ["METADATA"]

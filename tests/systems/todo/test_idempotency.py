@@ -1,0 +1,205 @@
+"""Requests that are sent twice: done once, answered alike, under races, kills, expiry and strangers' keys."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+from tests.systems.todo.stage import Caller, Stage, new_key
+
+from keyplan.clock import ManualClock
+from keyplan.connections.errors import UnavailableError
+from keyplan.engine.engine import Engine
+
+DAY = 86_400
+
+
+def tasks(caller: Caller) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = caller.get("/tasks", limit=100).json()["tasks"]
+    return found
+
+
+def records(engine: Engine) -> list[dict[str, Any]]:
+    items = engine.call("Scan", {"TableName": "todo-app-data"})["Items"]
+    return [item for item in items if item["PK"]["S"].startswith("IDEMPOTENCY#")]
+
+
+def test_the_same_request_again_is_answered_byte_for_byte_and_done_once(ada: Caller, clock: ManualClock) -> None:
+    key = new_key()
+    first = ada.post("/tasks", {"title": "Grüße", "due_date": "2025-12-01"}, key)
+    clock.advance(100)
+    again = ada.post("/tasks", {"due_date": "2025-12-01", "title": "Grüße"}, key)
+    assert (again.status_code, again.content) == (201, first.content)
+    assert "Idempotency-Replayed" not in first.headers
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert len(tasks(ada)) == 1
+
+
+def test_changes_and_deletions_are_replayed_after_the_task_has_gone_on(ada: Caller) -> None:
+    path = f"/tasks/{ada.task()['task_id']}"
+    change, delete = new_key(), new_key()
+    first = ada.put(path, {"title": "one"}, change)
+    ada.put(path, {"title": "two"})
+    assert ada.put(path, {"title": "one"}, change).content == first.content
+    assert ada.get(path).json()["title"] == "two"
+    assert ada.delete(path, delete).status_code == 204
+    assert ada.delete(path, delete).status_code == 204
+    assert ada.put(path, {"title": "one"}, change).content == first.content
+    assert ada.delete(path).status_code == 404
+
+
+def test_a_key_is_its_users_own(stage: Stage, ada: Caller) -> None:
+    bob, key = stage.person("bob"), new_key()
+    mine, his = ada.post("/tasks", {"title": "same"}, key), bob.post("/tasks", {"title": "same"}, key)
+    assert his.status_code == 201
+    assert mine.json()["task_id"] != his.json()["task_id"]
+
+
+def test_keys_with_separators_cannot_reach_anothers_record(stage: Stage) -> None:
+    first, second = stage.person("a:b"), stage.person("a")
+    one, other = first.post("/tasks", {"title": "x"}, "c"), second.post("/tasks", {"title": "x"}, "b:c")
+    assert (one.status_code, other.status_code) == (201, 201)
+    assert one.json()["task_id"] != other.json()["task_id"]
+
+
+@pytest.mark.parametrize("key", ["a:b", ":", "::a:", "#%3A:/", "%", "x" * 128, "METADATA"])
+def test_any_key_is_found_again(stage: Stage, key: str) -> None:
+    caller = stage.person("auth0|a:b", email="a@x.org")
+    first = caller.post("/tasks", {"title": "x"}, key)
+    again = caller.post("/tasks", {"title": "x"}, key)
+    assert (again.status_code, again.content) == (201, first.content)
+    bulk = {"task_ids": [first.json()["task_id"]], "status": "completed"}
+    changed = caller.post("/tasks/bulk/status", bulk, key[:-1] + "!")
+    assert changed.status_code == 200
+    assert caller.post("/tasks/bulk/status", bulk, key[:-1] + "!").content == changed.content
+
+
+def test_the_same_key_for_another_method_path_body_or_version_is_refused(ada: Caller) -> None:
+    key, path = new_key(), f"/tasks/{ada.task()['task_id']}"
+    ada.put(path, {"title": "x"}, key)
+    for answer in (
+        ada.put(path, {"title": "y"}, key),
+        ada.put(path, {"title": "x", "category": None}, key),
+        ada.put(path, {"title": "x"}, key, **{"If-Match": "2"}),
+        ada.put("/tasks/other", {"title": "x"}, key),
+        ada.post("/tasks", {"title": "x"}, key),
+        ada.delete(path, key),
+    ):
+        assert answer.status_code == 422
+        assert answer.json()["error"]["code"] == "idempotency_key_reused"
+    assert len(tasks(ada)) == 1
+
+
+def test_refusals_are_not_kept_so_a_corrected_request_may_use_the_key(ada: Caller) -> None:
+    key = new_key()
+    assert ada.post("/tasks", {"title": ""}, key).status_code == 422
+    assert ada.put("/tasks/none", {"title": "x"}, key).status_code == 404
+    assert ada.post("/tasks", {"title": "x"}, key).status_code == 201
+
+
+def test_the_window_ends_after_24_hours_though_the_record_is_still_there(
+    ada: Caller, clock: ManualClock, engine: Engine
+) -> None:
+    key = new_key()
+    first = ada.post("/tasks", {"title": "x"}, key)
+    clock.advance(DAY - 1)
+    assert ada.post("/tasks", {"title": "x"}, key).content == first.content
+    assert ada.post("/tasks", {"title": "y"}, key).status_code == 422
+    clock.advance(1)
+    assert len(records(engine)) == 1
+    second = ada.post("/tasks", {"title": "y"}, key)
+    assert second.status_code == 201
+    assert second.json()["task_id"] != first.json()["task_id"]
+    assert ada.post("/tasks", {"title": "y"}, key).content == second.content
+
+
+def test_the_record_holds_what_the_document_says(ada: Caller, engine: Engine) -> None:
+    answer = ada.post("/tasks", {"title": "x"}, "k/1")
+    (record,) = records(engine)
+    assert record["PK"] == {"S": "IDEMPOTENCY#ada:k/1"}
+    assert record["SK"] == {"S": "METADATA"}
+    assert record["response_data"] == {"S": answer.text}
+    assert record["http_status_code"] == {"N": "201"}
+    assert record["target_task_pk"] == {"S": "TASK#ada"}
+    assert record["target_task_sk"] == {"S": f"TASK#{answer.json()['task_id']}"}
+    created = int(record["created_at"]["N"])
+    assert record["expiration_timestamp"] == {"N": str(created + DAY)}
+
+
+def at_once(count: int, send: Callable[[int], httpx.Response]) -> list[httpx.Response]:
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(send, range(count)))
+
+
+@pytest.mark.parametrize("round_number", range(3))
+def test_equal_requests_at_once_have_one_effect_and_one_answer(ada: Caller, round_number: int) -> None:
+    key = new_key()
+    made = at_once(8, lambda _: ada.post("/tasks", {"title": "once"}, key))
+    assert {answer.status_code for answer in made} == {201}
+    assert len({answer.content for answer in made}) == 1
+    (task,) = tasks(ada)
+    path = f"/tasks/{task['task_id']}"
+    changed = at_once(8, lambda _: ada.put(path, {"title": "changed"}, key + "c"))
+    assert {(answer.status_code, answer.json()["version"]) for answer in changed} == {(200, 2)}
+    deleted = at_once(8, lambda _: ada.delete(path, key + "d"))
+    assert {answer.status_code for answer in deleted} == {204}
+    assert tasks(ada) == []
+
+
+def test_different_changes_at_once_are_all_kept(ada: Caller) -> None:
+    path = f"/tasks/{ada.task()['task_id']}"
+    fields = [
+        {"title": "t"},
+        {"description": "d"},
+        {"category": "c"},
+        {"due_date": "2025-12-01"},
+        {"priority": "urgent"},
+    ]
+    answers = at_once(5, lambda number: ada.put(path, fields[number]))
+    assert {answer.status_code for answer in answers} == {200}
+    task = ada.get(path).json()
+    assert {name: task[name] for field in fields for name in field} == {
+        k: v for field in fields for k, v in field.items()
+    }
+    assert task["version"] == 6
+
+
+def test_of_deletions_at_once_one_deletes(ada: Caller) -> None:
+    path = f"/tasks/{ada.task()['task_id']}"
+    assert Counter(answer.status_code for answer in at_once(6, lambda _: ada.delete(path))) == {204: 1, 404: 5}
+
+
+def test_first_uses_at_once_make_one_user(stage: Stage, ada: Caller) -> None:
+    answers = at_once(6, lambda number: ada.post("/tasks", {"title": str(number)}))
+    assert {answer.status_code for answer in answers} == {201}
+    assert ada.get("/users").json()["version"] == 1
+    assert len(tasks(ada)) == 6
+
+
+def test_of_two_users_with_one_address_at_once_one_comes_in(stage: Stage) -> None:
+    people = [stage.person(f"p{number}", email="one@example.org") for number in range(6)]
+    answers = at_once(6, lambda number: people[number].post("/users", {}))
+    assert Counter(answer.status_code for answer in answers) == {201: 1, 409: 5}
+
+
+def test_a_failure_is_not_kept_and_the_next_attempt_does_the_work(
+    stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transact, key = stage.connection.transact, new_key()
+
+    def lost(*calls: Any, **options: Any) -> None:
+        transact(*calls, **options)
+        raise UnavailableError("the answer was lost")
+
+    ada.task("first use")
+    with monkeypatch.context() as patch:
+        patch.setattr(stage.connection, "transact", lost)
+        answer = ada.post("/tasks", {"title": "kept"}, key)
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    again = ada.post("/tasks", {"title": "kept"}, key)
+    assert again.status_code == 201
+    assert [task["title"] for task in tasks(ada)].count("kept") == 1

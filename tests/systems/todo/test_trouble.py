@@ -1,0 +1,112 @@
+"""Indexes that lag, tables that throttle, answers that get lost: what callers see of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.systems.todo.lake.making import History
+from tests.systems.todo.stage import Caller, Stage, connected, new_key, staged
+
+from keyplan.clock import ManualClock
+from keyplan.engine.engine import Engine
+from keyplan.engine.faults import Faults
+from keyplan.errors import ThrottlingError
+from keyplan_systems.todo.keeping import FILES_BEFORE_COMPACTION, Keeping
+from keyplan_systems.todo.lake.lake import Lake
+
+
+@contextmanager
+def troubled(folder: Path, faults: Faults) -> Iterator[tuple[Stage, Caller, ManualClock]]:
+    clock = ManualClock(1_763_640_000)
+    with (
+        Engine.memory(clock=clock, ttl_sweep_s=None, faults=faults) as engine,
+        connected(engine, clock) as connection,
+        staged(connection, clock, folder) as stage,
+    ):
+        yield stage, stage.person("ada"), clock
+
+
+def ids(caller: Caller, **query: str) -> list[str]:
+    return [task["task_id"] for task in caller.get("/tasks", **query).json()["tasks"]]
+
+
+def test_lists_of_all_tasks_show_every_write_at_once_and_those_of_indexes_later(tmp_path: Path) -> None:
+    with troubled(tmp_path, Faults(gsi_lag=5.0)) as (_, ada, clock):
+        task_id = ada.task()["task_id"]
+        assert (ids(ada), ids(ada, status="pending")) == ([task_id], [])
+        clock.advance(6)
+        ada.put(f"/tasks/{task_id}", {"status": "completed"})
+        assert ada.get(f"/tasks/{task_id}").json()["status"] == "completed"
+        assert (ids(ada, status="pending"), ids(ada, status="completed")) == ([task_id], [])
+        clock.advance(6)
+        assert ids(ada, status="completed") == [task_id]
+
+
+def test_a_task_that_an_index_still_shows_as_another_is_in_no_wrong_list(tmp_path: Path) -> None:
+    with troubled(tmp_path, Faults(gsi_lag=5.0)) as (_, ada, clock):
+        task_id = ada.task(category="home")["task_id"]
+        clock.advance(6)
+        ada.put(f"/tasks/{task_id}", {"category": "work"})
+        shown = ada.get("/tasks", category="home").json()["tasks"]
+        assert all(task["category"] == "home" for task in shown)
+
+
+def test_a_bulk_deletion_by_an_index_that_lags_deletes_no_task_that_was_reopened(tmp_path: Path) -> None:
+    with troubled(tmp_path, Faults(gsi_lag=5.0)) as (_, ada, clock):
+        task_id = ada.task(status="completed")["task_id"]
+        clock.advance(6)
+        ada.put(f"/tasks/{task_id}", {"status": "pending"})
+        answer = ada.post("/tasks/bulk/delete-completed").json()
+        assert {one["outcome"] for one in answer["results"]} <= {"kept"}
+        assert ids(ada) == [task_id]
+
+
+def test_a_table_that_stays_busy_is_answered_503_and_the_same_request_later_is_done_once(tmp_path: Path) -> None:
+    key = new_key()
+    clock = ManualClock(1_763_640_000)
+    with (
+        Engine.memory(clock=clock, ttl_sweep_s=None) as engine,
+        connected(engine, clock) as connection,
+        staged(connection, clock, tmp_path) as stage,
+    ):
+        ada = stage.person("ada")
+        ada.get("/users")
+        calls = connection._call
+
+        def busy(operation: str, request: dict[str, object]) -> object:
+            if operation == "TransactWriteItems":
+                raise ThrottlingError("too much")
+            return calls(operation, request)
+
+        connection._call = busy  # type: ignore[assignment]
+        answer = ada.post("/tasks", {"title": "x"}, key)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "unavailable")
+        assert answer.headers["Retry-After"] == "1"
+        connection._call = calls
+        assert ada.post("/tasks", {"title": "x"}, key).status_code == 201
+        assert len(ids(ada)) == 1
+
+
+def test_answers_that_get_lost_after_the_work_was_done_change_nothing(tmp_path: Path) -> None:
+    with troubled(tmp_path, Faults(seed=3, internal_errors=0.3, conflicts=0.1)) as (_, ada, _clock):
+        made = [ada.task(str(number))["task_id"] for number in range(20)]
+        versions = [ada.put(f"/tasks/{one}", {"title": "new"}).json()["version"] for one in made]
+        assert versions == [2] * 20
+        assert {ada.delete(f"/tasks/{one}").status_code for one in made[:10]} == {204}
+        assert sorted(ids(ada)) == sorted(made[10:])
+
+
+def test_keeping_refreshes_merges_and_then_has_nothing_to_do(tmp_path: Path) -> None:
+    lake, history = Lake.open(tmp_path / "lake"), History()
+    keeping = Keeping(lake)
+    assert keeping.run_once() == 0
+    for number in range(FILES_BEFORE_COMPACTION):
+        lake.bronze.write([history.put_task("ann", str(number))])
+    assert keeping.run_once() == 0
+    assert len(lake.snapshot.of("bronze")) < FILES_BEFORE_COMPACTION
+    assert not lake.snapshot.pending()
+    version = lake.snapshot.version
+    keeping.run_once()
+    assert lake.snapshot.version == version

@@ -1,0 +1,32 @@
+"""The totals of users and tasks, as the table and as the lake tell them."""
+
+from __future__ import annotations
+
+from tests.systems.todo.lake.looking import rows
+
+from keyplan.connections.connection import Connection
+from keyplan_systems.todo import design
+from keyplan_systems.todo.entities import Status
+from keyplan_systems.todo.lake.lake import Lake
+
+
+def totals_of_table(connection: Connection) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {user.user_id: {} for user in connection.iterate(design.all_users())}
+    for task in connection.iterate(design.all_tasks()):
+        of_user = found.setdefault(task.user_id, {})
+        of_user[task.status.value] = of_user.get(task.status.value, 0) + 1
+    return found
+
+
+def totals_of_lake(lake: Lake) -> dict[str, dict[str, int]]:
+    statuses = [status.value for status in Status]
+    told = rows(lake, "SELECT * FROM gold.user_totals")
+    return {row["user_id"]: {name: row[name] for name in statuses if row[name]} for row in told}
+
+
+def assert_same(connection: Connection, lake: Lake) -> None:
+    lake.refresh()
+    table_says = totals_of_table(connection)
+    assert totals_of_lake(lake) == table_says
+    tasks = sum(sum(one.values()) for one in table_says.values())
+    assert rows(lake, "SELECT users, tasks FROM gold.kpis") == [{"users": len(table_says), "tasks": tasks}]
