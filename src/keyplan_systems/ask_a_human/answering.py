@@ -1,0 +1,134 @@
+"""What people do with questions: find some, look at one, answer it, once and in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+from keyplan.connections.errors import TransactionFailedError
+from keyplan.design import Call, Page
+from keyplan_systems.ask_a_human import design_people, design_push, design_questions, design_responses, records
+from keyplan_systems.ask_a_human.base import ATTEMPTS, STALE, Base, BusyError
+from keyplan_systems.ask_a_human.design_questions import Counted
+from keyplan_systems.ask_a_human.domain import abuse, boards, limits, questions, requests, scoring
+from keyplan_systems.ask_a_human.domain.abuse import Assessment, Past
+from keyplan_systems.ask_a_human.domain.boards import Period
+from keyplan_systems.ask_a_human.domain.limits import Allowance
+from keyplan_systems.ask_a_human.domain.moments import SECOND_MS, iso, parse_iso
+from keyplan_systems.ask_a_human.domain.questions import Question, Response
+from keyplan_systems.ask_a_human.domain.refusals import AlreadyAnsweredError, InvalidRequestError
+from keyplan_systems.ask_a_human.domain.requests import AnswerRequest, Audience
+from keyplan_systems.ask_a_human.domain.scoring import Scored
+from keyplan_systems.ask_a_human.entities import UserStats
+
+
+@dataclass(frozen=True)
+class Answered:
+    """An answer that was stored, and what it brought."""
+
+    response: Response
+    scored: Scored
+    allowance: Allowance
+
+
+class Answering:
+    """The uses of people around questions. Threads may share it."""
+
+    def __init__(self, base: Base) -> None:
+        self._base, self._connection = base, base.connection
+
+    def feed(self, audience: Audience | None, limit: int, cursor: str | None) -> Page[Question]:
+        """Questions that take answers, newest first. Raises CursorError for a cursor of another list."""
+        now_s = self._base.now_ms // SECOND_MS
+        call = (
+            design_questions.open_questions(now_s)
+            if audience is None
+            else design_questions.open_questions_for(now_s, audience.value)
+        )
+        page = self._connection.run(call, limit=limit, cursor=cursor)
+        return Page(tuple(map(records.question, page)), page.cursor)
+
+    def look(self, question_id: str, person: str) -> tuple[Question, bool]:
+        """A question, and whether this person can answer it. Raises QuestionNotFoundError."""
+        now_ms = self._base.now_ms
+        question = self._base.question(question_id, now_ms)
+        can_answer = questions.status_at(question, now_ms).answerable and not self._has_answered(question_id, person)
+        return question, can_answer
+
+    def answer(self, person: str, zone: ZoneInfo, body: Mapping[str, object]) -> Answered:
+        """Store an answer with all that it changes. Raises RefusedError, in the documented order of checks."""
+        question_id = body.get("question_id")
+        if not isinstance(question_id, str):
+            raise InvalidRequestError("question_id is required", {"field": "question_id", "constraint": "required"})
+        allowance: Allowance | None = None
+        for attempt in range(ATTEMPTS):
+            now_ms = self._base.now_ms
+            question = self._base.question(question_id, now_ms)
+            questions.require_answerable(question, now_ms)
+            if self._has_answered(question_id, person):
+                raise AlreadyAnsweredError("you have answered this question", {"question_id": question_id})
+            allowance = allowance or self._counted(person)
+            response = questions.respond(question, requests.parse(AnswerRequest, body), person, now_ms)
+            scored = self._stored(question, response, zone, now_ms)
+            if scored is not None:
+                return Answered(response, scored, allowance)
+            self._base.rest(attempt)
+        raise BusyError("too many people are answering this question at once")
+
+    def _has_answered(self, question_id: str, person: str) -> bool:
+        response_id = questions.response_id(question_id, person)
+        return self._connection.run(design_responses.response_of(question_id, response_id)) is not None
+
+    def _counted(self, person: str) -> Allowance:
+        self._base.count(limits.RESPONSE_PACE, person)  # first: whoever is only too quick keeps the hour's allowance
+        return self._base.count(limits.RESPONSES, person)
+
+    def _stored(self, question: Question, response: Response, zone: ZoneInfo, now_ms: int) -> Scored | None:
+        """Write the answer; None if something it rests on has changed since it was read."""
+        person = response.fingerprint_hash
+        known = self._connection.run(design_people.stats_of_user(person))
+        notice = self._connection.run(design_push.notice_of(question.question_id, person))
+        notified_at_ms = None if notice is None else parse_iso(notice.notified_at)
+        facts = scoring.facts(question, response, zone, notified_at_ms)
+        before = scoring.fresh(person, now_ms) if known is None else records.stats(known)
+        scored = scoring.apply_answer(before, facts, now_ms)
+        seen = abuse.assess(Past() if known is None else records.past(known), question.type, response)
+        try:
+            self._connection.run(_transaction(question, response, scored, seen, known, now_ms))
+        except TransactionFailedError as failed:
+            reasons = [reason for reason in failed.reasons if reason is not None]
+            if reasons and all(isinstance(reason, STALE) for reason in reasons):
+                return None
+            raise
+        return scored
+
+
+def _transaction(  # noqa: PLR0917 - the parts of one answer
+    question: Question,
+    response: Response,
+    scored: Scored,
+    seen: Assessment,
+    known: UserStats | None,
+    now_ms: int,
+) -> Call[None]:
+    after = questions.answered(question, now_ms)
+    stats = records.stored_stats(scored.stats, seen.past, 0 if known is None else known.version)
+    return design_people.answer_question(
+        records.stored_response(response),
+        Counted(
+            question_id=question.question_id,
+            before=question.current_responses,
+            now_s=now_ms // SECOND_MS,
+            current_responses=after.current_responses,
+            status=after.status,
+            closed_at=None if after.closed_at_ms is None else iso(after.closed_at_ms),
+            ttl=questions.ttl_s(after),
+        ),
+        first=[stats] if known is None else [],
+        later=[] if known is None else [stats],
+        rows=[records.stored_row(boards.row(scored.stats, period, now_ms), period, now_ms) for period in Period],
+        flags=[records.stored_flag(flag) for flag in abuse.flags(response, seen.reasons, now_ms)],
+        ended=[] if after.status.answerable else [question.agent_id],
+        done=[] if after.status.answerable else [question.question_id],
+    )

@@ -1,0 +1,203 @@
+"""The HTTP interface: one group of routes for agents, one for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, cast
+
+from fastapi import APIRouter, Body, Depends, FastAPI, Header, Query, Request, Response
+
+from keyplan_systems.ask_a_human import showing
+from keyplan_systems.ask_a_human.api_asking import (
+    STYLE,
+    TRANSLATIONS,
+    Agent,
+    Agents,
+    Anybody,
+    Counting,
+    Cursor,
+    Person,
+    Zone,
+    show_allowance,
+)
+from keyplan_systems.ask_a_human.domain import limits, requests
+from keyplan_systems.ask_a_human.domain.boards import Period
+from keyplan_systems.ask_a_human.domain.requests import (
+    AnswerRequest,
+    Audience,
+    QuestionRequest,
+    SubscribeRequest,
+    SubscriptionChange,
+)
+from keyplan_systems.ask_a_human.service import Service
+from keyplan_systems.ask_a_human.shapes import (
+    ANSWER_EXAMPLE,
+    ASK_EXAMPLE,
+    SUBSCRIBE_EXAMPLE,
+    AnswerGiven,
+    Feed,
+    ListedQuestions,
+    LookedAt,
+    ShownBoard,
+    ShownStats,
+    ShownSubscription,
+)
+from keyplan_systems.ask_a_human.wire import AgentQuestion, CreatedQuestion
+from keyplan_systems.web.application import web_application
+from keyplan_systems.web.health import Check
+
+IdempotencyHeader = Annotated[
+    str | None, Header(alias="X-Idempotency-Key", description="In place of the body's: the same for every attempt.")
+]
+_ANSWER_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": AnswerRequest.model_json_schema(), "example": ANSWER_EXAMPLE}},
+    }
+}
+
+
+def application(service: Service, checks: Mapping[str, Check], trusted_proxies: int = 0) -> FastAPI:
+    """The API over a service; `checks` are what health asks; for the proxies see `api_asking.address`."""
+    app = web_application(
+        "Ask a Human", style=STYLE, translations=TRANSLATIONS, checks=checks, clock=service.base.clock
+    )
+    app.include_router(agent_routes(service))
+    app.include_router(human_routes(service, trusted_proxies))
+    return app
+
+
+def agent_routes(service: Service) -> APIRouter:
+    """Routes of agents: ask and poll."""
+    router = APIRouter(prefix="/agent", tags=["agents"])
+    _add_asking(router, service)
+    _add_polling(router, service)
+    return router
+
+
+def _add_asking(router: APIRouter, service: Service) -> None:
+    @router.post("/questions", status_code=201, response_model=CreatedQuestion, summary="Put a question to people")
+    def ask(
+        http: Request,
+        response: Response,
+        agent: Agent,
+        question: Annotated[QuestionRequest, Body(examples=[ASK_EXAMPLE])],
+        in_header: IdempotencyHeader = None,
+    ) -> CreatedQuestion:
+        key = requests.idempotency_key(question.idempotency_key, in_header)
+        asked = service.asking.ask(agent, question, key)
+        show_allowance(response, asked.allowance)
+        if asked.repeated:
+            response.headers["Idempotency-Replayed"] = "true"
+        poll_url = f"{http.scope.get('root_path', '')}/agent/questions/{asked.question.question_id}"
+        return showing.created(asked.question, poll_url, service.base.now_ms)
+
+
+def _add_polling(router: APIRouter, service: Service) -> None:
+    polling: Any = Depends(Agents(service.base))
+
+    @router.get(
+        "/questions/{question_id}",
+        response_model=AgentQuestion,
+        response_model_exclude_none=True,
+        summary="A question and its answers so far",
+        dependencies=[polling],
+    )
+    def poll(question_id: str) -> AgentQuestion:
+        question, responses = service.asking.read(question_id)
+        return showing.polled(question, responses, service.base.now_ms)
+
+    @router.get("/questions", response_model=ListedQuestions, summary="The agent's own questions, newest first")
+    def own(
+        agent: str = polling,
+        limit: Annotated[int, Query(ge=1, le=50)] = 20,
+        cursor: Cursor = None,
+    ) -> ListedQuestions:
+        page = service.asking.own(agent, limit, cursor)
+        now_ms = service.base.now_ms
+        return ListedQuestions(questions=[showing.listed(one, now_ms) for one in page], cursor=page.cursor)
+
+
+def human_routes(service: Service, trusted_proxies: int) -> APIRouter:
+    """Routes of people: look, answer, be told, compare."""
+    router = APIRouter(prefix="/human", tags=["people"])
+    reading = Depends(Counting(service.base, limits.HUMAN_READS, trusted_proxies))
+    _add_questions(router, service, reading)
+    _add_answering(router, service)
+    _add_standings(router, service, reading)
+    _add_push(router, service, Depends(Counting(service.base, limits.SUBSCRIPTIONS, trusted_proxies)))
+    return router
+
+
+def _add_questions(router: APIRouter, service: Service, reading: Any) -> None:
+    @router.get("/questions", response_model=Feed, summary="Questions that take answers", dependencies=[reading])
+    def feed(
+        audience: Annotated[Audience | None, Query(description="Only questions for these people.")] = None,
+        limit: Annotated[int, Query(ge=1, le=50)] = 20,
+        cursor: Cursor = None,
+    ) -> Feed:
+        page = service.answering.feed(audience, limit, cursor)
+        return Feed(questions=[showing.offered(one) for one in page], cursor=page.cursor)
+
+    @router.get("/questions/{question_id}", response_model=LookedAt, summary="One question", dependencies=[reading])
+    def look(person: Person, question_id: str) -> LookedAt:
+        question, can_answer = service.answering.look(question_id, person)
+        return showing.looked_at(question, service.base.now_ms, can_answer=can_answer)
+
+
+def _add_answering(router: APIRouter, service: Service) -> None:
+    # The body's form is checked after question, person and limits, as documented, and therefore not by the framework.
+    @router.post(
+        "/responses",
+        status_code=201,
+        response_model=AnswerGiven,
+        summary="Answer a question",
+        openapi_extra=_ANSWER_BODY,
+    )
+    def answer(
+        response: Response, person: Person, zone: Zone, body: Annotated[dict[str, Any], Body(include_in_schema=False)]
+    ) -> AnswerGiven:
+        answered = service.answering.answer(person, zone, cast("Mapping[str, object]", body))
+        show_allowance(response, answered.allowance)
+        return showing.given(answered)
+
+
+def _add_standings(router: APIRouter, service: Service, reading: Any) -> None:
+    @router.get("/stats", response_model=ShownStats, summary="The caller's own record", dependencies=[reading])
+    def stats(person: Person, zone: Zone) -> ShownStats:
+        return showing.record(service.standings.record(person, zone), service.base.now_ms)
+
+    @router.get("/leaderboard", response_model=ShownBoard, summary="The best of a period", dependencies=[reading])
+    def leaderboard(
+        caller: Anybody, period: Period = Period.ALL_TIME, limit: Annotated[int, Query(ge=1, le=100)] = 10
+    ) -> ShownBoard:
+        entries, own = service.standings.board(period, limit, caller)
+        return showing.board(period, entries, own)
+
+
+def _add_push(router: APIRouter, service: Service, counting: Any) -> None:
+    @router.post(
+        "/push/subscribe",
+        status_code=201,
+        response_model=ShownSubscription,
+        summary="Be told of questions",
+        dependencies=[counting],
+    )
+    def subscribe(
+        person: Person, wishes: Annotated[SubscribeRequest, Body(examples=[SUBSCRIBE_EXAMPLE])]
+    ) -> ShownSubscription:
+        return showing.subscription(service.subscribing.subscribe(person, wishes))
+
+    @router.put(
+        "/push/subscribe/{subscription_id}",
+        response_model=ShownSubscription,
+        summary="A refreshed token or another interval",
+    )
+    def change(subscription_id: str, wishes: SubscriptionChange) -> ShownSubscription:
+        return showing.subscription(service.subscribing.change(subscription_id, wishes))
+
+    @router.delete(
+        "/push/subscribe/{subscription_id}", status_code=204, response_class=Response, summary="Be told no more"
+    )
+    def end(subscription_id: str) -> None:
+        service.subscribing.end(subscription_id)

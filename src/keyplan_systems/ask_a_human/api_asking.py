@@ -1,0 +1,136 @@
+"""What the routes share: who asks, how often, and how refusals and failures become HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, TypeAlias
+from zoneinfo import ZoneInfo
+
+from fastapi import Depends, Header, Query, Request, Response
+
+from keyplan.connections.errors import CursorError, ThrottledError, TransactionConflictError, UnavailableError
+from keyplan_systems.ask_a_human.base import Base, BusyError
+from keyplan_systems.ask_a_human.domain import limits, moments, requests
+from keyplan_systems.ask_a_human.domain.limits import Allowance, Limit
+from keyplan_systems.ask_a_human.domain.refusals import RateLimitedError, RefusedError
+from keyplan_systems.web.problems import UPPER_CODES, Problem, ProblemStyle, Translation
+
+AgentHeader: TypeAlias = Annotated[
+    str | None,
+    Header(alias="X-Agent-Id", description="What the agent calls itself: 1 to 128 visible ASCII characters."),
+]
+FingerprintHeader: TypeAlias = Annotated[
+    str | None,
+    Header(alias="X-Fingerprint", description="The browser's fingerprint; only its hash is kept."),
+]
+ZoneHeader: TypeAlias = Annotated[
+    str | None, Header(alias="X-Timezone", description="IANA zone of the person's calendar; UTC if left out.")
+]
+Cursor: TypeAlias = Annotated[
+    str | None, Query(max_length=8000, description="Where the page before ended; good for the same list only.")
+]
+
+
+def show_allowance(response: Response, allowance: Allowance | None) -> None:
+    """Say in the headers how many requests are left."""
+    if allowance is not None:
+        response.headers.update(allowance.headers())
+
+
+class Counting:
+    """A dependency that counts a request against a limit by the caller's address."""
+
+    def __init__(self, base: Base, limit: Limit, trusted_proxies: int) -> None:
+        self._base, self._limit, self._trusted_proxies = base, limit, trusted_proxies
+
+    def __call__(self, request: Request, response: Response) -> None:
+        """Count it. Raises RateLimitedError."""
+        show_allowance(response, self._base.count(self._limit, address(request, self._trusted_proxies)))
+
+
+def address(request: Request, trusted_proxies: int) -> str:
+    """The caller's address: that of the connection, or what the outermost trusted proxy says it saw.
+
+    With n trusted proxies it is the n-th entry from the right of X-Forwarded-For: all left of it anybody can invent.
+    """
+    hops = [hop.strip() for hop in request.headers.get("X-Forwarded-For", "").split(",") if hop.strip()]
+    if trusted_proxies and len(hops) >= trusted_proxies:
+        return hops[-trusted_proxies][:64]
+    return request.client.host if request.client is not None else "unknown"
+
+
+class Agents:
+    """A dependency that gives the agent's name, and counts the request as a poll."""
+
+    def __init__(self, base: Base) -> None:
+        self._base = base
+
+    def __call__(self, response: Response, x_agent_id: AgentHeader = None) -> str:
+        """The agent. Raises InvalidRequestError, RateLimitedError."""
+        agent = requests.agent_id(x_agent_id)
+        show_allowance(response, self._base.count(limits.POLLS, agent))
+        return agent
+
+
+def agent(x_agent_id: AgentHeader = None) -> str:
+    """The agent's name. Raises InvalidRequestError."""
+    return requests.agent_id(x_agent_id)
+
+
+def person(x_fingerprint: FingerprintHeader = None) -> str:
+    """Who is asking, as a hash. Raises InvalidRequestError."""
+    return requests.fingerprint_hash(x_fingerprint)
+
+
+def anybody(x_fingerprint: FingerprintHeader = None) -> str | None:
+    """Who is asking, where the request says so."""
+    return None if x_fingerprint is None else requests.fingerprint_hash(x_fingerprint)
+
+
+def zone(x_timezone: ZoneHeader = None) -> ZoneInfo:
+    """The calendar the person lives by. Raises InvalidRequestError."""
+    return moments.zone(x_timezone)
+
+
+Agent: TypeAlias = Annotated[str, Depends(agent)]
+Person: TypeAlias = Annotated[str, Depends(person)]
+Anybody: TypeAlias = Annotated[str | None, Depends(anybody)]
+Zone: TypeAlias = Annotated[ZoneInfo, Depends(zone)]
+
+STYLE = ProblemStyle(
+    invalid_status=400,
+    invalid_code="VALIDATION_ERROR",
+    malformed_status=400,
+    malformed_code="VALIDATION_ERROR",
+    server_code="SERVER_ERROR",
+    codes=UPPER_CODES,
+)
+
+
+def _refused(error: RefusedError) -> Problem:
+    headers: dict[str, str] = {}
+    if isinstance(error, RateLimitedError) and error.details is not None:
+        allowance = Allowance(int(str(error.details["limit"])), 0, int(str(error.details["reset"])))
+        headers = {**allowance.headers(), "Retry-After": str(error.retry_after_s)}
+    return Problem(error.status, error.message, code=error.code, details=error.details, headers=headers)
+
+
+def _busy(_error: Exception) -> Problem:
+    message = "The tables cannot be reached or are busy; send the request again."
+    return Problem(503, message, code="SERVER_ERROR", headers={"Retry-After": "1"})
+
+
+def _foreign_cursor(_error: CursorError) -> Problem:
+    details = {"field": "cursor", "constraint": "cursor"}
+    return Problem(400, "cursor: is not of this list", code="VALIDATION_ERROR", details=details)
+
+
+TRANSLATIONS: Mapping[type[Exception], Translation] = {
+    RefusedError: _refused,
+    CursorError: _foreign_cursor,
+    BusyError: _busy,
+    ThrottledError: _busy,
+    TransactionConflictError: _busy,
+    UnavailableError: _busy,
+}
+"""Every refusal and failure that routes let through, and its answer."""

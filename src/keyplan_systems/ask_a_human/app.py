@@ -1,0 +1,73 @@
+"""Ask-a-Human put together: API, sweep, push, ranks."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+
+from starlette.concurrency import run_in_threadpool
+
+from keyplan.changes import JsonLinesFolder
+from keyplan_systems.ask_a_human import design_people, design_questions
+from keyplan_systems.ask_a_human.api import application
+from keyplan_systems.ask_a_human.demo import play
+from keyplan_systems.ask_a_human.notifier import Notifier
+from keyplan_systems.ask_a_human.outbound import Outbound
+from keyplan_systems.ask_a_human.outbox import choose_notifier
+from keyplan_systems.ask_a_human.pushing import Pusher
+from keyplan_systems.ask_a_human.sample import load_sample
+from keyplan_systems.ask_a_human.service import Service
+from keyplan_systems.ask_a_human.shapes import QUESTION_ID
+from keyplan_systems.ask_a_human.standings import Ranking
+from keyplan_systems.ask_a_human.sweeping import Sweeper
+from keyplan_systems.web.system import Built, Resources, System, Worker
+
+CREDENTIALS = "KEYPLAN_ASK_A_HUMAN_FCM_CREDENTIALS"
+"""The variable that names the JSON file of the service account; without it pushes go to a local outbox."""
+LINKS = "KEYPLAN_ASK_A_HUMAN_LINK_BASE"
+"""The variable that says where the web app is, such as https://ask.example: pushes link to its questions."""
+PROXIES = "KEYPLAN_ASK_A_HUMAN_TRUSTED_PROXIES"
+"""The variable that says how many proxies of one's own stand before the API; 0 without it."""
+OUTBOX = "outbox.jsonl"
+
+
+def build(resources: Resources) -> Built:
+    """The system on its resources. Raises ValueError for settings that cannot be, OSError for unreadable files."""
+    proxies = os.environ.get(PROXIES, "0")
+    if not proxies.isdecimal():
+        raise ValueError(f"{PROXIES} is a number of proxies, not {proxies!r}")
+    links = os.environ.get(LINKS, "https://ask-a-human.example")
+    if not links.startswith("https://"):
+        raise ValueError(f"{LINKS} is an https address, since the push service takes no other links: {links!r}")
+    service = Service.over(resources.connection, resources.clock)
+    failures = JsonLinesFolder(resources.folder / design_people.FAILED_COUNTS)
+    outbound, ranking = Outbound(_notifier(resources)), Ranking(service.base, failures)
+    pusher = Pusher(service.base, outbound, links)
+
+    async def table_answers() -> object:
+        return await run_in_threadpool(resources.connection.run, design_questions.question_by_id(QUESTION_ID))
+
+    def close() -> None:
+        ranking.close()
+        outbound.close()
+
+    return Built(
+        application(service, {"table": table_answers}, int(proxies)),
+        (
+            Worker("ask-a-human sweep", Sweeper(service.base).run_once, every_s=2.0),
+            Worker("ask-a-human push", pusher.run_once, every_s=2.0),
+            Worker("ask-a-human ranks", ranking.run_once, every_s=1.0),
+        ),
+        partial(load_sample, service),
+        close,
+    )
+
+
+def _notifier(resources: Resources) -> Notifier:
+    named = os.environ.get(CREDENTIALS)
+    credentials = None if not named else Path(named)
+    return choose_notifier(credentials, resources.folder / OUTBOX, resources.clock)
+
+
+SYSTEM = System("ask_a_human", "Ask a Human", "keyplan_systems.ask_a_human.design", build, demo=play)

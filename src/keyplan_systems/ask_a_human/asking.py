@@ -1,0 +1,123 @@
+"""What agents do: ask, once for each idempotency key, look at a question, list their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keyplan.connections.errors import AlreadyExistsError, ConditionFailedError, TransactionFailedError
+from keyplan.design import Page
+from keyplan_systems.ask_a_human import design_questions, design_responses, records
+from keyplan_systems.ask_a_human.base import ATTEMPTS, Base, BusyError
+from keyplan_systems.ask_a_human.domain import limits, notifications, questions
+from keyplan_systems.ask_a_human.domain.limits import Allowance
+from keyplan_systems.ask_a_human.domain.moments import DAY_S, SECOND_MS, iso, parse_iso
+from keyplan_systems.ask_a_human.domain.questions import KeyRecord, Question, Response
+from keyplan_systems.ask_a_human.domain.requests import QuestionRequest
+from keyplan_systems.ask_a_human.entities import Errand
+from keyplan_systems.ask_a_human.entities import KeyRecord as StoredKey
+
+EXPIRE, PUSH = "EXPIRE", "PUSH"
+SWEPT_WITHIN_S = 30 * DAY_S
+"""How long the sweep may stand still without a question staying in its agent's quota for ever."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question that was made, or that a repeated key stands for; the latter has no allowance: nothing was counted."""
+
+    question: Question
+    allowance: Allowance | None
+
+    @property
+    def repeated(self) -> bool:
+        """Whether nothing was made."""
+        return self.allowance is None
+
+
+class Asking:
+    """The uses of agents. Threads may share it."""
+
+    def __init__(self, base: Base) -> None:
+        self._base, self._connection = base, base.connection
+
+    def ask(self, agent: str, request: QuestionRequest, key: str | None) -> Asked:
+        """Put a question to people; under a known key, find it. Raises RefusedError."""
+        allowance = None
+        for attempt in range(ATTEMPTS):
+            now_ms = self._base.now_ms
+            if key is not None and (known := self._repeated(agent, request, key, now_ms)) is not None:
+                return Asked(known, None)
+            allowance = allowance or self._base.count(limits.QUESTIONS, agent)
+            made = questions.create(request, agent, questions.new_question_id(self._base.clock.random), key, now_ms)
+            if self._made(made, request.digest()):
+                return Asked(made, allowance)
+            self._base.rest(attempt)
+        raise BusyError("the same key is being used by many requests at once")
+
+    def read(self, question_id: str) -> tuple[Question, list[Response]]:
+        """A question as a reader sees it, and its answers, oldest first. Raises QuestionNotFoundError.
+
+        They are two reads. An answer that came in between is left for the next poll, so that answers and count agree.
+        """
+        question = self._base.question(question_id, self._base.now_ms)
+        stored = self._connection.all(design_responses.responses_of_question(question_id))
+        given = sorted(map(records.response, stored), key=lambda one: (one.created_at_ms, one.response_id))
+        return question, given[: question.current_responses]
+
+    def own(self, agent: str, limit: int, cursor: str | None) -> Page[Question]:
+        """An agent's questions, newest first; one made a moment ago may be missing. Raises CursorError."""
+        page = self._connection.run(design_questions.agents_questions(agent), limit=limit, cursor=cursor)
+        return Page(tuple(map(records.question, page)), page.cursor)
+
+    def _repeated(self, agent: str, request: QuestionRequest, key: str, now_ms: int) -> Question | None:
+        stored = self._connection.run(design_questions.key_record(agent, key))
+        record = None if stored is None else KeyRecord(stored.made, stored.digest, parse_iso(stored.created))
+        question_id = questions.repeated(record, request.digest(), now_ms)
+        return None if question_id is None else self._base.question(question_id, now_ms)
+
+    def _made(self, made: Question, digest: str) -> bool:
+        """Write the question with all that belongs to it; False: its key was taken meanwhile."""
+        over = iso(made.created_at_ms - questions.KEY_VALID_S * SECOND_MS)
+        call = design_questions.ask(
+            records.stored_question(made),
+            agent=made.agent_id,
+            most=limits.OPEN_QUESTIONS_MAX,
+            errands=_errands(made),
+            records=_key(made, digest),
+            over=over,
+        )
+        try:
+            self._connection.run(call)
+        except TransactionFailedError as failed:
+            if isinstance(failed.reasons[1], ConditionFailedError):
+                limits.require_quota(limits.OPEN_QUESTIONS_MAX)
+            if isinstance(failed.reasons[-1], AlreadyExistsError | ConditionFailedError):
+                return False
+            raise
+        return True
+
+
+def _errands(made: Question) -> list[Errand]:
+    first = notifications.next_round(made, 0, None, made.created_at_ms)
+    assert first is not None, "a new question lasts a minute at least"
+    gone_s = questions.ttl_s(made)
+    question, agent = made.question_id, made.agent_id
+    return [
+        Errand(kind=EXPIRE, question=question, agent=agent, due_at=iso(made.deadline_ms), ttl=gone_s + SWEPT_WITHIN_S),
+        Errand(kind=PUSH, question=question, agent=agent, due_at=iso(first.due_at_ms), ttl=gone_s),
+    ]
+
+
+def _key(made: Question, digest: str) -> list[StoredKey]:
+    if made.idempotency_key is None:
+        return []
+    return [
+        StoredKey(
+            agent=made.agent_id,
+            idempotency_key=made.idempotency_key,
+            made=made.question_id,
+            digest=digest,
+            created=iso(made.created_at_ms),
+            ttl=questions.key_ttl_s(made.created_at_ms),
+        )
+    ]

@@ -1,0 +1,101 @@
+"""What all uses share: connection and clock, requests counted against limits, failures that mean something stale."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+from keyplan.clock import Clock
+from keyplan.connections.connection import Connection
+from keyplan.connections.errors import (
+    AlreadyExistsError,
+    ConditionFailedError,
+    NotFoundError,
+    OutcomeUnknownError,
+    TransactionFailedError,
+    VersionConflictError,
+)
+from keyplan.design import Call, WriteCall
+from keyplan_systems.ask_a_human import design_questions, design_responses, records
+from keyplan_systems.ask_a_human.domain import limits, questions
+from keyplan_systems.ask_a_human.domain.limits import Allowance, Limit
+from keyplan_systems.ask_a_human.domain.moments import from_seconds
+from keyplan_systems.ask_a_human.domain.questions import Question
+from keyplan_systems.ask_a_human.domain.refusals import QuestionNotFoundError
+
+ATTEMPTS = 80
+"""How often something is made anew because what it rests on has changed: more often than a question takes answers."""
+
+
+STALE = (AlreadyExistsError, ConditionFailedError, NotFoundError, VersionConflictError)
+"""What a write fails with because something has changed since it was read."""
+
+
+class BusyError(Exception):
+    """Others kept changing the same for longer than a caller can be made to wait."""
+
+
+@dataclass(frozen=True)
+class Base:
+    """Where everything happens, and by which time."""
+
+    connection: Connection
+    clock: Clock
+    _never: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def now_ms(self) -> int:
+        """The moment, in whole milliseconds."""
+        return from_seconds(self.clock.now())
+
+    def count(self, limit: Limit, caller: str) -> Allowance:
+        """Count one request of a caller. Raises RateLimitedError if its window is used up."""
+        now_ms = self.now_ms
+        window = limits.window(limit, caller, now_ms)
+        call = design_responses.count_request(window.key, limit.allowed, window.ttl_s)
+        try:
+            counter = self.connection.run(call)
+        except ConditionFailedError as failed:
+            raise limits.refusal(window, now_ms) from failed
+        except OutcomeUnknownError:
+            # Counted or not, nobody knows. Counting again can only make the limit stricter by one.
+            return self._again(window, now_ms)
+        return limits.allowance(window, counter.requests)
+
+    def _again(self, window: limits.Window, now_ms: int) -> Allowance:
+        call = design_responses.count_request(window.key, window.limit.allowed, window.ttl_s)
+        try:
+            self.decide(call)
+        except ConditionFailedError as failed:
+            raise limits.refusal(window, now_ms) from failed
+        counter = self.connection.run(design_responses.counter_of(window.key))
+        return limits.allowance(window, counter.requests if counter is not None else 1)
+
+    def decide(self, call: Call[Any]) -> None:
+        """Run a write as a transaction, which is repeated safely after lost answers. Raises its first failure."""
+        try:
+            if isinstance(call, WriteCall):
+                self.connection.transact(call)
+            else:
+                self.connection.run(call)
+        except TransactionFailedError as failed:
+            raise failed.reason from failed
+
+    def question(self, question_id: str, now_ms: int) -> Question:
+        """A question that is still kept. Raises QuestionNotFoundError."""
+        stored = self.connection.run(design_questions.question_by_id(question_id)) if is_uuid(question_id) else None
+        found = None if stored is None else records.question(stored)
+        if found is None or questions.removable(found, now_ms):
+            raise QuestionNotFoundError("there is no such question", {"question_id": question_id})
+        return found
+
+    def rest(self, attempt: int) -> None:
+        """Let those who write the same go first, for a random while that grows."""
+        self.clock.wait(self._never, self.clock.random.uniform(0, 0.004 * 2 ** min(attempt, 5)))
+
+
+def is_uuid(text: str) -> bool:
+    """Whether a caller's text can be an id at all; other texts are not handed to the store."""
+    parts = text.split("-")
+    return [len(part) for part in parts] == [8, 4, 4, 4, 12] and all(char in "0123456789abcdef-" for char in text)

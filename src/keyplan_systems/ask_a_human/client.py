@@ -1,0 +1,217 @@
+"""The client an agent uses: submit a question, look at it, wait for answers; for threads and for event loops.
+
+    with AgentClient("https://ask.example", "my-agent") as client:
+        asked = client.submit("Which label is clearer?", type="multiple_choice", options=["Send", "Submit"])
+        question = client.wait_for_answers(asked.question_id, timeout_s=900, min_answers=3)
+
+Every submit carries an idempotency key, made here if none is given, so that a retry after a lost answer finds the
+question it already made. Pass a key of your own to be safe across restarts of the agent too; it holds for 24 hours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+import urllib.parse
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from types import TracebackType
+from typing import Literal, Self, TypedDict, Unpack
+
+import httpx
+
+from keyplan_systems.ask_a_human.client_flow import (
+    Answer,
+    Call,
+    Flow,
+    Lost,
+    Manner,
+    Now,
+    Pause,
+    Polling,
+    Result,
+    Retries,
+)
+from keyplan_systems.ask_a_human.client_flow import request as request_flow
+from keyplan_systems.ask_a_human.client_flow import wait as wait_flow
+from keyplan_systems.ask_a_human.domain.requests import Audience, QuestionType
+from keyplan_systems.ask_a_human.wire import AgentQuestion, CreatedQuestion
+
+TIMEOUT_S = 30.0
+
+
+class Wishes(TypedDict, total=False):
+    """What a question may say beside its prompt; the server's ranges and defaults hold for what is left out."""
+
+    type: QuestionType | Literal["text", "multiple_choice"]
+    options: Sequence[str]
+    audience: Sequence[Audience | str]
+    min_responses: int
+    timeout_seconds: int
+    idempotency_key: str
+
+
+class _Flows:
+    """What both clients share: requests written out, and the flows that carry them."""
+
+    def __init__(self, agent_id: str, manner: Manner) -> None:
+        self._headers = {"X-Agent-Id": agent_id}
+        self._manner = manner
+
+    def submit(self, prompt: str, wishes: Wishes) -> Flow[CreatedQuestion]:
+        if unknown := wishes.keys() - Wishes.__annotations__.keys():
+            raise TypeError(f"a question has no {', '.join(sorted(unknown))}")
+        key = str(uuid.UUID(int=self._manner.chance.getrandbits(128), version=4))
+        body: dict[str, object] = {"type": "text", "idempotency_key": key, **wishes, "prompt": prompt}
+        call = Call("POST", "/agent/questions", self._headers, body)
+        return request_flow(call, CreatedQuestion, self._manner)
+
+    def get(self, question_id: str) -> Flow[AgentQuestion]:
+        return request_flow(self._poll(question_id), AgentQuestion, self._manner)
+
+    def wait(self, question_id: str, timeout_s: float, min_answers: int | None) -> Flow[AgentQuestion]:
+        return wait_flow(self._poll(question_id), min_answers, timeout_s, self._manner)
+
+    def _poll(self, question_id: str) -> Call:
+        return Call("GET", f"/agent/questions/{urllib.parse.quote(question_id, safe='')}", self._headers)
+
+
+def _own_chance() -> random.Random:
+    """Chance with a seed of its own: agents started together must make different keys and pauses."""
+    return random.Random(uuid.uuid4().int)  # noqa: S311 - no secrets
+
+
+class AgentClient:
+    """The client for threads. `sleep`, `monotonic`, `epoch` and `chance` can be replaced where time must not pass."""
+
+    def __init__(
+        self,
+        base_url: str,
+        agent_id: str,
+        *,
+        retries: Retries = Retries(),  # noqa: B008 - frozen
+        polling: Polling = Polling(),  # noqa: B008 - frozen
+        chance: random.Random | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+        monotonic: Callable[[], float] = time.monotonic,
+        epoch: Callable[[], float] = time.time,
+    ) -> None:
+        self._flows = _Flows(agent_id, Manner(retries, polling, chance or _own_chance()))
+        self._http = httpx.Client(base_url=base_url, timeout=TIMEOUT_S)
+        self._sleep, self._monotonic, self._epoch = sleep, monotonic, epoch
+
+    def submit(self, prompt: str, **wishes: Unpack[Wishes]) -> CreatedQuestion:
+        """Put a question to people; AskError if it cannot be put."""
+        return self._drive(self._flows.submit(prompt, wishes))
+
+    def get(self, question_id: str) -> AgentQuestion:
+        """The question as it stands; QuestionNotFoundError if there is none."""
+        return self._drive(self._flows.get(question_id))
+
+    def wait_for_answers(self, question_id: str, *, timeout_s: float, min_answers: int | None = None) -> AgentQuestion:
+        """The question once it is finished or has `min_answers`, or as it stands after `timeout_s` seconds.
+
+        Look at `finished` and `current_responses` to tell which; answers that came in time are there in any case.
+        """
+        return self._drive(self._flows.wait(question_id, timeout_s, min_answers))
+
+    def close(self) -> None:
+        """Give back the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _drive(self, flow: Flow[Result]) -> Result:
+        step = next(flow)
+        try:
+            while True:
+                step = flow.send(self._pause(step) if isinstance(step, Pause) else self._call(step))
+        except StopIteration as done:
+            result: Result = done.value
+            return result
+
+    def _pause(self, pause: Pause) -> Now:
+        if pause.seconds > 0:
+            self._sleep(pause.seconds)
+        return Now(self._monotonic(), self._epoch())
+
+    def _call(self, call: Call) -> Answer | Lost:
+        try:
+            answer = self._http.request(call.method, call.path, headers=dict(call.headers), json=call.json)
+        except httpx.RequestError as error:
+            return Lost(f"{call.method} {call.path}: {error!r}")
+        return Answer(answer.status_code, answer.headers, answer.content)
+
+
+class AsyncAgentClient:
+    """The client for event loops; the same calls as `AgentClient`, each to be awaited."""
+
+    def __init__(
+        self,
+        base_url: str,
+        agent_id: str,
+        *,
+        retries: Retries = Retries(),  # noqa: B008 - frozen
+        polling: Polling = Polling(),  # noqa: B008 - frozen
+        chance: random.Random | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        monotonic: Callable[[], float] = time.monotonic,
+        epoch: Callable[[], float] = time.time,
+    ) -> None:
+        self._flows = _Flows(agent_id, Manner(retries, polling, chance or _own_chance()))
+        self._http = httpx.AsyncClient(base_url=base_url, timeout=TIMEOUT_S)
+        self._sleep, self._monotonic, self._epoch = sleep, monotonic, epoch
+
+    async def submit(self, prompt: str, **wishes: Unpack[Wishes]) -> CreatedQuestion:
+        """Put a question to people; AskError if it cannot be put."""
+        return await self._drive(self._flows.submit(prompt, wishes))
+
+    async def get(self, question_id: str) -> AgentQuestion:
+        """The question as it stands; QuestionNotFoundError if there is none."""
+        return await self._drive(self._flows.get(question_id))
+
+    async def wait_for_answers(
+        self, question_id: str, *, timeout_s: float, min_answers: int | None = None
+    ) -> AgentQuestion:
+        """As `AgentClient.wait_for_answers`."""
+        return await self._drive(self._flows.wait(question_id, timeout_s, min_answers))
+
+    async def close(self) -> None:
+        """Give back the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _drive(self, flow: Flow[Result]) -> Result:
+        step = next(flow)
+        try:
+            while True:
+                step = flow.send(await self._pause(step) if isinstance(step, Pause) else await self._call(step))
+        except StopIteration as done:
+            result: Result = done.value
+            return result
+
+    async def _pause(self, pause: Pause) -> Now:
+        if pause.seconds > 0:
+            await self._sleep(pause.seconds)
+        return Now(self._monotonic(), self._epoch())
+
+    async def _call(self, call: Call) -> Answer | Lost:
+        try:
+            answer = await self._http.request(call.method, call.path, headers=dict(call.headers), json=call.json)
+        except httpx.RequestError as error:
+            return Lost(f"{call.method} {call.path}: {error!r}")
+        return Answer(answer.status_code, answer.headers, answer.content)

@@ -1,0 +1,185 @@
+"""The agent client without sockets: generators that yield what to do next and are sent what came of it.
+
+A flow yields `Call` and `Pause`. The driver sends back an `Answer` or a `Lost` for a call and the clock's seconds for a
+pause. So the same flow serves threads, event loops and tests with a clock that only moves when told to.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from keyplan_systems.ask_a_human.client_errors import AskError, UnexpectedAnswerError, UnreachableError, api_error
+from keyplan_systems.ask_a_human.wire import AgentQuestion, ErrorAnswer, ErrorBody
+
+TRANSIENT = frozenset({429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Make this request."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    json: Mapping[str, object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait this many seconds; 0 only asks what time it is."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back; header names in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """No answer came; whether the request arrived is unknown."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """The driver's clocks after a pause: seconds that never run backwards, and seconds since the Unix epoch."""
+
+    monotonic: float
+    epoch: float
+
+
+Model = TypeVar("Model", bound=BaseModel)
+Result = TypeVar("Result")
+Flow = Generator[Call | Pause, Answer | Lost | Now, Result]
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How often and how long one request is tried again: 1 s, doubled each time up to 30 s, plus up to a tenth.
+
+    A pause the server asks for is kept to, unless it is longer than `longest_pause_s`: then its error is raised at
+    once, because an agent can use the time better.
+    """
+
+    attempts: int = 5
+    first_pause_s: float = 1.0
+    longest_backoff_s: float = 30.0
+    longest_pause_s: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Polling:
+    """How often a question is looked at while waiting: after 30 s, then 1.5 times as long each time up to 5 minutes.
+
+    The sources name this pace and a faster one (5 s to 60 s). The slower is right here: half of all first answers take
+    longer than some minutes, and 600 polls an hour must last for up to 100 open questions. Each pause varies by a tenth
+    either way, so that agents started together do not poll together.
+    """
+
+    first_s: float = 30.0
+    factor: float = 1.5
+    longest_s: float = 300.0
+    jitter: float = 0.1
+
+    def pause(self, number: int, chance: random.Random) -> float:
+        """Seconds to wait before poll `number` (from 0)."""
+        # The exponent is bounded, because a float overflows long before a patient agent gives up.
+        steady = min(self.longest_s, self.first_s * self.factor ** min(number, 64))
+        return steady * chance.uniform(1 - self.jitter, 1 + self.jitter)
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a client retries, polls and varies its pauses."""
+
+    retries: Retries
+    polling: Polling
+    chance: random.Random
+
+
+def request(call: Call, model: type[Model], manner: Manner) -> Flow[Model]:
+    """One request with its retries, its answer as a model. Only for requests that may safely arrive twice."""
+    retries = manner.retries
+    for attempt in range(1, retries.attempts + 1):
+        reply = yield call
+        if isinstance(reply, Answer) and reply.status < 300:
+            return _read(model, reply)
+        error, asked_s = yield from _failure(reply)
+        if attempt == retries.attempts or not _transient(reply) or asked_s > retries.longest_pause_s:
+            raise error
+        backoff = min(retries.longest_backoff_s, retries.first_pause_s * 2.0 ** (attempt - 1))
+        yield Pause(max(backoff, asked_s) * manner.chance.uniform(1.0, 1.1))
+    raise ValueError(f"{retries.attempts} attempts are none at all")
+
+
+def wait(poll: Call, min_answers: int | None, timeout_s: float, manner: Manner) -> Flow[AgentQuestion]:
+    """Poll until the question is finished, has `min_answers`, or the time is up; the last look is at the deadline."""
+    deadline = (yield from _now()).monotonic + timeout_s
+    number = 0
+    while True:
+        question = yield from request(poll, AgentQuestion, manner)
+        enough = min_answers is not None and question.current_responses >= min_answers
+        left = deadline - (yield from _now()).monotonic
+        if question.finished or enough or left <= 0:
+            return question
+        yield Pause(min(left, manner.polling.pause(number, manner.chance)))
+        number += 1
+
+
+def _now() -> Flow[Now]:
+    reply = yield Pause(0.0)
+    if not isinstance(reply, Now):
+        raise TypeError(f"a pause is answered by the time, not by {reply!r}")
+    return reply
+
+
+def _transient(reply: Answer | Lost | Now) -> bool:
+    return not isinstance(reply, Answer) or reply.status in TRANSIENT
+
+
+def _failure(reply: Answer | Lost | Now) -> Flow[tuple[AskError, float]]:
+    """The exception a reply would be, and the seconds it asks to wait."""
+    if isinstance(reply, Lost):
+        return UnreachableError(reply.reason), 0.0
+    if not isinstance(reply, Answer):
+        raise TypeError(f"a call is answered by an answer, not by {reply!r}")
+    asked_s = _asked_pause(reply.headers.get("retry-after"), (yield from _now()).epoch)
+    try:
+        body = ErrorAnswer.model_validate_json(reply.body).error
+    except ValidationError:
+        if not _transient(reply):
+            return UnexpectedAnswerError(f"answer {reply.status} is not of this interface: {reply.body[:200]!r}"), 0.0
+        body = ErrorBody(code="SERVER_ERROR", message=f"answer {reply.status} without an error body")
+    return api_error(body, reply.status, asked_s), asked_s or 0.0
+
+
+def _asked_pause(text: str | None, epoch: float) -> float | None:
+    """Seconds of a Retry-After header, given as such or as a date; None without one that can be read."""
+    if text is None:
+        return None
+    if text.strip().isdigit():
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - epoch)
+    except ValueError:
+        return None
+
+
+def _read(model: type[Model], answer: Answer) -> Model:
+    try:
+        return model.model_validate_json(answer.body)
+    except ValidationError as error:
+        raise UnexpectedAnswerError(f"answer {answer.status} is no {model.__name__}: {answer.body[:200]!r}") from error

@@ -1,0 +1,25 @@
+"""Ask-a-Human's part of a demonstration: an agent asks, two people answer, the agent reads."""
+
+from __future__ import annotations
+
+import uuid
+
+import httpx
+
+from keyplan_systems.ask_a_human.example import converse
+from keyplan_systems.web.system import Stage
+
+
+def play(stage: Stage) -> None:
+    """Play it. Raises AskError or httpx.HTTPError where the system refuses."""
+    run = uuid.uuid4().hex[:8]
+    question = converse(stage.url, run)
+    stage.say(f"an agent asks: {question.prompt}")
+    tally = ", ".join(f"{option} {count}" for option, count in (question.summary or {}).items() if count)
+    stage.say(f"two people answer, and the question is {question.status.value}: {tally}")
+    with httpx.Client(base_url=stage.url, headers={"X-Fingerprint": f"example-ada-{run}"}, timeout=30) as ada:
+        stats = ada.get("/human/stats").raise_for_status().json()
+        stage.say(f"the first has {stats['total_points']} points and {len(stats['badges'])} badge(s)")
+        body = {"question_id": question.question_id, "selected_option": 1, "response_time_ms": 6_000}
+        late = ada.post("/human/responses", json=body)
+        stage.say(f"one more answer is refused: {late.status_code} {late.json()['error']['code']}")

@@ -1,0 +1,66 @@
+"""Ask-a-Human's design: four tables, their access patterns and their load.
+
+Tables, attributes and indexes have the documented names. What differs, and why:
+
+* The deadline `expires_at` and the time to live `ttl` are two attributes: by one, a closed question would go at its
+  old deadline and an expired one before its agent has looked. Responses have a `ttl` too, since none cascades.
+* EXPIRED is derived on reading and stored by a sweep: a time to live deletes and never sets a status.
+* `ByStatus` has the sparse key `feed_pk` in eight shards, present while a question takes answers: by `status`, OPEN and
+  PARTIAL would be two lists, and all open questions one partition.
+* `response_id` is made of question and person, so that the primary key refuses a second answer; an index cannot.
+* `ByLastNotified` has `notify_pk`, present while active (a Boolean is no key, and an attribute that is always there
+  makes no index sparse), and `next_eligible_at`, since each person has an own interval.
+* `ByTotalPoints` holds a row per person and board (the day's, the week's, of all time), in eight shards of the key
+  `_leaderboard`, ordered by `place`, which also settles ties. A row of its own and not the record, so that one index
+  shows all boards alike, and a record's other changes rewrite no index.
+* `badges` is a map of id to moment, `daily_points` and the counters of badges are added, and a version: what an answer
+  earns depends on the record, which must be as it was read.
+* A response, the question's count and status, the person's record, their rows and flags are written in one
+  transaction. The histograms, by which ranks are counted, follow by the table's stream: eight items that every answer
+  would write are what answers would conflict over.
+* Records that the documents need and have no place for live in the table of what they are about: idempotency keys, open
+  questions per agent and errands of workers with questions; flags and request counters with responses, which the
+  document counts for its limits; notices and retries with subscriptions.
+"""
+
+from __future__ import annotations
+
+from keyplan.design import Claim, accept
+from keyplan_systems.ask_a_human.design_people import answer_question
+from keyplan_systems.ask_a_human.design_push import claim
+from keyplan_systems.ask_a_human.design_questions import ask, expire, give_back
+from keyplan_systems.ask_a_human.entities import questions, responses, subscriptions, user_stats
+
+__all__ = [
+    "accepted", "answer_question", "ask", "claim", "claims", "expire", "give_back", "questions", "responses",
+    "subscriptions", "user_stats",
+]  # fmt: skip
+
+claims = [
+    Claim("four clear and simple tables", "consequences"),
+]
+
+_MIXED = "the documented keys are plain ids; what else lives in the table has a prefix that no id can have"
+_WORDS = "the documented names; every expression is made with placeholders"
+_MARKS = "a mark is named by the consumer and the change's id, and written as often as a person moves"
+_MEANT = "the newest one is meant to stand, and the transaction's other conditions decide who writes it"
+accepted = [
+    *(accept("KP114", on=table.name, reason=_WORDS) for table in (questions, responses, subscriptions, user_stats)),
+    *(accept("KP210", on=entity, reason=_MIXED) for entity in ("Question", "Response", "Subscription", "UserStats")),
+    *(
+        accept("KP303", on=name, reason="a page asks eight shards; the filter only removes what no sweep has found yet")
+        for name in ("open_questions", "open_questions_for")
+    ),
+    accept("KP102", on="SeenMark", reason=_MARKS),
+    accept("KP112", on="SeenMark", reason=_MARKS),
+    accept("KP316", on="aah-user-stats", reason=_MARKS),
+    accept("KP317", on="better_in_bucket", reason="only rows of one's own bucket; all higher ones are counted already"),
+    accept("KP405", on="claim", reason="whoever was told leaves the range of those who may be: that makes it a claim"),
+    accept("KP412", on="answer_question", reason="an agent's list shows status and count of each question"),
+    accept("KP606", on="place_row", reason=_MEANT),
+    accept("KP606", on="note_notice", reason=_MEANT),
+    accept("KP606", on="try_later", reason="its predecessor was taken away before the send that failed"),
+    accept("KP608", on="review_flag", reason="a reviewer may think better of it: the later decision stands"),
+    accept("KP712", on="count_places", reason="three of four writes are not rows: records and histograms"),
+    accept("KP805", on="answer_question", reason="answers are what the system is for; each changes three boards"),
+]

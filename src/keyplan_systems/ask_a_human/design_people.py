@@ -1,0 +1,140 @@
+"""Patterns of people's records, boards and histograms; an answer as one transaction; the stream's consumer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from keyplan.changes import Seen
+from keyplan.design import (
+    Change,
+    Cond,
+    F,
+    Inserted,
+    Key,
+    Modified,
+    Rate,
+    WriteCall,
+    add_at,
+    each,
+    key_of,
+    pk,
+    put,
+    sk,
+    transaction,
+)
+from keyplan_systems.ask_a_human.design_questions import Counted, One, count_response, end_errand, end_one
+from keyplan_systems.ask_a_human.design_responses import add_flag, add_response
+from keyplan_systems.ask_a_human.entities import BoardRow, Flag, Histogram, Partition, Response, UserStats, user_stats
+
+
+@user_stats.get(UserStats, consistent=True, rate=Rate(average=120, peak=1_600), after=["answer_question"])
+def stats_of_user(fingerprint_hash: str) -> Key:
+    """Get user stats."""
+    return key_of(fingerprint_hash=fingerprint_hash)
+
+
+@user_stats.create(UserStats)
+def first_stats(stats: UserStats) -> Change:
+    """The record of a person's first answer."""
+    return put(stats)
+
+
+@user_stats.replace(UserStats)
+def next_stats(stats: UserStats) -> Change:
+    """The record after an answer, if it is as it was read."""
+    return put(stats)
+
+
+@user_stats.put(BoardRow)
+def place_row(row: BoardRow) -> Change:
+    """A person's place on a board. In the transaction that holds the record as it was read."""
+    return put(row)
+
+
+@user_stats.get(BoardRow, consistent=True, rate=Rate(average=10, peak=100), after=["answer_question"])
+def row_of(board: str, person: str) -> Key:
+    """A person's row of a board."""
+    return key_of(board=board, person=person)
+
+
+@user_stats.query(BoardRow, index="ByTotalPoints", rate=Rate(average=20, peak=100), returns=10)
+def leaderboard(partitions: Annotated[list[Partition], Field(max_length=8)]) -> Cond:
+    """Leaderboard: the shards of a board merged, best first."""
+    return pk(leaderboard=each(partitions))
+
+
+@user_stats.count(BoardRow, index="ByTotalPoints", rate=Rate(average=30, peak=200), returns=200)
+def better_in_bucket(partitions: Annotated[list[Partition], Field(max_length=8)], low: str, high: str) -> Cond:
+    """How many rows of one's own bucket of points stand before one's own."""
+    return pk(leaderboard=each(partitions)) & sk.between(place=(low, high))
+
+
+@user_stats.batch_get(Histogram, rate=Rate(average=30, peak=200))
+def histograms(partitions: Annotated[list[Partition], Field(max_length=8)]) -> Key:
+    """The counts of people by points, of all shards of a board."""
+    return key_of(leaderboard=each(partitions))
+
+
+@user_stats.create(Histogram, rate=Rate.monthly(300))
+def begin_histogram(histogram: Histogram) -> Change:
+    """A histogram with its empty map: nothing can be added to a map that is not there."""
+    return put(histogram)
+
+
+@user_stats.update(Histogram, rate=Rate(average=150, peak=2_000))
+def move_into(leaderboard: str, bucket: str) -> Change:
+    """A person new on a board."""
+    return key_of(leaderboard=leaderboard) & add_at(F.buckets[bucket], 1)
+
+
+@user_stats.update(Histogram, rate=Rate(average=50, peak=500))
+def move_between(leaderboard: str, old: str, new: str) -> Change:
+    """A person from one bucket into another."""
+    return key_of(leaderboard=leaderboard) & add_at(F.buckets[old], -1) & add_at(F.buckets[new], 1)
+
+
+@transaction(rate=Rate(average=100, peak=1_500))
+def answer_question(
+    response: Response,
+    step: Counted,
+    *,
+    first: One[UserStats],
+    later: One[UserStats],
+    rows: Annotated[list[BoardRow], Field(max_length=3)],
+    flags: Annotated[list[Flag], Field(max_length=3)],
+    ended: One[str],
+    done: One[str],
+) -> list[WriteCall[Any]]:
+    """An answer with all that it changes.
+
+    `first` or `later` is the person's record, `flags` has one for each reason, `ended` the agent and `done` the
+    question if it closes.
+    """
+    return [
+        add_response(response),
+        count_response(step),
+        first_stats(each(first)),
+        next_stats(each(later)),
+        place_row(each(rows)),
+        add_flag(each(flags)),
+        end_one(each(ended)),
+        end_errand("EXPIRE", each(done)),
+    ]
+
+
+counted_changes = Seen(user_stats)
+"""Which changes of rows are in the histograms: a mark in the transaction that counts, since deliveries repeat."""
+FAILED_COUNTS = "failed-counts"
+"""The destination of changes that could not be counted."""
+counting: ContextVar[Callable[[Inserted[BoardRow] | Modified[BoardRow]], None]] = ContextVar("counting")
+"""What the consumer below hands changes to: set by whoever runs it, since a design knows no connection."""
+
+
+@user_stats.on_change(BoardRow, retries=20, on_failure=FAILED_COUNTS, idempotent=True)
+def count_places(change: Inserted[BoardRow] | Modified[BoardRow]) -> None:
+    """Keep the histograms, by which ranks are counted, in step with the rows."""
+    counting.get()(change)

@@ -1,0 +1,205 @@
+"""Patterns of questions: what agents and people read, what an answer and a sweep change, errands of workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
+
+from pydantic import Field
+
+from keyplan.design import (
+    Change,
+    Cond,
+    F,
+    Key,
+    Rate,
+    WriteCall,
+    add,
+    each,
+    every_shard,
+    key_of,
+    pk,
+    put,
+    set_,
+    sk,
+    transaction,
+    when,
+    where,
+)
+from keyplan_systems.ask_a_human.domain.questions import Status
+from keyplan_systems.ask_a_human.entities import AgentQuota, Errand, KeyRecord, Moment, Question, questions
+
+T = TypeVar("T")
+One = Annotated[list[T], Field(max_length=1)]
+"""What a transaction holds or not."""
+Two = Annotated[list[T], Field(max_length=2)]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What one more answer makes of a question: what it was read as, and what it becomes."""
+
+    question_id: str
+    before: int
+    now_s: int
+    current_responses: int
+    status: Status
+    closed_at: str | None
+    ttl: int
+
+
+@questions.get(Question, consistent=True, rate=Rate(average=50, peak=200), after=["answer_question"])
+def question_by_id(question_id: str) -> Key:
+    """Get question by ID."""
+    return key_of(question_id=question_id)
+
+
+@questions.query(
+    Question, index="ByStatus", descending=True, rate=Rate(average=20, peak=100), returns=20, evaluates=160
+)
+def open_questions(now_s: int) -> Cond:
+    """List open questions, newest first, those past their deadline left out."""
+    return pk(question_id=every_shard()) & where(F.expires_at > now_s)
+
+
+@questions.query(Question, index="ByStatus", descending=True, rate=Rate(average=5, peak=30), returns=20, evaluates=160)
+def open_questions_for(now_s: int, audience: str) -> Cond:
+    """List open questions for an audience."""
+    return pk(question_id=every_shard()) & where((F.expires_at > now_s) & F.audience.contains(audience))
+
+
+@questions.query(Question, index="ByAgentId", descending=True, rate=Rate(average=1, peak=10), returns=20)
+def agents_questions(agent_id: str) -> Cond:
+    """Agent's questions, newest first."""
+    return pk(agent_id=agent_id)
+
+
+@questions.get(KeyRecord, consistent=True, rate=Rate(average=5, peak=50))
+def key_record(agent: str, idempotency_key: str) -> Key:
+    """What an idempotency key stands for."""
+    return key_of(agent=agent, idempotency_key=idempotency_key)
+
+
+@questions.create(Question)
+def add_question(question: Question) -> Change:
+    """A new question."""
+    return put(question)
+
+
+@questions.create(KeyRecord)
+def keep_key(record: KeyRecord, over: Moment) -> Change:
+    """An idempotency key, unless it stands for a question made after this moment."""
+    return put(record, replace_when=F.created <= over)
+
+
+@questions.update(AgentQuota, upsert=True)
+def open_one(agent: str, most: int) -> Change:
+    """One more open question of an agent, if it may."""
+    return key_of(agent=agent) & add(open_questions=1) & when(F.open_questions.missing() | (F.open_questions < most))
+
+
+@questions.update(AgentQuota)
+def end_one(agent: str) -> Change:
+    """One open question less of an agent."""
+    return key_of(agent=agent) & add(open_questions=-1)
+
+
+@questions.get(AgentQuota, rate=Rate.monthly(100))
+def quota_of(agent: str) -> Key:
+    """How many open questions an agent has."""
+    return key_of(agent=agent)
+
+
+@questions.create(Errand)
+def add_errand(errand: Errand) -> Change:
+    """Something to do for a question."""
+    return put(errand)
+
+
+@questions.query(Errand, index="ByDue", rate=Rate(average=1, peak=4), returns=10)
+def due_errands(kind: str, now: Moment) -> Cond:
+    """What workers have to do by now."""
+    return pk(kind=kind, question=every_shard()) & sk.lte(due_at=now)
+
+
+@questions.update(Errand, rate=Rate(average=3, peak=30))
+def claim_round(kind: str, question: str, seen: int, last_round_at: Moment, due_at: Moment) -> Change:
+    """Take a question's round of pushes: of several workers one."""
+    return (
+        key_of(kind=kind, question=question)
+        & add(rounds_done=1)
+        & set_(last_round_at=last_round_at, due_at=due_at)
+        & when(F.rounds_done == seen)
+    )
+
+
+@questions.delete(Errand, rate=Rate(average=10, peak=100))
+def claim_last_round(kind: str, question: str, seen: int) -> Change:
+    """Take a question's last round of pushes, or end the rounds of one that takes no answers."""
+    return key_of(kind=kind, question=question) & when(F.rounds_done == seen)
+
+
+@questions.delete(Errand)
+def end_errand(kind: str, question: str) -> Change:
+    """Nothing is left to do."""
+    return key_of(kind=kind, question=question)
+
+
+@questions.delete(Errand)
+def take_errand(kind: str, question: str) -> Change:
+    """Nothing is left to do once this is done, by this worker."""
+    return key_of(kind=kind, question=question) & when(F.due_at.exists())
+
+
+@questions.update(Question)
+def count_response(step: Counted) -> Change:
+    """One more answer: only if the count is as it was read, and the question takes answers."""
+    return (
+        key_of(question_id=step.question_id)
+        & set_(
+            current_responses=step.current_responses,
+            status=step.status,
+            closed_at=step.closed_at,
+            ttl=step.ttl,
+        )
+        & when(
+            (F.current_responses == step.before)
+            & F.status.is_in(Status.OPEN, Status.PARTIAL)
+            & (F.expires_at > step.now_s)
+        )
+    )
+
+
+@questions.update(Question)
+def store_expiry(question_id: str, now_s: int) -> Change:
+    """Store EXPIRED, if the question still takes answers and its deadline has come."""
+    return (
+        key_of(question_id=question_id)
+        & set_(status=Status.EXPIRED)
+        & when(F.status.is_in(Status.OPEN, Status.PARTIAL) & (F.expires_at <= now_s))
+    )
+
+
+@transaction(rate=Rate(average=10, peak=100))
+def ask(
+    question: Question, *, agent: str, most: int, errands: Two[Errand], records: One[KeyRecord], over: Moment
+) -> list[WriteCall[Any]]:
+    """A new question within its agent's quota, with the errands of the workers, and under a key if there is one."""
+    return [
+        add_question(question),
+        open_one(agent, most),
+        add_errand(each(errands)),
+        keep_key(each(records), over),
+    ]
+
+
+@transaction(rate=Rate(average=1, peak=10))
+def expire(question_id: str, agent: str, now_s: int, kind: str) -> list[WriteCall[Any]]:
+    """The sweep: EXPIRED stored, the agent's quota given back, the errand done."""
+    return [store_expiry(question_id, now_s), end_one(agent), take_errand(kind, question_id)]
+
+
+@transaction(rate=Rate.monthly(10))
+def give_back(agent: str, kind: str, question_id: str) -> list[WriteCall[Any]]:
+    """The sweep that came so late that the question is gone: the quota is given back all the same."""
+    return [end_one(agent), take_errand(kind, question_id)]

@@ -1,0 +1,102 @@
+"""Limits per hour and minute, their counter windows and headers, and the quota of open questions.
+
+A window is a clock hour (or minute) in UTC with one counter per limit and caller, added to under the condition that it
+is below the limit. So no more than the limit passes in any clock hour; a burst across its border can reach twice that
+within sixty minutes, the known price of one counter instead of a log of requests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keyplan_systems.ask_a_human.domain.moments import SECOND_MS
+from keyplan_systems.ask_a_human.domain.refusals import AgentQuotaError, RateLimitedError
+
+HOUR_S = 3_600
+MINUTE_S = 60
+OPEN_QUESTIONS_MAX = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How many requests of one kind a caller may make in a window."""
+
+    name: str
+    scope: str
+    allowed: int
+    window_s: int
+
+
+QUESTIONS = Limit("questions", "agent", 60, HOUR_S)
+POLLS = Limit("polls", "agent", 600, HOUR_S)
+RESPONSES = Limit("responses", "fingerprint", 30, HOUR_S)
+HUMAN_READS = Limit("human_reads", "ip", 300, HOUR_S)
+SUBSCRIPTIONS = Limit("subscriptions", "ip", 10, HOUR_S)
+RESPONSE_PACE = Limit("response_pace", "fingerprint", 5, MINUTE_S)  # more than 5 answers a minute: slow down
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One caller's counter for one limit in the window of a moment."""
+
+    limit: Limit
+    key: str
+    reset_s: int
+
+    @property
+    def ttl_s(self) -> int:
+        """When the counter may be removed, epoch seconds: a window after its own has ended."""
+        return self.reset_s + self.limit.window_s
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """Where a caller stands after a request."""
+
+    limit: int
+    remaining: int
+    reset_s: int
+
+    def headers(self) -> dict[str, str]:
+        """The answer's headers; the reset is a Unix timestamp in seconds."""
+        return {
+            "X-RateLimit-Limit": str(self.limit),
+            "X-RateLimit-Remaining": str(self.remaining),
+            "X-RateLimit-Reset": str(self.reset_s),
+        }
+
+
+def window(limit: Limit, caller: str, now_ms: int) -> Window:
+    """The counter that a request of this caller at this moment adds to."""
+    start_s = now_ms // SECOND_MS // limit.window_s * limit.window_s
+    return Window(limit, f"{limit.name}#{limit.scope}#{caller}#{start_s}", start_s + limit.window_s)
+
+
+def allowance(of: Window, count: int) -> Allowance:
+    """Where the caller stands with this count in the window, the current request included."""
+    return Allowance(of.limit.allowed, max(0, of.limit.allowed - count), of.reset_s)
+
+
+def refusal(of: Window, now_ms: int) -> RateLimitedError:
+    """The refusal of a request whose window is used up, with the seconds until the next one."""
+    retry_after_s = max(1, -(-(of.reset_s * SECOND_MS - now_ms) // SECOND_MS))
+    details = {"limit": of.limit.allowed, "window_s": of.limit.window_s, "scope": of.limit.scope, "reset": of.reset_s}
+    unit = "minute" if of.limit.window_s == MINUTE_S else "hour"
+    message = f"at most {of.limit.allowed} requests a {unit} per {of.limit.scope}; try again in {retry_after_s} s"
+    return RateLimitedError(message, details, retry_after_s)
+
+
+def count(of: Window, before: int, now_ms: int) -> Allowance:
+    """Count one request on top of `before`; RateLimitedError if the window is used up."""
+    if before >= of.limit.allowed:
+        raise refusal(of, now_ms)
+    return allowance(of, before + 1)
+
+
+def require_quota(open_questions: int) -> None:
+    """AgentQuotaError if the agent may not open another question."""
+    if open_questions >= OPEN_QUESTIONS_MAX:
+        raise AgentQuotaError(
+            f"an agent may have at most {OPEN_QUESTIONS_MAX} open questions",
+            {"open": open_questions, "max": OPEN_QUESTIONS_MAX},
+        )

@@ -1,0 +1,263 @@
+"""Push: who may be told of a question now, how many are, when rounds are due, and what the result of a send means.
+
+Who may be told rests on `next_eligible_at_ms`, which each subscription carries from its own interval, so one range of
+an index finds exactly those whose time has come, including people never notified. A worker first claims a subscription
+(a write under the condition that `next_eligible_at_ms` is still what it read) and sends only if the claim held.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+from keyplan_systems.ask_a_human.domain.moments import MINUTE_MS, SECOND_MS
+from keyplan_systems.ask_a_human.domain.questions import Question, status_at
+from keyplan_systems.ask_a_human.domain.requests import SubscribeRequest, SubscriptionChange
+
+TOLD_PER_ANSWER = 3
+FOLLOW_UP_AFTER_MS = 15 * MINUTE_MS
+PERIOD_MS = 30 * MINUTE_MS
+SHARDS = 8
+
+FIRST_RETRY_S = 10.0
+LONGEST_RETRY_S = 600.0
+GIVE_UP_AFTER = 6
+
+_NAMESPACE = uuid.UUID("5a2f4f0c-6f0e-5c1b-9d5e-0c8a6b3f7d21")
+Entry = TypeVar("Entry")
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """One browser's wish to be told; the fingerprint ties a later answer to the notification before it."""
+
+    subscription_id: str
+    fcm_token: str
+    fingerprint_hash: str
+    min_interval_minutes: int
+    last_notified_at_ms: int | None
+    next_eligible_at_ms: int
+    active: bool
+    created_at_ms: int
+    updated_at_ms: int
+
+    @property
+    def feed_shard(self) -> int | None:
+        """The shard of the sparse index it stands in; None (the attribute is absent) while inactive."""
+        return uuid.UUID(self.subscription_id).int % SHARDS if self.active else None
+
+
+class Trigger(StrEnum):
+    """Why a question is pushed."""
+
+    CREATED = "created"
+    FOLLOW_UP = "follow_up"
+    PERIODIC = "periodic"
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One push of one question: why, and from when on."""
+
+    trigger: Trigger
+    due_at_ms: int
+
+
+def subscription_id(fcm_token: str) -> str:
+    """UUIDv5 of the token: the same browser subscribing twice meets its own record."""
+    return str(uuid.uuid5(_NAMESPACE, fcm_token))
+
+
+def token_digest(fcm_token: str) -> str:
+    """SHA-256 of a token: the key of the guard record that holds which subscription owns it, also after a refresh."""
+    return hashlib.sha256(fcm_token.encode()).hexdigest()
+
+
+def subscribe(request: SubscribeRequest, person: str, known: Subscription | None, now_ms: int) -> Subscription:
+    """A new subscription, at once eligible; or the known one of this token made active with the new wishes."""
+    if known is None:
+        return Subscription(
+            subscription_id=subscription_id(request.fcm_token),
+            fcm_token=request.fcm_token,
+            fingerprint_hash=person,
+            min_interval_minutes=request.min_interval_minutes,
+            last_notified_at_ms=None,
+            next_eligible_at_ms=now_ms,
+            active=True,
+            created_at_ms=now_ms,
+            updated_at_ms=now_ms,
+        )
+    renewed = replace(known, fingerprint_hash=person, active=True)
+    wishes = SubscriptionChange(fcm_token=request.fcm_token, min_interval_minutes=request.min_interval_minutes)
+    return change(renewed, wishes, now_ms)
+
+
+def change(subscription: Subscription, wishes: SubscriptionChange, now_ms: int) -> Subscription:
+    """The subscription with a refreshed token or another interval; the interval moves the next eligible moment too."""
+    minutes = wishes.min_interval_minutes or subscription.min_interval_minutes
+    last = subscription.last_notified_at_ms
+    return replace(
+        subscription,
+        fcm_token=wishes.fcm_token or subscription.fcm_token,
+        min_interval_minutes=minutes,
+        next_eligible_at_ms=subscription.created_at_ms if last is None else last + minutes * MINUTE_MS,
+        updated_at_ms=now_ms,
+    )
+
+
+def deactivate(subscription: Subscription, now_ms: int) -> Subscription:
+    """The subscription switched off: by its owner, or because its token is dead."""
+    return replace(subscription, active=False, updated_at_ms=now_ms)
+
+
+def eligible(subscription: Subscription, now_ms: int) -> bool:
+    """Whether it may be notified at this moment, by its own interval."""
+    return subscription.active and subscription.next_eligible_at_ms <= now_ms
+
+
+def claim(subscription: Subscription, now_ms: int) -> Subscription | None:
+    """The subscription as notified at this moment; None if it is not eligible.
+
+    To be written under the condition that it is active and `next_eligible_at_ms` is the one that was read.
+    """
+    if not eligible(subscription, now_ms):
+        return None
+    return replace(
+        subscription,
+        last_notified_at_ms=now_ms,
+        next_eligible_at_ms=now_ms + subscription.min_interval_minutes * MINUTE_MS,
+        updated_at_ms=now_ms,
+    )
+
+
+def target(question: Question) -> int:
+    """How many people one round tells: three for each answer still missing."""
+    return TOLD_PER_ANSWER * question.responses_needed
+
+
+def next_round(question: Question, rounds_done: int, last_round_ms: int | None, now_ms: int) -> Round | None:
+    """The question's next round of pushes: at once, after 15 minutes, then every 30; None once it takes no answers.
+
+    Also None if it would come due only after the deadline. A round that is late is due now, not once per missed period.
+    """
+    if not status_at(question, now_ms).answerable:
+        return None
+    if rounds_done == 0 or last_round_ms is None:
+        due = Round(Trigger.CREATED, question.created_at_ms)
+    elif rounds_done == 1:
+        due = Round(Trigger.FOLLOW_UP, question.created_at_ms + FOLLOW_UP_AFTER_MS)
+    else:
+        due = Round(Trigger.PERIODIC, last_round_ms + PERIOD_MS)
+    return due if due.due_at_ms < question.deadline_ms else None
+
+
+class Reservoir(Generic[Entry]):
+    """A uniform sample of at most `size` entries from pages that never lie in memory together."""
+
+    def __init__(self, size: int, chance: random.Random) -> None:
+        if size < 0:
+            raise ValueError(f"a sample cannot have {size} entries")
+        self._size = size
+        self._chance = chance
+        self._kept: list[Entry] = []
+        self._seen = 0
+
+    @property
+    def seen(self) -> int:
+        """How many entries were offered so far."""
+        return self._seen
+
+    def offer(self, page: Iterable[Entry]) -> None:
+        """Let each entry of a page take a place with the probability that keeps the sample uniform."""
+        for entry in page:
+            self._seen += 1
+            if len(self._kept) < self._size:
+                self._kept.append(entry)
+                continue
+            place = self._chance.randrange(self._seen)
+            if place < self._size:
+                self._kept[place] = entry
+
+    def sample(self) -> list[Entry]:
+        """The entries kept, in random order, so that a sender that stops early leaves nobody out by age."""
+        return self._chance.sample(self._kept, len(self._kept))
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """The push service took the message."""
+
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeadToken:
+    """The token will never work again."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TryLater:
+    """The push service is unreachable, overloaded or asks for a pause of at least `retry_after_s` seconds."""
+
+    reason: str
+    retry_after_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """The push service will not take this message or this sender, whatever the token; trying again cannot help."""
+
+    reason: str
+
+
+Outcome = Delivered | DeadToken | TryLater | Rejected
+
+
+class Step(StrEnum):
+    """What a worker does after a send."""
+
+    DONE = "done"
+    DEACTIVATE = "deactivate"
+    RETRY = "retry"
+    GIVE_UP = "give_up"
+
+
+@dataclass(frozen=True, slots=True)
+class AfterSend:
+    """A worker's next step; `retry_at_ms` is set for RETRY only."""
+
+    step: Step
+    reason: str
+    retry_at_ms: int | None = None
+
+
+def after_send(outcome: Outcome, attempt: int, deadline_ms: int, now_ms: int, chance: random.Random) -> AfterSend:
+    """What to do after the `attempt`-th send (from 1) of a question that takes answers until `deadline_ms`.
+
+    Retries wait 10 s, doubled each time up to 10 minutes, plus up to a tenth by chance; never less than the service
+    asks for. After six sends, or if the wait would outlast the question, the message is given up.
+    """
+    match outcome:
+        case Delivered():
+            return AfterSend(Step.DONE, outcome.message_id)
+        case DeadToken():
+            return AfterSend(Step.DEACTIVATE, outcome.reason)
+        case Rejected():
+            return AfterSend(Step.GIVE_UP, outcome.reason)
+        case TryLater():
+            at_ms = now_ms + round(_wait_s(outcome, attempt, chance) * SECOND_MS)
+            if attempt >= GIVE_UP_AFTER or at_ms >= deadline_ms:
+                return AfterSend(Step.GIVE_UP, outcome.reason)
+            return AfterSend(Step.RETRY, outcome.reason, at_ms)
+
+
+def _wait_s(outcome: TryLater, attempt: int, chance: random.Random) -> float:
+    backoff: float = min(LONGEST_RETRY_S, FIRST_RETRY_S * 2.0 ** (attempt - 1))
+    return max(backoff, outcome.retry_after_s or 0.0) * chance.uniform(1.0, 1.1)

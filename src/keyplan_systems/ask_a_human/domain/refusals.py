@@ -1,0 +1,96 @@
+"""What the system refuses, and how it says so: one tree of exceptions with code, HTTP status and details.
+
+RefusedError
+├── InvalidRequestError         VALIDATION_ERROR        400
+├── AgentQuotaError             AGENT_QUOTA_EXCEEDED    403
+├── QuestionNotFoundError       QUESTION_NOT_FOUND      404
+├── SubscriptionNotFoundError   SUBSCRIPTION_NOT_FOUND  404
+├── AlreadyAnsweredError        ALREADY_ANSWERED        409
+├── QuestionClosedError         QUESTION_CLOSED         410
+├── IdempotencyKeyReusedError   IDEMPOTENCY_KEY_REUSED  422
+└── RateLimitedError            RATE_LIMITED            429
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+
+class RefusedError(Exception):
+    """A request that the rules turn down."""
+
+    code: ClassVar[str]
+    status: ClassVar[int]
+
+    def __init__(self, message: str, details: Mapping[str, object] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = dict(details) if details is not None else None
+
+    def body(self) -> dict[str, object]:
+        """The answer's JSON: `{error: {code, message, details?}}`."""
+        error: dict[str, object] = {"code": self.code, "message": self.message}
+        if self.details is not None:
+            error["details"] = self.details
+        return {"error": error}
+
+
+class InvalidRequestError(RefusedError):
+    """A request whose content is outside the stated ranges."""
+
+    code = "VALIDATION_ERROR"
+    status = 400
+
+
+class AgentQuotaError(RefusedError):
+    """An agent that has as many open questions as it may."""
+
+    code = "AGENT_QUOTA_EXCEEDED"
+    status = 403
+
+
+class QuestionNotFoundError(RefusedError):
+    """No such question, or one that is already removed."""
+
+    code = "QUESTION_NOT_FOUND"
+    status = 404
+
+
+class SubscriptionNotFoundError(RefusedError):
+    """No such push subscription."""
+
+    code = "SUBSCRIPTION_NOT_FOUND"
+    status = 404
+
+
+class AlreadyAnsweredError(RefusedError):
+    """A second answer of the same fingerprint to the same question."""
+
+    code = "ALREADY_ANSWERED"
+    status = 409
+
+
+class QuestionClosedError(RefusedError):
+    """An answer to a question that is closed or past its deadline."""
+
+    code = "QUESTION_CLOSED"
+    status = 410
+
+
+class IdempotencyKeyReusedError(RefusedError):
+    """A known idempotency key sent with another body."""
+
+    code = "IDEMPOTENCY_KEY_REUSED"
+    status = 422
+
+
+class RateLimitedError(RefusedError):
+    """More requests in a window than its limit allows; `retry_after_s` is the whole seconds until the next window."""
+
+    code = "RATE_LIMITED"
+    status = 429
+
+    def __init__(self, message: str, details: Mapping[str, object], retry_after_s: int) -> None:
+        super().__init__(message, details)
+        self.retry_after_s = retry_after_s

@@ -1,0 +1,174 @@
+"""Bodies of requests with their exact ranges, and the check of an answer against its question.
+
+Lengths count Unicode characters of the text as sent. A text of nothing but white space is refused, because nobody can
+answer it or learn from it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from enum import StrEnum
+from typing import Annotated, Self, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from keyplan_systems.ask_a_human.domain.refusals import InvalidRequestError
+
+KEY_MAX_CHARS = 200
+Body = TypeVar("Body", bound=BaseModel)
+Item = TypeVar("Item")
+
+_IDENTIFIER = re.compile(r"[\x21-\x7e]{1,128}")
+
+
+class QuestionType(StrEnum):
+    """How a question is answered."""
+
+    TEXT = "text"
+    MULTIPLE_CHOICE = "multiple_choice"
+
+
+class Audience(StrEnum):
+    """Whom a question is for; a question's first tag is its category."""
+
+    TECHNICAL = "technical"
+    PRODUCT = "product"
+    ETHICS = "ethics"
+    CREATIVE = "creative"
+    GENERAL = "general"
+
+
+def _visible(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be blank")
+    return text
+
+
+def _distinct(items: list[Item]) -> list[Item]:
+    if len(set(items)) != len(items):
+        raise ValueError("must not repeat an entry")
+    return items
+
+
+Prompt = Annotated[str, Field(min_length=10, max_length=2000), AfterValidator(_visible)]
+Option = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_visible)]
+AnswerText = Annotated[str, Field(min_length=1, max_length=5000), AfterValidator(_visible)]
+Key = Annotated[str, Field(min_length=1, max_length=KEY_MAX_CHARS), AfterValidator(_visible)]
+
+
+class QuestionRequest(BaseModel):
+    """Body of `POST /agent/questions`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    prompt: Prompt
+    type: QuestionType
+    options: Annotated[list[Option], Field(min_length=2, max_length=10), AfterValidator(_distinct)] | None = None
+    audience: Annotated[list[Audience], Field(min_length=1), AfterValidator(_distinct)] = [Audience.GENERAL]
+    min_responses: Annotated[int, Field(strict=True, ge=1, le=50)] = 5
+    timeout_seconds: Annotated[int, Field(strict=True, ge=60, le=86_400)] = 3600
+    idempotency_key: Key | None = None
+
+    @model_validator(mode="after")
+    def _options_fit_type(self) -> Self:
+        if self.type is QuestionType.MULTIPLE_CHOICE and self.options is None:
+            raise ValueError("options are required for multiple_choice")
+        if self.type is QuestionType.TEXT and self.options is not None:
+            raise ValueError("options are only for multiple_choice")
+        return self
+
+    def digest(self) -> str:
+        """SHA-256 of the body without its key: two bodies of one key are the same question if these are equal."""
+        body = self.model_dump_json(exclude={"idempotency_key"})
+        return hashlib.sha256(body.encode()).hexdigest()
+
+
+class AnswerRequest(BaseModel):
+    """Body of `POST /human/responses`; `response_time_ms` runs from the page's load to the submit."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    question_id: str
+    answer: AnswerText | None = None
+    selected_option: Annotated[int, Field(strict=True, ge=0)] | None = None
+    confidence: Annotated[int, Field(strict=True, ge=1, le=5)] | None = None
+    response_time_ms: Annotated[int, Field(strict=True, ge=0, le=86_400_000)] | None = None
+
+
+class SubscribeRequest(BaseModel):
+    """Body of `POST /human/push/subscribe`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    fcm_token: Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(_visible)]
+    min_interval_minutes: Annotated[int, Field(strict=True, ge=5, le=1440)] = 30
+
+
+class SubscriptionChange(BaseModel):
+    """Body of `PUT /human/push/subscribe/{id}`: a refreshed token, another interval, or both."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    fcm_token: Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(_visible)] | None = None
+    min_interval_minutes: Annotated[int, Field(strict=True, ge=5, le=1440)] | None = None
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> Self:
+        if self.fcm_token is None and self.min_interval_minutes is None:
+            raise ValueError("send fcm_token, min_interval_minutes or both")
+        return self
+
+
+def parse(model: type[Body], body: object) -> Body:
+    """The body as a model; InvalidRequestError naming the first field that does not fit."""
+    try:
+        return model.model_validate(body)
+    except ValidationError as error:
+        raise refusal(error) from error
+
+
+def refusal(error: ValidationError) -> InvalidRequestError:
+    """Pydantic's findings in the system's own error shape: the first one in the message, all of them in the details."""
+    found = [_finding(one["loc"], one["msg"], one["type"]) for one in error.errors(include_url=False)]
+    first = found[0]
+    return InvalidRequestError(f"{first['field']}: {first['problem']}", {**first, "problems": found})
+
+
+def _finding(loc: tuple[int | str, ...], problem: str, constraint: str) -> dict[str, str]:
+    field = ".".join(str(part) for part in loc) or "body"
+    return {"field": field, "constraint": constraint, "problem": problem.removeprefix("Value error, ")}
+
+
+def idempotency_key(in_body: str | None, in_header: str | None) -> str | None:
+    """The key a request carries in its body or in `X-Idempotency-Key`; refused if both are there and differ."""
+    if in_header is not None and not (in_header.strip() and len(in_header) <= KEY_MAX_CHARS):
+        raise InvalidRequestError(
+            f"X-Idempotency-Key must have 1 to {KEY_MAX_CHARS} characters",
+            {"field": "X-Idempotency-Key", "constraint": "length", "min": 1, "max": KEY_MAX_CHARS},
+        )
+    if in_body is not None and in_header is not None and in_body != in_header:
+        raise InvalidRequestError(
+            "X-Idempotency-Key and idempotency_key differ: send one of them",
+            {"field": "idempotency_key", "constraint": "conflict"},
+        )
+    return in_body if in_body is not None else in_header
+
+
+def agent_id(header: str | None) -> str:
+    """The agent's self-chosen name from `X-Agent-Id`."""
+    return _identifier("X-Agent-Id", header)
+
+
+def fingerprint_hash(header: str | None) -> str:
+    """SHA-256 of `X-Fingerprint`: what identifies a person, so that the value sent is itself never stored."""
+    return hashlib.sha256(_identifier("X-Fingerprint", header).encode()).hexdigest()
+
+
+def _identifier(name: str, header: str | None) -> str:
+    if header is None or not _IDENTIFIER.fullmatch(header):
+        raise InvalidRequestError(
+            f"{name} must have 1 to 128 visible ASCII characters",
+            {"field": name, "constraint": "missing" if header is None else "format", "min": 1, "max": 128},
+        )
+    return header

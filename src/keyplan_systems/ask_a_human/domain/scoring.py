@@ -1,0 +1,243 @@
+"""Points, streaks, badges and categories: what one answer does to a person's record.
+
+`apply_answer` is one pure step from a record to the next. Its `version` grows by one each time, and is the condition of
+the write: of two answers at once the second is applied anew to what the first left.
+
+Readings of what the sources leave open:
+
+* The cap of 500 is per UTC day, as the boards are. A zone comes from the client, so a cap by local day could be
+  reopened by sending another zone. Streak rewards count against it too: 500 is the most a day can bring.
+* Streaks and nights go by the local calendar of the zone sent with the answer. An answer on a day already counted, or
+  on an earlier one (a traveller going west), changes no streak.
+* A streak's reward is paid each time the streak reaches its length; the badge is given once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+from zoneinfo import ZoneInfo
+
+from keyplan_systems.ask_a_human.domain import badges, moments
+from keyplan_systems.ask_a_human.domain.questions import Question, Response
+from keyplan_systems.ask_a_human.domain.requests import Audience, QuestionType
+
+DAILY_CAP = 500
+BASE_POINTS = {QuestionType.TEXT: 10, QuestionType.MULTIPLE_CHOICE: 5}
+CONFIDENCE_POINTS = 2
+THOUGHTFUL_POINTS = 5
+THOUGHTFUL_OVER_CHARS = 100
+QUICK_POINTS = 3
+QUICK_WITHIN_MS = 5 * moments.MINUTE_MS
+IN_DEMAND_POINTS = 5
+STREAK_REWARDS = {3: 10, 7: 25, 30: 100, 100: 500}
+
+# Enough for the weekly board, whose week may hold seven days.
+DAYS_KEPT = 7
+
+EARLY_WITHIN_MS = 2 * moments.MINUTE_MS
+SPEEDY_UNDER_MS = 30 * moments.SECOND_MS
+NIGHT_ENDS_HOUR = 6
+FULL_CONFIDENCE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """What a person did on one UTC day."""
+
+    points: int = 0
+    answers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """One person's record; `scored_at_ms` is when the points last grew, which breaks ties on the boards."""
+
+    fingerprint_hash: str
+    created_at_ms: int
+    updated_at_ms: int
+    scored_at_ms: int
+    version: int = 0
+    total_points: int = 0
+    total_answers: int = 0
+    streak_days: int = 0
+    streak_last_date: date | None = None
+    badges: Mapping[str, int] = field(default_factory=dict)  # id to earned_at_ms
+    answers_by_category: Mapping[Audience, int] = field(default_factory=dict)
+    days: Mapping[date, Day] = field(default_factory=dict)  # the newest DAYS_KEPT with an answer
+    early_answers: int = 0
+    night_answers: int = 0
+    speedy_answers: int = 0
+    confident_answers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFacts:
+    """What scoring needs to know of one accepted answer. The counts are those before it."""
+
+    type: QuestionType
+    category: Audience
+    text_chars: int
+    confidence: int | None
+    response_time_ms: int | None
+    question_created_at_ms: int
+    required_responses: int
+    responses_before: int
+    zone: ZoneInfo
+    notified_at_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Where an answer's points come from, and how many of them the daily cap left."""
+
+    base: int
+    confidence: int
+    thoughtful: int
+    quick: int
+    in_demand: int
+    streak: int
+    earned: int
+
+    @property
+    def uncapped(self) -> int:
+        """The sum before the cap."""
+        return self.base + self.confidence + self.thoughtful + self.quick + self.in_demand + self.streak
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The record after an answer, the points it brought and the badges it earned, in the order of the table."""
+
+    stats: Stats
+    points: Points
+    new_badges: tuple[str, ...]
+
+
+def facts(question: Question, response: Response, zone: ZoneInfo, notified_at_ms: int | None) -> AnswerFacts:
+    """The facts of a response to a question as it was before; `notified_at_ms` is when the person was told of it."""
+    return AnswerFacts(
+        type=question.type,
+        category=question.category,
+        text_chars=len(response.answer or ""),
+        confidence=response.confidence,
+        response_time_ms=response.response_time_ms,
+        question_created_at_ms=question.created_at_ms,
+        required_responses=question.required_responses,
+        responses_before=question.current_responses,
+        zone=zone,
+        notified_at_ms=notified_at_ms,
+    )
+
+
+def fresh(fingerprint_hash: str, now_ms: int) -> Stats:
+    """The record of a person who has not answered yet."""
+    return Stats(fingerprint_hash, created_at_ms=now_ms, updated_at_ms=now_ms, scored_at_ms=now_ms)
+
+
+def apply_answer(stats: Stats, answer: AnswerFacts, now_ms: int) -> Scored:
+    """The record after this answer. Deterministic: the same record, facts and moment give the same result."""
+    streak, last = next_streak(stats.streak_days, stats.streak_last_date, now_ms, answer.zone)
+    lengthened = last != stats.streak_last_date
+    today = moments.utc_day(now_ms)
+    day = stats.days.get(today, Day())
+    points = _points(answer, STREAK_REWARDS.get(streak, 0) if lengthened else 0, DAILY_CAP - day.points, now_ms)
+    counted = replace(
+        _count(stats, answer, now_ms),
+        version=stats.version + 1,
+        updated_at_ms=now_ms,
+        scored_at_ms=now_ms if points.earned else stats.scored_at_ms,
+        total_points=stats.total_points + points.earned,
+        streak_days=streak,
+        streak_last_date=last,
+        days=_kept({**stats.days, today: Day(day.points + points.earned, day.answers + 1)}),
+    )
+    earned = tuple(_earned(counted))
+    with_badges = {**stats.badges, **dict.fromkeys(earned, now_ms)}
+    return Scored(replace(counted, badges=with_badges), points, earned)
+
+
+def next_streak(days: int, last: date | None, now_ms: int, zone: ZoneInfo) -> tuple[int, date]:
+    """The streak's length and its newest day after an answer at this moment in this zone."""
+    today = moments.local_day(now_ms, zone)
+    if last is None:
+        return 1, today
+    if today <= last:
+        return days, last
+    return (days + 1 if last >= moments.day_before(today, zone) else 1), today
+
+
+def streak_at(stats: Stats, now_ms: int, zone: ZoneInfo) -> int:
+    """The streak a reader is shown: 0 once a whole local day has passed without an answer."""
+    if stats.streak_last_date is None:
+        return 0
+    today = moments.local_day(now_ms, zone)
+    return stats.streak_days if stats.streak_last_date >= moments.day_before(today, zone) else 0
+
+
+def day_totals(stats: Stats, now_ms: int) -> Day:
+    """Points and answers of the UTC day of this moment."""
+    return stats.days.get(moments.utc_day(now_ms), Day())
+
+
+def week_totals(stats: Stats, now_ms: int) -> Day:
+    """Points and answers of the UTC week (from Monday) of this moment."""
+    monday = moments.week_start(moments.utc_day(now_ms))
+    week = [stats.days.get(monday + timedelta(days=number), Day()) for number in range(7)]
+    return Day(sum(day.points for day in week), sum(day.answers for day in week))
+
+
+def _points(answer: AnswerFacts, streak_reward: int, room: int, now_ms: int) -> Points:
+    since_notice = now_ms - answer.notified_at_ms if answer.notified_at_ms is not None else None
+    quick = since_notice is not None and 0 <= since_notice <= QUICK_WITHIN_MS
+    points = Points(
+        base=BASE_POINTS[answer.type],
+        confidence=CONFIDENCE_POINTS if answer.confidence is not None else 0,
+        thoughtful=THOUGHTFUL_POINTS if answer.text_chars > THOUGHTFUL_OVER_CHARS else 0,
+        quick=QUICK_POINTS if quick else 0,
+        in_demand=IN_DEMAND_POINTS if 2 * answer.responses_before < answer.required_responses else 0,
+        streak=streak_reward,
+        earned=0,
+    )
+    return replace(points, earned=min(points.uncapped, max(0, room)))
+
+
+def _count(stats: Stats, answer: AnswerFacts, now_ms: int) -> Stats:
+    """The record with every counter a badge rests on brought up to date; the cap has no say in these."""
+    speed, by_category = answer.response_time_ms, dict(stats.answers_by_category)
+    by_category[answer.category] = by_category.get(answer.category, 0) + 1
+    return replace(
+        stats,
+        total_answers=stats.total_answers + 1,
+        answers_by_category=by_category,
+        early_answers=stats.early_answers + (now_ms - answer.question_created_at_ms <= EARLY_WITHIN_MS),
+        night_answers=stats.night_answers + (moments.local_hour(now_ms, answer.zone) < NIGHT_ENDS_HOUR),
+        speedy_answers=stats.speedy_answers + (speed is not None and speed < SPEEDY_UNDER_MS),
+        confident_answers=stats.confident_answers + (answer.confidence == FULL_CONFIDENCE),
+    )
+
+
+def _kept(days: dict[date, Day]) -> dict[date, Day]:
+    """The newest days only, so that a record stays small however long its person stays."""
+    return {day: days[day] for day in sorted(days)[-DAYS_KEPT:]}
+
+
+def _earned(stats: Stats) -> Iterator[str]:
+    """Badges whose measure has reached its mark and which the record lacks."""
+    measures = _measures(stats)
+    for badge in badges.TABLE:
+        if badge.id not in stats.badges and measures[badge.measure] >= badge.mark:
+            yield badge.id
+
+
+def _measures(stats: Stats) -> dict[str, int]:
+    return {
+        badges.ANSWERS: stats.total_answers,
+        badges.STREAK: stats.streak_days,
+        badges.EARLY: stats.early_answers,
+        badges.NIGHT: stats.night_answers,
+        badges.SPEEDY: stats.speedy_answers,
+        badges.CONFIDENT: stats.confident_answers,
+        **{badges.category(tag): stats.answers_by_category.get(tag, 0) for tag in Audience},
+    }

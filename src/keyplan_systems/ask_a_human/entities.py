@@ -1,0 +1,341 @@
+"""The four tables of Ask-a-Human and what they hold."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from keyplan.design import GSI, Attribute, Bytes, Distinct, Entity, F, Items, OnDemand, Table, attr, key
+from keyplan_systems.ask_a_human.domain.abuse import Action, Reason
+from keyplan_systems.ask_a_human.domain.questions import Status
+from keyplan_systems.ask_a_human.domain.requests import Audience, QuestionType
+
+Uuid = Annotated[str, Field(pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Moment = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$")]
+"""A moment in its one stored form: UTC, three decimals, Z. Sort keys made of it order as the moments do."""
+Name = Annotated[str, Field(pattern=r"^[!-~]{1,128}$", max_length=128)]
+"""What callers call themselves."""
+Partition = Annotated[str, Field(pattern=r"^(ALL_TIME|DAILY#[0-9-]{10}|WEEKLY#[0-9-]{10})#0[0-7]$")]
+"""One shard of one board."""
+
+# Questions.
+
+questions = Table(
+    "aah-questions",
+    pk="question_id",
+    indexes=[
+        GSI("ByStatus", pk="feed_pk", sk="created_at"),
+        GSI("ByAgentId", pk="agent_id", sk="created_at"),
+        GSI("ByDue", pk="due_pk", sk="due_at"),
+    ],
+    ttl="ttl",
+    billing=OnDemand(warm_write=10_000),
+    point_in_time_recovery=True,
+    deletion_protection=True,
+)
+
+
+@questions.entity(
+    indexes={
+        "ByStatus": key(
+            "ANSWERABLE#{question_id:shard(8)}",
+            attr("created_at"),
+            when=F.status.is_in(Status.OPEN, Status.PARTIAL),
+        )
+    },
+    items=Items(
+        count=20_000,
+        bytes=Bytes(900, p99=3_000, most=12_000),
+        distinct={
+            "agent_id": Distinct(2_000, hottest=0.02),
+            "status": {Status.OPEN: 0.05, Status.PARTIAL: 0.05, Status.CLOSED: 0.8, Status.EXPIRED: 0.1},
+        },
+        present={"closed_at": 0.8, "options": 0.5, "idempotency_key": 0.5},
+    ),
+)
+class Question(Entity):
+    """A question as stored. Its status may lag behind its deadline until a sweep; readers derive it."""
+
+    question_id: Uuid
+    status: Status
+    prompt: str
+    type: QuestionType
+    options: list[str] | None = None
+    audience: list[Audience]
+    required_responses: int
+    current_responses: int
+    agent_id: Name
+    idempotency_key: str | None = None
+    created_at: Moment
+    expires_at: int
+    """The deadline in epoch seconds: the first second at which no answer is taken."""
+    closed_at: Moment | None = None
+    ttl: int
+    """When the item may be removed, epoch seconds."""
+
+
+@questions.entity(
+    key=key("KEY#{agent} {idempotency_key}"), items=Items(count=60_000, bytes=Bytes(260)), store_key_fields=False
+)
+class KeyRecord(Entity):
+    """What an agent's idempotency key stands for. An agent's name holds no space, so the first one ends it."""
+
+    agent: Name
+    idempotency_key: Annotated[str, Field(min_length=1, max_length=200)]
+    made: Annotated[Uuid, Attribute("made_question_id")]
+    digest: Sha256
+    created: Annotated[Moment, Attribute("key_created_at")]
+    ttl: int
+
+
+@questions.entity(key=key("AGENT#{agent}"), items=Items(count=2_000, bytes=Bytes(90)), store_key_fields=False)
+class AgentQuota(Entity):
+    """How many questions of an agent still take answers, expired ones counted until their sweep."""
+
+    agent: Name
+    open_questions: int = 0
+
+
+@questions.entity(
+    key=key("ERRAND#{kind}#{question}"),
+    indexes={"ByDue": key("{kind}#{question:shard(4)}", attr("due_at"))},
+    items=Items(count=40_000, bytes=Bytes(220), distinct={"kind": {"EXPIRE": 0.5, "PUSH": 0.5}}),
+    store_key_fields=False,
+)
+class Errand(Entity):
+    """What a worker has to do for a question at some moment: store its expiry, or push it to people."""
+
+    kind: Annotated[str, Field(pattern=r"^(EXPIRE|PUSH)$")]
+    question: Uuid
+    agent: Name
+    due_at: Moment
+    rounds_done: int = 0
+    last_round_at: Moment | None = None
+    ttl: int
+
+
+# Responses, and what watches over them.
+
+responses = Table(
+    "aah-responses",
+    pk="question_id",
+    sk="response_id",
+    indexes=[
+        GSI("ByFingerprint", pk="fingerprint_hash", sk="created_at"),
+        GSI("ByReview", pk="review_pk", sk="flagged_at"),
+    ],
+    ttl="ttl",
+    billing=OnDemand(warm_write=9_000),
+    point_in_time_recovery=True,
+    deletion_protection=True,
+)
+
+
+@responses.entity(
+    items=Items(
+        count=6_000_000,
+        bytes=Bytes(450, p99=4_000, most=21_000),
+        distinct={"question_id": 800_000, "fingerprint_hash": Distinct(100_000, hottest=0.001)},
+    )
+)
+class Response(Entity):
+    """One person's answer to one question."""
+
+    question_id: Uuid
+    response_id: Uuid
+    """UUIDv5 of question and person: the table refuses a second answer."""
+    answer: str | None = None
+    selected_option: int | None = None
+    confidence: int | None = None
+    fingerprint_hash: Sha256
+    created_at: Moment
+    response_time_ms: int | None = None
+    ttl: int
+
+
+@responses.entity(
+    key=key("FLAG#{flag_id}", "FLAG"),
+    indexes={"ByReview": key("UNREVIEWED#{flag_id:shard(4)}", attr("flagged_at"), when=F.action.missing())},
+    items=Items(count=100_000, bytes=Bytes(380), present={"action": 0.9}),
+    store_key_fields=False,
+)
+class Flag(Entity):
+    """A suspicious answer that waits for a reviewer, or was reviewed."""
+
+    flag_id: Uuid
+    question: Annotated[Uuid, Attribute("flagged_question_id")]
+    response: Annotated[Uuid, Attribute("flagged_response_id")]
+    person: Sha256
+    reason: Reason
+    flagged_at: Moment
+    reviewed: bool = False
+    action: Action | None = None
+    reviewed_at: Moment | None = None
+    ttl: int
+
+
+@responses.entity(
+    key=key("COUNTER#{window}", "COUNTER"),
+    items=Items(count=200_000, bytes=Bytes(130)),
+    store_key_fields=False,
+)
+class Counter(Entity):
+    """How many requests of one kind a caller has made in one window."""
+
+    window: Annotated[str, Field(min_length=1, max_length=400)]
+    requests: int = 0
+    ttl: int
+
+
+# Push.
+
+subscriptions = Table(
+    "aah-subscriptions",
+    pk="subscription_id",
+    indexes=[
+        GSI("ByLastNotified", pk="notify_pk", sk="next_eligible_at"),
+        GSI("ByDue", pk="due_pk", sk="due_at"),
+    ],
+    ttl="ttl",
+    point_in_time_recovery=True,
+    deletion_protection=True,
+)
+
+
+@subscriptions.entity(
+    indexes={
+        "ByLastNotified": key(
+            "ACTIVE#{subscription_id:shard(8)}",
+            attr("next_eligible_at"),
+            when=F.active == True,  # noqa: E712 - a condition on the stored value
+        )
+    },
+    version="version",
+    unique=["token_digest"],
+    items=Items(count=100_000, bytes=Bytes(620), distinct={"active": {True: 0.8, False: 0.2}}),
+)
+class Subscription(Entity):
+    """One browser's wish to be told of questions."""
+
+    subscription_id: Uuid
+    fcm_token: str
+    token_digest: Sha256
+    """SHA-256 of the token, which may be longer than a key: no two subscriptions have one token."""
+    fingerprint_hash: Sha256
+    min_interval_minutes: int
+    last_notified_at: Moment | None = None
+    next_eligible_at: Moment
+    created_at: Moment
+    updated_at: Moment
+    active: bool
+    version: int = 0
+
+
+@subscriptions.entity(
+    key=key("NOTICE#{question}#{person}"), items=Items(count=500_000, bytes=Bytes(210)), store_key_fields=False
+)
+class Notice(Entity):
+    """That a person was told of a question, and when."""
+
+    question: Uuid
+    person: Sha256
+    notified_at: Moment
+    ttl: int
+
+
+@subscriptions.entity(
+    key=key("DELIVERY#{question}#{subscription}"),
+    indexes={"ByDue": key("DELIVERY#{subscription:shard(4)}", attr("due_at"))},
+    items=Items(count=2_000, bytes=Bytes(260)),
+    store_key_fields=False,
+)
+class Delivery(Entity):
+    """A push that the service did not take yet, to be tried again."""
+
+    question: Uuid
+    subscription: Uuid
+    attempt: int
+    """How many sends were made."""
+    claimed_at: Moment
+    """When the subscription was claimed for it: told of something else since then, its person is left alone."""
+    due_at: Moment
+    ttl: int
+
+
+# People.
+
+user_stats = Table(
+    "aah-user-stats",
+    pk="fingerprint_hash",
+    indexes=[GSI("ByTotalPoints", pk="_leaderboard", sk="place")],
+    ttl="ttl",
+    stream="NEW_AND_OLD_IMAGES",
+    billing=OnDemand(warm_read=21_000, warm_write=18_000),
+    point_in_time_recovery=True,
+    deletion_protection=True,
+)
+
+
+class DayRecord(BaseModel):
+    """What a person did on one UTC day."""
+
+    points: int
+    answers: int
+
+
+@user_stats.entity(version="version", items=Items(count=100_000, bytes=Bytes(1_100, p99=1_900, most=3_000)))
+class UserStats(Entity):
+    """One person's points, streak, badges, and what the rules must remember of them."""
+
+    fingerprint_hash: Sha256
+    total_points: int
+    total_answers: int
+    streak_days: int
+    streak_last_date: str | None = None
+    badges: dict[str, Moment]
+    """By id: when it was earned."""
+    answers_by_category: dict[str, int]
+    daily_points: dict[str, DayRecord]
+    """By UTC date, the newest seven with an answer."""
+    scored_at: Moment
+    early_answers: int
+    night_answers: int
+    speedy_answers: int
+    confident_answers: int
+    text_digests: list[str]
+    minimal_run: int
+    created_at: Moment
+    updated_at: Moment
+    version: int = 0
+
+
+@user_stats.entity(
+    key=key("PLACE#{person}#{board}"),
+    items=Items(count=250_000, bytes=Bytes(300), distinct={"leaderboard": Distinct(24, hottest=0.05)}),
+)
+class BoardRow(Entity):
+    """One person's place on one board."""
+
+    board: Annotated[str, Field(pattern=r"^(ALL_TIME|DAILY#[0-9-]{10}|WEEKLY#[0-9-]{10})$")]
+    person: Sha256
+    leaderboard: Annotated[Partition, Attribute("_leaderboard")]
+    place: Annotated[str, Field(min_length=1, max_length=100)]
+    """Orders better rows first: points downwards, then the moment they were reached, then the person."""
+    total_points: int
+    total_answers: int
+    ttl: int | None = None
+
+
+@user_stats.entity(
+    key=key("HISTOGRAM#{leaderboard}"),
+    items=Items(count=80, bytes=Bytes(900, p99=2_000)),
+    store_key_fields=False,
+)
+class Histogram(Entity):
+    """How many people of one shard of a board stand in each bucket of points."""
+
+    leaderboard: Annotated[Partition, Attribute("histogram_of")]
+    buckets: dict[str, int]
+    ttl: int | None = None

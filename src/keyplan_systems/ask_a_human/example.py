@@ -1,0 +1,51 @@
+"""An agent asks, two people answer, the agent reads: `python -m keyplan_systems.ask_a_human.example URL`."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Annotated
+
+import httpx
+import typer
+from rich.console import Console
+
+from keyplan_systems.ask_a_human.client import AgentClient
+from keyplan_systems.ask_a_human.wire import AgentQuestion
+
+PROMPT = "Which label is clearer for the last step of an order?"
+OPTIONS = ["Send", "Submit", "Place order"]
+
+
+def converse(url: str, run: str) -> AgentQuestion:
+    """Ask, answer twice and read. `run` names agent and people apart from those of earlier runs.
+
+    Raises AskError where the question cannot be put, httpx.HTTPError where an answer is not taken.
+    """
+    with AgentClient(url, f"example-agent-{run}") as agent:
+        asked = agent.submit(
+            PROMPT, type="multiple_choice", options=OPTIONS, audience=["product"], min_responses=2, timeout_seconds=600
+        )
+        with httpx.Client(base_url=url, timeout=30) as people:
+            _answer(people, asked.question_id, f"example-ada-{run}", {"selected_option": 2, "confidence": 5})
+            _answer(people, asked.question_id, f"example-ben-{run}", {"selected_option": 2})
+        return agent.wait_for_answers(asked.question_id, timeout_s=60)
+
+
+def _answer(people: httpx.Client, question_id: str, person: str, content: dict[str, int]) -> None:
+    body = {"question_id": question_id, "response_time_ms": 6_000, **content}
+    headers = {"X-Fingerprint": person, "X-Timezone": "Europe/Berlin"}
+    people.post("/human/responses", json=body, headers=headers).raise_for_status()
+
+
+def main(
+    url: Annotated[str, typer.Argument(help="Where the system runs.")] = "http://127.0.0.1:8000/ask_a_human",
+) -> None:
+    """Do it against a running server, and print what the agent read."""
+    question, console = converse(url, uuid.uuid4().hex[:8]), Console()
+    console.print(f"{question.prompt} [{question.status.value}]", markup=False)
+    for option, count in (question.summary or {}).items():
+        console.print(f"{count:3d}  {option}", markup=False)
+
+
+if __name__ == "__main__":
+    typer.run(main)

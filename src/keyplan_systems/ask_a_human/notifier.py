@@ -1,0 +1,257 @@
+"""Push messages on their way out: Firebase Cloud Messaging when credentials are configured, else an outbox on disk.
+
+Errors of the service are told apart as its reference describes (firebase.google.com, FCM REST v1, ErrorCode): the
+service's own code stands in a detail of type FcmError, while the status of the answer is only the general kind. A token
+is held dead only where the answer speaks of the token, because INVALID_ARGUMENT also means a faulty message of ours,
+and that must not cost anybody their subscription. Links must be https addresses; the service takes no others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Protocol
+
+import httpx
+from google.auth import exceptions as google_errors
+from google.auth import transport as google_transport
+from google.auth.credentials import Credentials
+from google.oauth2 import service_account
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from keyplan.clock import Clock
+from keyplan_systems.ask_a_human.domain.notifications import DeadToken, Delivered, Outcome, Rejected, TryLater
+
+FCM_URL = "https://fcm.googleapis.com"
+FCM_SCOPE = "https://www.googleapis.com/auth/firebase.messaging"
+TIMEOUT_S = 10.0
+QUOTA_PAUSE_S = 60.0  # the quota refills each minute; used where the answer names no time
+
+
+@dataclass(frozen=True, slots=True)
+class PushMessage:
+    """One push to one browser; worthless after `lives_s` seconds, when its question takes no more answers."""
+
+    token: str
+    question_id: str
+    title: str
+    body: str
+    link: str
+    lives_s: int
+
+
+class Notifier(Protocol):
+    """Sends push messages; every result is a value, no failure of the service is an exception."""
+
+    async def send(self, message: PushMessage) -> Outcome:
+        """Send one message and say what became of it."""
+
+    async def close(self) -> None:
+        """Give back connections and files."""
+
+
+class HttpxTransport(google_transport.Request):
+    """Lets google-auth fetch its tokens through httpx, so that no second HTTP library is needed."""
+
+    def __init__(self, client: httpx.Client) -> None:
+        self._client = client
+
+    def __call__(
+        self,
+        url: str,
+        method: str = "GET",
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        **_: object,
+    ) -> _TransportResponse:
+        """Make one request; TransportError if it gets no answer, as google-auth expects."""
+        try:
+            answer = self._client.request(
+                method, url, content=body, headers=dict(headers or {}), timeout=timeout or TIMEOUT_S
+            )
+        except httpx.HTTPError as error:
+            raise google_errors.TransportError(error) from error  # type: ignore[no-untyped-call]  # has no annotations
+        return _TransportResponse(answer)
+
+
+class _TransportResponse(google_transport.Response):
+    def __init__(self, answer: httpx.Response) -> None:
+        self._answer = answer
+
+    @property
+    def status(self) -> int:
+        return self._answer.status_code
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self._answer.headers
+
+    @property
+    def data(self) -> bytes:
+        return self._answer.content
+
+
+class FcmNotifier:
+    """Firebase Cloud Messaging over its HTTP v1 interface."""
+
+    def __init__(self, credentials: Credentials, project_id: str, clock: Clock, *, base_url: str = FCM_URL) -> None:
+        self._credentials = credentials
+        self._clock = clock
+        self._url = f"{base_url}/v1/projects/{project_id}/messages:send"
+        self._client = httpx.AsyncClient(timeout=TIMEOUT_S)
+        self._token_client = httpx.Client(timeout=TIMEOUT_S)
+        self._refreshing = threading.Lock()
+
+    @classmethod
+    def from_file(cls, path: Path, clock: Clock, *, base_url: str = FCM_URL) -> FcmNotifier:
+        """A notifier for the service account in a JSON key file; ValueError or OSError if it cannot be used."""
+        read = service_account.Credentials.from_service_account_file
+        credentials = read(str(path), scopes=[FCM_SCOPE])  # type: ignore[no-untyped-call]  # has no annotations
+        if not credentials.project_id:
+            raise ValueError(f"{path} names no project_id: it is no service account key for Firebase")
+        return cls(credentials, credentials.project_id, clock, base_url=base_url)
+
+    async def send(self, message: PushMessage) -> Outcome:
+        """Send one message. A lost connection means TryLater, and so that in rare cases a message arrives twice."""
+        try:
+            answer = await self._post(message, await self._token(renew=None))
+            if answer.status_code == httpx.codes.UNAUTHORIZED and not _is_push_key_error(answer):
+                stale = answer.request.headers["Authorization"].removeprefix("Bearer ")
+                answer = await self._post(message, await self._token(renew=stale))
+        except httpx.TransportError as error:
+            return TryLater(f"FCM cannot be reached: {error!r}")
+        except google_errors.TransportError as error:
+            return TryLater(f"the token service cannot be reached: {error}")
+        except google_errors.RefreshError as error:
+            return _refused_token(error)
+        return outcome(answer, self._clock.now())
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.aclose()
+        self._token_client.close()
+
+    async def _post(self, message: PushMessage, token: str) -> httpx.Response:
+        return await self._client.post(self._url, json=payload(message), headers={"Authorization": f"Bearer {token}"})
+
+    async def _token(self, renew: str | None) -> str:
+        """A valid access token, fetched in a thread where needed; `renew` is one the service no longer takes."""
+        if self._credentials.valid and self._credentials.token != renew:
+            return str(self._credentials.token)
+        await asyncio.to_thread(self._refresh, renew)
+        return str(self._credentials.token)
+
+    def _refresh(self, renew: str | None) -> None:
+        with self._refreshing:  # whoever waited here finds the token another one fetched
+            if not self._credentials.valid or self._credentials.token == renew:
+                transport = HttpxTransport(self._token_client)
+                self._credentials.refresh(transport)  # type: ignore[no-untyped-call]  # has no annotations
+
+
+def payload(message: PushMessage) -> dict[str, object]:
+    """The message as FCM takes it: a web push that is dropped once it is too late to answer."""
+    return {
+        "message": {
+            "token": message.token,
+            "data": {"question_id": message.question_id, "url": message.link},
+            "webpush": {
+                "headers": {"TTL": str(max(0, message.lives_s))},
+                "notification": {"title": message.title, "body": message.body, "tag": message.question_id},
+                "fcm_options": {"link": message.link},
+            },
+        }
+    }
+
+
+class _Violation(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    field: str = ""
+
+
+class _Detail(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    errorCode: str | None = None  # noqa: N815 - the service's own name
+    fieldViolations: tuple[_Violation, ...] = ()  # noqa: N815 - the service's own name
+
+
+class _Fault(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    message: str = ""
+    status: str = ""
+    details: tuple[_Detail, ...] = ()
+
+    @property
+    def code(self) -> str:
+        """The service's own code, else the general status."""
+        return next((one.errorCode for one in self.details if one.errorCode), self.status)
+
+    @property
+    def blames_token(self) -> bool:
+        """Whether the fault is in the token and not in the rest of the message."""
+        fields = [violation.field for one in self.details for violation in one.fieldViolations]
+        return "message.token" in fields if fields else "registration token" in self.message
+
+
+class _FaultAnswer(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    error: _Fault
+
+
+class _Sent(BaseModel):
+    name: str
+
+
+def outcome(answer: httpx.Response, now_s: float) -> Outcome:
+    """What an answer of FCM means for the message, the token and the next try."""
+    if answer.is_success:
+        try:
+            return Delivered(_Sent.model_validate_json(answer.content).name)
+        except ValidationError:
+            return Rejected(f"FCM answered {answer.status_code} without a message name")
+    fault = _fault(answer)
+    reason = f"{answer.status_code} {fault.code}: {fault.message}"
+    if fault.code in {"UNREGISTERED", "SENDER_ID_MISMATCH"}:
+        return DeadToken(reason)
+    if fault.code == "INVALID_ARGUMENT" and fault.blames_token:
+        return DeadToken(reason)
+    retry_after_s = _retry_after(answer, now_s)
+    if answer.status_code == httpx.codes.TOO_MANY_REQUESTS:
+        return TryLater(reason, QUOTA_PAUSE_S if retry_after_s is None else retry_after_s)
+    if answer.is_server_error:
+        return TryLater(reason, retry_after_s)
+    return Rejected(reason)
+
+
+def _fault(answer: httpx.Response) -> _Fault:
+    """The fault in an answer's body; a proxy's page of HTML has none, and its status must do."""
+    try:
+        return _FaultAnswer.model_validate_json(answer.content).error
+    except ValidationError:
+        return _Fault(message=answer.reason_phrase)
+
+
+def _is_push_key_error(answer: httpx.Response) -> bool:
+    return _fault(answer).code == "THIRD_PARTY_AUTH_ERROR"
+
+
+def _refused_token(error: google_errors.RefreshError) -> Outcome:
+    reason = f"no access token: {error}"
+    return TryLater(reason) if error.retryable else Rejected(reason)
+
+
+def _retry_after(answer: httpx.Response, now_s: float) -> float | None:
+    """The pause an answer asks for, in seconds: given as such or as a date."""
+    text = answer.headers.get("Retry-After")
+    if text is None:
+        return None
+    if text.strip().isdigit():
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - now_s)
+    except ValueError:
+        return None  # not a pause at all; the caller's own backoff stands

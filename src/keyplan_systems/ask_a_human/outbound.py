@@ -1,0 +1,45 @@
+"""Sending many push messages at once from ordinary threads: an event loop in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+
+from keyplan_systems.ask_a_human.domain.notifications import Outcome, TryLater
+from keyplan_systems.ask_a_human.notifier import Notifier, PushMessage
+
+AT_ONCE = 20
+
+
+class Outbound:
+    """A notifier with its loop. Threads may share it; `close` ends both."""
+
+    def __init__(self, notifier: Notifier) -> None:
+        self._notifier = notifier
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="ask-a-human-push", daemon=True)
+        self._thread.start()
+
+    def send(self, messages: Sequence[PushMessage]) -> list[Outcome]:
+        """What became of each message, in order; at most twenty are under way at a time."""
+        return asyncio.run_coroutine_threadsafe(self._send(messages), self._loop).result()
+
+    def close(self) -> None:
+        """Let go of connections, files and the thread."""
+        asyncio.run_coroutine_threadsafe(self._notifier.close(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _send(self, messages: Sequence[PushMessage]) -> list[Outcome]:
+        places = asyncio.Semaphore(AT_ONCE)
+
+        async def one(message: PushMessage) -> Outcome:
+            async with places:
+                try:
+                    return await self._notifier.send(message)
+                except OSError as error:  # the outbox's disk; what the others' sends gave must not be lost with it
+                    return TryLater(f"not written: {error!r}")
+
+        return await asyncio.gather(*map(one, messages))

@@ -1,0 +1,218 @@
+"""The push worker: rounds taken, people sampled, each claimed before anything is sent to them, failures tried again.
+
+Whoever claimed a subscription and died before sending has told nobody: a push lost is better than one sent twice. The
+same holds for retries, whose record is taken away before they are sent.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from keyplan.connections.errors import RunError
+from keyplan_systems.ask_a_human import design_push, design_questions, records
+from keyplan_systems.ask_a_human.asking import PUSH
+from keyplan_systems.ask_a_human.base import STALE, Base
+from keyplan_systems.ask_a_human.domain import notifications, questions
+from keyplan_systems.ask_a_human.domain.moments import SECOND_MS, iso, parse_iso
+from keyplan_systems.ask_a_human.domain.notifications import Outcome, Reservoir, Step, Subscription
+from keyplan_systems.ask_a_human.domain.questions import Question
+from keyplan_systems.ask_a_human.domain.refusals import QuestionNotFoundError
+from keyplan_systems.ask_a_human.entities import Delivery, Errand, Notice
+from keyplan_systems.ask_a_human.notifier import PushMessage
+from keyplan_systems.ask_a_human.outbound import Outbound
+
+ROUNDS_AT_ONCE = 25
+DELIVERIES_AT_ONCE = 100
+TITLE = "Somebody would like to know what you think"
+BODY_CHARS = 160
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Push:
+    """One person to be told of one question; `attempt` counts sends from 1."""
+
+    question: Question
+    subscription: Subscription
+    claimed_at_ms: int
+    attempt: int = 1
+
+
+class Pusher:
+    """The worker that tells people of questions. Several may run at once, also in other processes."""
+
+    def __init__(self, base: Base, outbound: Outbound, link_base: str) -> None:
+        self._base, self._connection, self._outbound = base, base.connection, outbound
+        self._link_base = link_base.rstrip("/")
+
+    def run_once(self) -> int:
+        """Do the rounds and retries that are due; how many there were."""
+        now_ms = self._base.now_ms
+        due = self._connection.run(design_questions.due_errands(PUSH, iso(now_ms)), limit=ROUNDS_AT_ONCE)
+        taken = [question for errand in due if (question := self._take(errand, now_ms)) is not None]
+        self._send([push for pair in self._dealt(taken, now_ms) if (push := self._claim(*pair)) is not None])
+        waiting = self._connection.run(design_push.due_deliveries(iso(now_ms)), limit=DELIVERIES_AT_ONCE)
+        again = [push for delivery in waiting if (push := self._retake(delivery)) is not None]
+        self._send(again)
+        return len(taken) + len(again)
+
+    # Rounds.
+
+    def _take(self, errand: Errand, now_ms: int) -> Question | None:
+        """The question whose round is now this worker's; None where there is none or another worker has it."""
+        question = self._kept(errand.question, now_ms)
+        last_ms = None if errand.last_round_at is None else parse_iso(errand.last_round_at)
+        due = None if question is None else notifications.next_round(question, errand.rounds_done, last_ms, now_ms)
+        if due is not None and due.due_at_ms > now_ms:
+            return None
+        try:
+            self._advance(errand, None if due is None else question, now_ms)
+        except STALE:
+            return None
+        return None if due is None else question
+
+    def _advance(self, errand: Errand, question: Question | None, now_ms: int) -> None:
+        """Move the errand to its next round, or end it."""
+        done, then = errand.rounds_done, None
+        if question is not None:
+            then = notifications.next_round(question, done + 1, now_ms, now_ms)
+        if then is None:
+            self._connection.run(design_questions.claim_last_round(PUSH, errand.question, done))
+        else:
+            call = design_questions.claim_round(
+                PUSH, errand.question, done, last_round_at=iso(now_ms), due_at=iso(then.due_at_ms)
+            )
+            # In a transaction, because an addition that must be exact is only repeated safely in one.
+            self._base.decide(call)
+
+    def _kept(self, question_id: str, now_ms: int) -> Question | None:
+        try:
+            return self._base.question(question_id, now_ms)
+        except QuestionNotFoundError:
+            return None
+
+    def _dealt(self, taken: Sequence[Question], now_ms: int) -> list[tuple[Subscription, Question]]:
+        """A uniform sample of all who may be told now, dealt to the questions at random: one pass for all rounds."""
+        slots = [question for question in taken for _ in range(notifications.target(question))]
+        if not slots:
+            return []
+        chance = self._base.clock.random
+        sample = Reservoir[Subscription](len(slots), chance)
+        sample.offer(
+            one
+            for stored in self._connection.iterate(design_push.eligible_for_notification(iso(now_ms)))
+            if notifications.eligible(one := records.subscription(stored), now_ms)
+        )
+        chance.shuffle(slots)
+        return list(zip(sample.sample(), slots, strict=False))
+
+    def _claim(self, subscription: Subscription, question: Question) -> Push | None:
+        """The push, if this worker may send it; whoever else claimed the subscription first sends theirs instead."""
+        now_ms = self._base.now_ms
+        claimed = notifications.claim(subscription, now_ms)
+        if claimed is None:
+            return None
+        call = design_push.claim(
+            design_push.Claimed(
+                subscription_id=subscription.subscription_id,
+                seen=iso(subscription.next_eligible_at_ms),
+                last_notified_at=iso(now_ms),
+                next_eligible_at=iso(claimed.next_eligible_at_ms),
+            ),
+            _notice(question, subscription, now_ms),
+        )
+        try:
+            self._base.decide(call)
+        except STALE:
+            return None
+        except RunError:
+            _log.exception("a claim failed; nothing is sent", extra={"question": question.question_id})
+            return None
+        return Push(question, claimed, now_ms)
+
+    # Sending.
+
+    def _send(self, pushes: Sequence[Push]) -> None:
+        if not pushes:
+            return
+        for push, outcome in zip(pushes, self._outbound.send([self._message(one) for one in pushes]), strict=True):
+            self._after(push, outcome)
+
+    def _message(self, push: Push) -> PushMessage:
+        question = push.question
+        return PushMessage(
+            token=push.subscription.fcm_token,
+            question_id=question.question_id,
+            title=TITLE,
+            body=question.prompt[:BODY_CHARS],
+            link=f"{self._link_base}/questions/{question.question_id}",
+            lives_s=max(0, question.expires_at_s - self._base.now_ms // SECOND_MS),
+        )
+
+    def _after(self, push: Push, outcome: Outcome) -> None:
+        now_ms, question, one = self._base.now_ms, push.question, push.subscription
+        after = notifications.after_send(outcome, push.attempt, question.deadline_ms, now_ms, self._base.clock.random)
+        if after.step is Step.DONE:
+            if push.attempt > 1:
+                self._connection.run(design_push.note_notice(_notice(question, one, now_ms)))
+            return
+        _log.warning("push not delivered", extra={"step": after.step.value, "reason": after.reason})
+        self._forget(push)
+        if after.step is Step.DEACTIVATE:
+            self._deactivate(one, now_ms)
+        elif after.retry_at_ms is not None:
+            self._connection.run(design_push.try_later(_delivery(push, after.retry_at_ms)))
+
+    def _forget(self, push: Push) -> None:
+        person, told_at = push.subscription.fingerprint_hash, iso(push.claimed_at_ms)
+        with suppress(*STALE):  # told through another subscription meanwhile, or forgotten by an earlier attempt
+            self._connection.run(design_push.forget_notice(push.question.question_id, person, told_at))
+
+    def _deactivate(self, one: Subscription, now_ms: int) -> None:
+        digest = notifications.token_digest(one.fcm_token)
+        with suppress(*STALE):  # refreshed meanwhile: the token that died is not its token any more
+            self._connection.run(design_push.deactivate(one.subscription_id, digest, iso(now_ms)))
+
+    # Retries.
+
+    def _retake(self, delivery: Delivery) -> Push | None:
+        """The push to be tried again, taken from the other workers; None if it is worthless by now."""
+        try:
+            taken = self._connection.run(
+                design_push.claim_delivery(delivery.question, delivery.subscription, delivery.attempt)
+            )
+        except STALE:
+            return None
+        now_ms = self._base.now_ms
+        question = self._kept(delivery.question, now_ms)
+        stored = self._connection.run(design_push.subscription_by_id(delivery.subscription))
+        if taken is None or stored is None or question is None or not stored.active:
+            return None
+        told_since = stored.last_notified_at != delivery.claimed_at
+        if told_since or not questions.status_at(question, now_ms).answerable:
+            return None
+        claimed_at_ms = parse_iso(delivery.claimed_at)
+        return Push(question, records.subscription(stored), claimed_at_ms, delivery.attempt + 1)
+
+
+def _notice(question: Question, subscription: Subscription, now_ms: int) -> Notice:
+    return Notice(
+        question=question.question_id,
+        person=subscription.fingerprint_hash,
+        notified_at=iso(now_ms),
+        ttl=questions.ttl_s(question),
+    )
+
+
+def _delivery(push: Push, retry_at_ms: int) -> Delivery:
+    return Delivery(
+        question=push.question.question_id,
+        subscription=push.subscription.subscription_id,
+        attempt=push.attempt,
+        claimed_at=iso(push.claimed_at_ms),
+        due_at=iso(retry_at_ms),
+        ttl=questions.ttl_s(push.question),
+    )

@@ -1,0 +1,144 @@
+"""Answers of the HTTP interface to people, and the agent's list; those an agent's client reads are in `wire`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from keyplan_systems.ask_a_human.domain.boards import Period
+from keyplan_systems.ask_a_human.domain.questions import Status
+from keyplan_systems.ask_a_human.domain.requests import Audience, QuestionType
+
+QUESTION_ID = "6f1b3c1e-7d7e-4a53-9f0e-3f1d4b1c2a55"
+ASK_EXAMPLE: dict[str, Any] = {
+    "prompt": "Which label is clearer for the last step?",
+    "type": "multiple_choice",
+    "options": ["Send", "Submit"],
+    "audience": ["product"],
+    "min_responses": 3,
+    "timeout_seconds": 900,
+    "idempotency_key": "release-14/label",
+}
+ANSWER_EXAMPLE: dict[str, Any] = {
+    "question_id": QUESTION_ID,
+    "selected_option": 0,
+    "confidence": 4,
+    "response_time_ms": 8400,
+}
+SUBSCRIBE_EXAMPLE: dict[str, Any] = {"fcm_token": "dGhpcyBpcyBhIHRva2Vu", "min_interval_minutes": 60}
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class ListedQuestion(_Shape):
+    """A question in its agent's list; its answers are read one question at a time."""
+
+    question_id: str
+    status: Status
+    prompt: str
+    type: QuestionType
+    required_responses: int
+    current_responses: int
+    created_at: datetime
+    expires_at: datetime
+    closed_at: datetime | None = None
+
+
+class ListedQuestions(_Shape):
+    """200 of `GET /agent/questions`; `cursor` goes on behind them."""
+
+    questions: list[ListedQuestion]
+    cursor: str | None = None
+
+
+class HumanQuestion(_Shape):
+    """A question as people see it; who asked stays unsaid."""
+
+    question_id: str
+    prompt: str
+    type: QuestionType
+    options: list[str] | None = None
+    audience: list[Audience]
+    responses_needed: int
+    created_at: datetime
+    expires_at: datetime
+
+
+class Feed(_Shape):
+    """200 of `GET /human/questions`: questions that take answers, newest first; `cursor` goes on behind them."""
+
+    questions: list[HumanQuestion]
+    cursor: str | None = None
+
+
+class LookedAt(HumanQuestion):
+    """200 of `GET /human/questions/{id}`; `can_answer` is false once this person has answered or it is over."""
+
+    status: Status
+    can_answer: bool
+
+
+class ShownBadge(_Shape):
+    """A badge, and when it was earned."""
+
+    id: str
+    name: str
+    earned_at: datetime
+
+
+class AnswerGiven(_Shape):
+    """201 of `POST /human/responses`; `created_at` is the moment that the points were reckoned for."""
+
+    response_id: str
+    created_at: datetime
+    points_earned: int
+    new_badges: list[ShownBadge]
+    total_points: int
+
+
+class ShownStats(_Shape):
+    """200 of `GET /human/stats`; no rank before the first answer."""
+
+    total_points: int
+    total_answers: int
+    points_today: int
+    streak_days: int
+    badges: list[ShownBadge]
+    answers_by_category: dict[str, int]
+    rank: int | None = None
+
+
+class ShownEntry(_Shape):
+    """A line of a board; people stay nameless."""
+
+    rank: int
+    points: int
+    answers: int
+    is_current_user: bool
+
+
+class OwnPlace(_Shape):
+    """Where the caller stands; no rank without an answer in the period."""
+
+    rank: int | None = None
+    points: int
+
+
+class ShownBoard(_Shape):
+    """200 of `GET /human/leaderboard`; `you` is there where the request names a fingerprint."""
+
+    period: Period
+    entries: list[ShownEntry]
+    you: OwnPlace | None = None
+
+
+class ShownSubscription(_Shape):
+    """201 of `POST` and 200 of `PUT /human/push/subscribe`: the id is needed to change or end it."""
+
+    subscription_id: str
+    min_interval_minutes: int
+    active: bool

@@ -1,0 +1,109 @@
+"""`python -m keyplan_systems.ask_a_human.simulation`: a whole day in full size, audited, with the latencies it had."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import httpx
+import typer
+from rich.console import Console
+
+import keyplan
+from keyplan.changes import JsonLinesFolder
+from keyplan.connections.connection import Connection
+from keyplan_systems.ask_a_human import entities
+from keyplan_systems.ask_a_human.api import application
+from keyplan_systems.ask_a_human.domain.moments import HOUR_MS, parse_iso
+from keyplan_systems.ask_a_human.outbound import Outbound
+from keyplan_systems.ask_a_human.pushing import Pusher
+from keyplan_systems.ask_a_human.service import Service
+from keyplan_systems.ask_a_human.simulation.clock import DayClock
+from keyplan_systems.ask_a_human.simulation.closing import Closing
+from keyplan_systems.ask_a_human.simulation.driver import Day, Pollers, Recorder, Workers
+from keyplan_systems.ask_a_human.simulation.generator import Size, simulate
+from keyplan_systems.ask_a_human.standings import Ranking
+from keyplan_systems.ask_a_human.sweeping import Sweeper
+from keyplan_systems.web.serving import Running
+
+START_MS = parse_iso("2026-03-28T12:00:00.000Z")
+"""Berlin loses an hour in that night, Auckland is a day ahead, and Sunday has begun somewhere."""
+TARGETS_MS = {"ask": 200.0, "answer": 200.0, "poll": 100.0}
+
+
+@dataclass(frozen=True)
+class Played:
+    """A day that was played: what the auditors found, and the day itself."""
+
+    day: Day
+    findings: list[str]
+    seconds: float
+
+
+def play(connection: Connection, clock: DayClock, size: Size, seed: int, *, pollers: int, push_every_ms: int) -> Played:
+    """Play and audit a day on the tables that a connection reaches; `clock` must be its clock too."""
+    connection.create_tables(entities.questions, entities.responses, entities.subscriptions, entities.user_stats)
+    service = Service.over(connection, clock)
+    begun = time.perf_counter()
+    with (
+        _workers(service, clock) as workers,
+        Running(application(service, {}, trusted_proxies=1)) as server,
+        httpx.Client(base_url=server.url, timeout=60, trust_env=False) as client,
+    ):
+        day = Day(client, clock, workers, push_every_ms=push_every_ms)
+        with Pollers(client, day, pollers) as polling:
+            day.play(simulate(seed, size, START_MS))
+        findings = [*day.auditor.audit(), *polling.findings]
+        findings += Closing(client, day.auditor, day.zones, service.base.now_ms).findings()
+    return Played(day, findings, time.perf_counter() - begun)
+
+
+@contextmanager
+def _workers(service: Service, clock: DayClock) -> Iterator[Workers]:
+    recorder = Recorder(clock)
+    with TemporaryDirectory() as folder, ExitStack() as stack:
+        outbound = Outbound(recorder)
+        stack.callback(outbound.close)
+        ranking = Ranking(service.base, JsonLinesFolder(folder))
+        stack.callback(ranking.close)
+        pusher = Pusher(service.base, outbound, "https://ask.example")
+        yield Workers(Sweeper(service.base), pusher, ranking, recorder)
+
+
+def main(
+    *,
+    questions: Annotated[int, typer.Option(help="Questions of the day.")] = 2_000,
+    answers: Annotated[int, typer.Option(help="Answers that are tried.")] = 20_000,
+    subscribers: Annotated[int, typer.Option(help="People to be told of questions.")] = 5_000,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same day.")] = 1,
+    pollers: Annotated[int, typer.Option(help="Agents that poll meanwhile.")] = 2,
+    push_hours: Annotated[int, typer.Option(help="Hours between runs of the push worker.")] = 1,
+) -> None:
+    """Play a day on an engine in this process. Exit code 1 if anything is not as it must be."""
+    console, clock = Console(), DayClock(START_MS, seed)
+    size = Size(questions=questions, answers=answers, subscribers=subscribers)
+    with keyplan.connect(":memory:", clock=clock) as connection:
+        played = play(connection, clock, size, seed, pollers=pollers, push_every_ms=push_hours * HOUR_MS)
+    day = played.day
+    stored = sum(len(person.history) for person in day.auditor.people.values())
+    console.print(f"{played.seconds:.0f} s: {len(day.ids)} questions, {stored} answers stored, {day.pushes} pushes")
+    console.print(f"refused: {dict(sorted(day.codes.items()))}")
+    slow = False
+    for kind in sorted(day.latencies.seconds):
+        half, most, count = (day.latencies.percentile_ms(kind, 0.5), day.latencies.percentile_ms(kind, 0.95), 0)
+        count = len(day.latencies.seconds[kind])
+        slow |= most > TARGETS_MS.get(kind, float("inf"))
+        console.print(f"{kind}: {count} requests, median {half:.1f} ms, p95 {most:.1f} ms")
+    for finding in played.findings[:50]:
+        console.print(finding, style="red", highlight=False)
+    console.print(f"{len(played.findings)} findings")
+    if played.findings or slow:
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,46 @@
+"""The requests of a simulated day, as values: what is sent, by whom, when.
+
+`agent` goes into the header X-Agent-Id, `person` into X-Fingerprint, `zone` into X-Timezone; bodies are the JSON of the
+HTTP interface. `at_ms` is the moment the server acts on a request; a driver that lets real time pass replaces it by the
+moment in the server's answer before it tells the auditor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+Body = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """`POST /agent/questions`; `ref` names the question within the simulation, a repeat of its key included."""
+
+    at_ms: int
+    ref: int
+    agent: str
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`POST /human/responses` to the question `ref`; the driver adds the `question_id` that the server gave it."""
+
+    at_ms: int
+    ref: int
+    person: str
+    zone: str
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """`POST /human/push/subscribe`."""
+
+    at_ms: int
+    person: str
+    body: Body
+
+
+Action = Ask | Answer | Subscribe

@@ -1,0 +1,300 @@
+"""The auditor of a simulated day: it hears what was acknowledged and refused, and reckons what that must come to.
+
+It holds plain lists and trusts nothing: an acknowledgement that breaks a rule, a refusal without grounds and a wrong
+number of points each become a finding. It may be told of events in any order; `audit` judges them in the order of time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from functools import partial
+
+from keyplan_systems.ask_a_human.simulation import reckoning
+from keyplan_systems.ask_a_human.simulation.actions import Answer, Ask, Subscribe
+from keyplan_systems.ask_a_human.simulation.reckoning import Given
+
+HOUR_MS = 3_600_000
+MINUTE_MS = 60_000
+DAY_MS = 24 * HOUR_MS
+
+# The order of events within one millisecond: a question is asked, pushed and answered.
+_ASKED, _NOTIFIED, _ANSWERED = range(3)
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """What the server said to an accepted answer."""
+
+    points_earned: int
+    new_badges: tuple[str, ...]
+    total_points: int
+
+
+@dataclass(slots=True)
+class Asked:
+    """A question the server acknowledged."""
+
+    action: Ask
+    question_id: str
+    answered_at: list[int] = field(default_factory=list)
+    people: set[str] = field(default_factory=set)
+
+    @property
+    def required(self) -> int:
+        """How many answers close it."""
+        return int(str(self.action.body["min_responses"]))
+
+    @property
+    def deadline_ms(self) -> int:
+        """The first millisecond at which it is expired."""
+        return (-(-self.action.at_ms // 1000) + int(str(self.action.body["timeout_seconds"]))) * 1000
+
+    def key_held(self, at_ms: int) -> bool:
+        """Whether its idempotency key, if it has one, still stood for it."""
+        return at_ms < self.action.at_ms + DAY_MS
+
+    def closed_by(self, at_ms: int) -> bool:
+        """Whether it had all its answers."""
+        return len([one for one in self.answered_at if one <= at_ms]) >= self.required
+
+    def open_at(self, at_ms: int) -> bool:
+        """Whether it took answers."""
+        return self.action.at_ms <= at_ms < self.deadline_ms and not self.closed_by(at_ms)
+
+
+@dataclass(slots=True)
+class Person:
+    """What the auditor expects of one person's record."""
+
+    history: list[Given] = field(default_factory=list)
+    earned: list[int] = field(default_factory=list)
+    badges: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def points(self) -> int:
+        """All points."""
+        return sum(self.earned)
+
+    @property
+    def streak(self) -> int:
+        """The streak as it stood after the newest answer."""
+        return reckoning.streak(self.history)
+
+    @property
+    def categories(self) -> dict[str, int]:
+        """Answers by category."""
+        names = [one.category for one in self.history]
+        return {name: names.count(name) for name in sorted(set(names))}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One expected line of a board."""
+
+    person: str
+    points: int
+    answers: int
+
+
+class Auditor:
+    """Collects events, judges them in `audit`, and knows then what everybody must have."""
+
+    def __init__(self) -> None:
+        self.questions: dict[int, Asked] = {}
+        self.people: defaultdict[str, Person] = defaultdict(Person)
+        self._events: list[tuple[int, int, Callable[[], None]]] = []
+        self._findings: list[str] = []
+        self._by_agent: defaultdict[str, list[Asked]] = defaultdict(list)
+        self._intervals_ms: dict[str, int] = {}
+        self._told_at: dict[str, int] = {}
+        self._notified: dict[tuple[str, int], int] = {}
+        self._counts: defaultdict[tuple[str, str, int], int] = defaultdict(int)
+
+    def asked(self, action: Ask, question_id: str) -> None:
+        """A question was acknowledged: a new one, or the known one of a repeated key."""
+        self._tell(action.at_ms, _ASKED, partial(self._judge_asked, action, question_id))
+
+    def ask_refused(self, action: Ask, code: str) -> None:
+        """A question was refused."""
+        self._tell(action.at_ms, _ASKED, partial(self._judge_ask_refused, action, code))
+
+    def answered(self, action: Answer, said: Acknowledged) -> None:
+        """An answer was acknowledged."""
+        self._tell(action.at_ms, _ANSWERED, partial(self._judge_answered, action, said))
+
+    def answer_refused(self, action: Answer, code: str) -> None:
+        """An answer was refused."""
+        self._tell(action.at_ms, _ANSWERED, partial(self._judge_answer_refused, action, code))
+
+    def subscribed(self, action: Subscribe) -> None:
+        """A push subscription was acknowledged."""
+        self._tell(action.at_ms, _ASKED, partial(self._judge_subscribed, action))
+
+    def notified(self, token: str, person: str, ref: int, at_ms: int) -> None:
+        """A person was told of a question by a push to one token."""
+        self._tell(at_ms, _NOTIFIED, partial(self._judge_notified, token, person, ref, at_ms))
+
+    def audit(self) -> list[str]:
+        """Judge everything told so far and not judged yet; all findings up to now."""
+        events, self._events = sorted(self._events, key=lambda event: event[:2]), []
+        for _, _, judge in events:
+            judge()
+        return self._findings
+
+    def standings(self, first: date, days: int | None) -> list[Standing]:
+        """A board as it must be: of `days` UTC days from `first` on, or of all time with `days` None."""
+        rows = []
+        for name, person in self.people.items():
+            inside = [
+                (one.at_ms, won)
+                for one, won in zip(person.history, person.earned, strict=True)
+                if days is None or first <= one.utc_day < first + timedelta(days=days)
+            ]
+            if inside:
+                reached = max(at_ms for at_ms, won in inside if won)
+                points = sum(won for _, won in inside)
+                rows.append((-points, reached, fingerprint_hash(name), Standing(name, points, len(inside))))
+        return [row[-1] for row in sorted(rows, key=lambda row: row[:3])]
+
+    def _tell(self, at_ms: int, kind: int, judge: Callable[[], None]) -> None:
+        self._events.append((at_ms, kind, judge))
+
+    def _judge_subscribed(self, action: Subscribe) -> None:
+        minutes = action.body["min_interval_minutes"]
+        self._intervals_ms[str(action.body["fcm_token"])] = int(str(minutes)) * MINUTE_MS
+
+    def _judge_notified(self, token: str, person: str, ref: int, at_ms: int) -> None:
+        question, last = self.questions.get(ref), self._told_at.get(token)
+        who = f"{token} of {person} about {ref} at {at_ms}"
+        self._expect(token in self._intervals_ms, who, "a push to nobody's token")
+        self._expect(question is not None and question.open_at(at_ms), who, "a push of a question not open")
+        due = last is None or at_ms >= last + self._intervals_ms.get(token, 0)
+        self._expect(due, who, "a push before the person's own interval was over")
+        self._told_at[token] = self._notified[person, ref] = at_ms
+
+    def _judge_asked(self, action: Ask, question_id: str) -> None:
+        self._count("ask tried", action.agent, action.at_ms // HOUR_MS)
+        known = self.questions.get(action.ref)
+        if known is not None and known.key_held(action.at_ms):
+            self._expect(question_id == known.question_id, action, "a repeated key made a second question")
+            self._expect(dict(known.action.body) == dict(action.body), action, "a key stood for two bodies")
+            return
+        self._expect(known is None or question_id != known.question_id, action, "a key repeated after its 24 hours")
+        self._expect(_valid_question(action), action, "a faulty question was taken")
+        open_now = len([one for one in self._by_agent[action.agent] if one.open_at(action.at_ms)])
+        self._expect(open_now < 100, action, "more than 100 open questions")
+        asked = self._count("asked", action.agent, action.at_ms // HOUR_MS)
+        self._expect(asked <= 60, action, "more than 60 questions in an hour")
+        self.questions[action.ref] = Asked(action, question_id)
+        self._by_agent[action.agent].append(self.questions[action.ref])
+
+    def _judge_ask_refused(self, action: Ask, code: str) -> None:
+        tries = self._count("ask tried", action.agent, action.at_ms // HOUR_MS)
+        known = self.questions.get(action.ref)
+        # Expired questions count until a sweep has found them, so their deadline is no argument here.
+        not_closed = [one for one in self._by_agent[action.agent] if not one.closed_by(action.at_ms)]
+        grounds = {
+            "VALIDATION_ERROR": not _valid_question(action),
+            "RATE_LIMITED": tries > 60,
+            "AGENT_QUOTA_EXCEEDED": len(not_closed) >= 100,
+            "IDEMPOTENCY_KEY_REUSED": known is not None
+            and known.key_held(action.at_ms)
+            and dict(known.action.body) != dict(action.body),
+        }
+        self._expect(grounds.get(code, False), action, f"{code} without grounds")
+
+    def _judge_answered(self, action: Answer, said: Acknowledged) -> None:
+        self._count_tries(action)
+        question = self.questions.get(action.ref)
+        if question is None:
+            self._expect(False, action, "an answer to a question that was never taken")
+            return
+        self._expect(question.open_at(action.at_ms), action, "an answer to a closed or expired question was taken")
+        self._expect(action.person not in question.people, action, "a second answer of one person was taken")
+        self._expect(_valid_answer(question, action), action, "a faulty answer was taken")
+        in_hour = self._count("answered in hour", action.person, action.at_ms // HOUR_MS)
+        in_minute = self._count("answered in minute", action.person, action.at_ms // MINUTE_MS)
+        self._expect(in_hour <= 30, action, "more than 30 answers in an hour")
+        self._expect(in_minute <= 5, action, "more than 5 answers in a minute")
+        self._reckon(question, action, said)
+        question.answered_at.append(action.at_ms)
+        question.people.add(action.person)
+
+    def _judge_answer_refused(self, action: Answer, code: str) -> None:
+        in_hour, in_minute = self._count_tries(action)
+        question = self.questions.get(action.ref)
+        grounds = {
+            "QUESTION_NOT_FOUND": question is None or question.deadline_ms + DAY_MS <= action.at_ms,
+            "QUESTION_CLOSED": question is not None and not question.open_at(action.at_ms),
+            "ALREADY_ANSWERED": question is not None and action.person in question.people,
+            "RATE_LIMITED": in_hour > 30 or in_minute > 5,
+            "VALIDATION_ERROR": question is not None and not _valid_answer(question, action),
+        }
+        self._expect(grounds.get(code, False), action, f"{code} without grounds")
+
+    def _reckon(self, question: Asked, action: Answer, said: Acknowledged) -> None:
+        person = self.people[action.person]
+        person.history.append(_given(question, action, self._notified.get((action.person, action.ref))))
+        person.earned.append(reckoning.points(person.history, person.earned))
+        new = reckoning.badges(person.history) - person.badges.keys()
+        person.badges.update(dict.fromkeys(new, action.at_ms))
+        expected = Acknowledged(person.earned[-1], tuple(sorted(new)), person.points)
+        got = Acknowledged(said.points_earned, tuple(sorted(said.new_badges)), said.total_points)
+        self._expect(got == expected, action, f"expected {expected}, got {got}")
+
+    def _count_tries(self, action: Answer) -> tuple[int, int]:
+        # A server may count refused requests against a limit or not; both are within the rules.
+        in_hour = self._count("answer tried in hour", action.person, action.at_ms // HOUR_MS)
+        return in_hour, self._count("answer tried in minute", action.person, action.at_ms // MINUTE_MS)
+
+    def _count(self, what: str, who: str, window: int) -> int:
+        self._counts[what, who, window] += 1
+        return self._counts[what, who, window]
+
+    def _expect(self, holds: bool, event: Ask | Answer | str, finding: str) -> None:
+        if not holds:
+            self._findings.append(f"{finding}: {event}")
+
+
+def fingerprint_hash(person: str) -> str:
+    """What the system stores instead of a person's header."""
+    return hashlib.sha256(person.encode()).hexdigest()
+
+
+def _valid_question(action: Ask) -> bool:
+    return 1 <= int(str(action.body["min_responses"])) <= 50
+
+
+def _valid_answer(question: Asked, action: Answer) -> bool:
+    options = question.action.body.get("options")
+    chosen = action.body.get("selected_option")
+    if isinstance(options, list):
+        return isinstance(chosen, int) and chosen < len(options)
+    return bool(action.body.get("answer"))
+
+
+def _given(question: Asked, action: Answer, notified_at_ms: int | None) -> Given:
+    audience = question.action.body["audience"]
+    text = action.body.get("answer")
+    return Given(
+        at_ms=action.at_ms,
+        zone=action.zone,
+        category=str(audience[0]) if isinstance(audience, list) else "general",
+        is_text=text is not None,
+        chars=len(str(text or "")),
+        confidence=_number(action.body, "confidence"),
+        response_time_ms=_number(action.body, "response_time_ms"),
+        asked_at_ms=question.action.at_ms,
+        answers_before=len(question.answered_at),
+        answers_required=question.required,
+        notified_at_ms=notified_at_ms,
+    )
+
+
+def _number(body: Mapping[str, object], name: str) -> int | None:
+    value = body.get(name)
+    return value if isinstance(value, int) else None

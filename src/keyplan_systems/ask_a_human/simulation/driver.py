@@ -1,0 +1,201 @@
+"""A simulated day against the running system: requests over HTTP, workers at their times, an auditor that hears all.
+
+Requests go one after the other, each at its own millisecond, so that what must come of them can be reckoned exactly.
+Pollers send theirs at the same time, and latencies are those of a server that has both to do.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from keyplan_systems.ask_a_human.domain.moments import HOUR_MS, MINUTE_MS, from_seconds
+from keyplan_systems.ask_a_human.domain.notifications import Delivered, Outcome
+from keyplan_systems.ask_a_human.notifier import PushMessage
+from keyplan_systems.ask_a_human.pushing import Pusher
+from keyplan_systems.ask_a_human.simulation.actions import Action, Answer, Ask, Subscribe
+from keyplan_systems.ask_a_human.simulation.auditor import Acknowledged, Auditor
+from keyplan_systems.ask_a_human.simulation.clock import DayClock
+from keyplan_systems.ask_a_human.standings import Ranking
+from keyplan_systems.ask_a_human.sweeping import Sweeper
+
+SWEEP_EVERY_MS = 10 * MINUTE_MS
+NOBODYS_QUESTION = "00000000-0000-4000-8000-000000000000"
+
+
+class Recorder:
+    """A notifier that only remembers what it was to send, and when."""
+
+    def __init__(self, clock: DayClock) -> None:
+        self._clock = clock
+        self.sent: list[tuple[int, PushMessage]] = []
+
+    async def send(self, message: PushMessage) -> Outcome:
+        """Remember one message."""
+        self.sent.append((from_seconds(self._clock.now()), message))
+        return Delivered(f"recorded/{len(self.sent)}")
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+@dataclass
+class Latencies:
+    """How long requests took, by kind, in seconds."""
+
+    seconds: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+
+    def percentile_ms(self, kind: str, share: float) -> float:
+        """The duration that this share of a kind's requests did not exceed, in milliseconds."""
+        ordered = sorted(self.seconds[kind])
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))] * 1000 if ordered else 0.0
+
+
+@dataclass
+class Workers:
+    """The system's workers, run when the day says so."""
+
+    sweeper: Sweeper
+    pusher: Pusher
+    ranking: Ranking
+    recorder: Recorder
+
+
+class Day:
+    """One simulated day."""
+
+    def __init__(
+        self, client: httpx.Client, clock: DayClock, workers: Workers, *, push_every_ms: int = HOUR_MS
+    ) -> None:
+        self.auditor = Auditor()
+        self.latencies = Latencies()
+        self.codes: Counter[str] = Counter()
+        self.zones: dict[str, str] = {}
+        self.pushes = 0
+        self.ids: dict[int, str] = {}
+        self._client, self._clock, self._workers = client, clock, workers
+        self._push_every_ms = push_every_ms
+        self._refs: dict[str, int] = {}
+        self._tokens: dict[str, str] = {}
+
+    def play(self, actions: Iterable[Action]) -> None:
+        """Send every request, with the workers in between."""
+        swept_ms = pushed_ms = 0
+        for action in actions:
+            if action.at_ms - swept_ms >= SWEEP_EVERY_MS:
+                swept_ms = action.at_ms
+                self._clock.set(action.at_ms - 1)
+                _until_done(self._workers.sweeper.run_once)
+            if action.at_ms - pushed_ms >= self._push_every_ms:
+                pushed_ms = action.at_ms
+                self._push()
+                self._workers.ranking.run_once()
+            self._clock.set(action.at_ms)
+            self._send(action)
+        self._workers.ranking.run_once()
+
+    def _push(self) -> None:
+        _until_done(self._workers.pusher.run_once)
+        sent, self._workers.recorder.sent = self._workers.recorder.sent, []
+        self.pushes += len(sent)
+        for at_ms, message in sent:
+            self.auditor.notified(message.token, self._tokens[message.token], self._refs[message.question_id], at_ms)
+
+    def _send(self, action: Action) -> None:
+        match action:
+            case Ask():
+                self._ask(action)
+            case Answer():
+                self._answer(action)
+            case Subscribe():
+                self._subscribe(action)
+
+    def _ask(self, action: Ask) -> None:
+        answer = self._timed("ask", "/agent/questions", action.body, {"X-Agent-Id": action.agent})
+        if answer.status_code != httpx.codes.CREATED:
+            self.auditor.ask_refused(action, self._code(answer))
+            return
+        question_id = answer.json()["question_id"]
+        self.ids[action.ref], self._refs[question_id] = question_id, action.ref
+        self.auditor.asked(action, question_id)
+
+    def _answer(self, action: Answer) -> None:
+        self.zones[action.person] = action.zone
+        body = {**action.body, "question_id": self.ids.get(action.ref, NOBODYS_QUESTION)}
+        headers = {"X-Fingerprint": action.person, "X-Timezone": action.zone}
+        answer = self._timed("answer", "/human/responses", body, headers)
+        if answer.status_code != httpx.codes.CREATED:
+            self.auditor.answer_refused(action, self._code(answer))
+            return
+        said = answer.json()
+        badges = tuple(badge["id"] for badge in said["new_badges"])
+        self.auditor.answered(action, Acknowledged(said["points_earned"], badges, said["total_points"]))
+
+    def _subscribe(self, action: Subscribe) -> None:
+        token = str(action.body["fcm_token"])
+        headers = {"X-Fingerprint": action.person, "X-Forwarded-For": f"host-{token}"}
+        self._timed("subscribe", "/human/push/subscribe", action.body, headers).raise_for_status()
+        self._tokens[token] = action.person
+        self.auditor.subscribed(action)
+
+    def _timed(self, kind: str, path: str, body: Any, headers: dict[str, str]) -> httpx.Response:
+        begun = time.perf_counter()
+        answer = self._client.post(path, json=dict(body), headers=headers)
+        self.latencies.seconds[kind].append(time.perf_counter() - begun)
+        return answer
+
+    def _code(self, answer: httpx.Response) -> str:
+        code = str(answer.json()["error"]["code"])
+        self.codes[code] += 1
+        return code
+
+
+def _until_done(run_once: Any) -> None:
+    while run_once():
+        pass
+
+
+class Pollers:
+    """Agents that poll while the day goes on; each poll must be consistent in itself."""
+
+    def __init__(self, client: httpx.Client, day: Day, count: int, pause_s: float = 0.02) -> None:
+        self.findings: list[str] = []
+        self._client, self._day, self._pause_s = client, day, pause_s
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._poll, args=(number,)) for number in range(count)]
+
+    def __enter__(self) -> Pollers:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _poll(self, number: int) -> None:
+        chance, sent = random.Random(number), 0  # noqa: S311 - which question is looked at
+        while not self._stop.wait(self._pause_s):
+            known = list(self._day.ids.values())
+            if known:
+                sent += 1
+                # A name serves for 500 polls, below the limit of an hour that may pass in no time here.
+                self._look(chance.choice(known), f"poller-{number}-{sent // 500}")
+
+    def _look(self, question_id: str, agent: str) -> None:
+        begun = time.perf_counter()
+        answer = self._client.get(f"/agent/questions/{question_id}", headers={"X-Agent-Id": agent})
+        self._day.latencies.seconds["poll"].append(time.perf_counter() - begun)
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            return  # a day after its deadline
+        found = answer.json()
+        if answer.status_code != httpx.codes.OK or len(found["responses"]) != found["current_responses"]:
+            self.findings.append(f"poll of {question_id}: {answer.status_code} {answer.text[:200]}")

@@ -1,0 +1,183 @@
+"""A seeded generator of days: agents who ask, people who answer in sittings, and what goes wrong among them.
+
+The same seed gives the same day. Times are distinct whole milliseconds and ascend. Besides honest traffic a day holds
+agents in a burst, repeated and reused idempotency keys, hasty people, second answers, late answers and faulty bodies,
+so that every rule that refuses something is met.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from keyplan_systems.ask_a_human.domain.moments import HOUR_MS, MINUTE_MS, SECOND_MS
+from keyplan_systems.ask_a_human.simulation.actions import Action, Answer, Ask, Body, Subscribe
+
+DAY_MS = 24 * HOUR_MS
+ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Pacific/Auckland", "Pacific/Honolulu")
+TAGS = ("technical", "product", "ethics", "creative", "general")
+WORDS = ("clear", "short", "honest", "button", "label", "error", "because", "users", "read", "rarely", "twice", "calm")
+_NEWER = 200
+_QUIET_MS = 30 * MINUTE_MS  # nobody can answer before somebody has asked
+OPTIONS = ("Send", "Submit", "Confirm", "Done", "Continue", "Save")
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much happens in a day. Asks that repeat a key come on top of `questions`."""
+
+    questions: int = 2_000
+    answers: int = 20_000
+    subscribers: int = 5_000
+    people: int = 1_500
+    agents: int = 40
+    days: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """A moment at which a person sends an answer; to which question is decided when its turn comes."""
+
+    at_ms: int
+    person: int
+
+
+@dataclass(slots=True)
+class _Open:
+    """What the generator believes of a question: it cannot know what the server refuses."""
+
+    ref: int
+    until_ms: int
+    missing: int
+    options: int
+    people: set[int] = field(default_factory=set)
+
+    def inviting(self, person: int, now_ms: int) -> bool:
+        """Whether the person would be offered it and has not answered it."""
+        return self.missing > 0 and self.until_ms > now_ms and person not in self.people
+
+
+def simulate(seed: int, size: Size, start_ms: int) -> Iterator[Action]:
+    """All requests from `start_ms` on for `size.days` days, in order of time."""
+    chance = random.Random(seed)  # noqa: S311 - a seeded simulation
+    asks = [*_asks(chance, size, start_ms)]
+    timeline: list[Ask | Subscribe | _Slot] = [
+        *asks,
+        *_repeats(chance, asks),
+        *_sittings(chance, size, start_ms),
+        *_subscribes(chance, size, start_ms),
+    ]
+    timeline.sort(key=lambda one: one.at_ms)
+    questions: list[_Open] = []
+    now_ms = start_ms
+    for entry in timeline:
+        now_ms = max(now_ms + 1, entry.at_ms)
+        match entry:
+            case _Slot():
+                if questions:
+                    yield _answer(chance, now_ms, entry.person, questions)
+            case Ask():
+                _remember(questions, entry, now_ms)
+                yield Ask(now_ms, entry.ref, entry.agent, entry.body)
+            case Subscribe():
+                yield Subscribe(now_ms, entry.person, entry.body)
+
+
+def _asks(chance: random.Random, size: Size, start_ms: int) -> Iterator[Ask]:
+    """One agent asks a tenth of all questions within 80 minutes, the others the rest through the day."""
+    burst_from = start_ms + 9 * HOUR_MS
+    for ref in range(size.questions):
+        if ref % 10 == 0:
+            # Questions that stay open long, so that the burst meets the quota too and not only the hourly limit.
+            patient = {"min_responses": 20, "timeout_seconds": 86_400}
+            at_ms = burst_from + chance.randrange(80 * MINUTE_MS)
+            yield Ask(at_ms, ref, "agent-burst", {**_question(chance, ref), **patient})
+        else:
+            at_ms, agent = start_ms + chance.randrange(size.days * DAY_MS), f"agent-{chance.randrange(size.agents)}"
+            yield Ask(at_ms, ref, agent, _question(chance, ref))
+
+
+def _question(chance: random.Random, ref: int) -> Body:
+    body: dict[str, object] = {
+        "prompt": f"Question {ref}: {_words(chance, 8)}?",
+        "type": "text",
+        "audience": chance.sample(TAGS, chance.randint(1, 2)),
+        "min_responses": chance.choice((1, 3, 5, 5, 10, 20, 50)),
+        "timeout_seconds": chance.choice((60, 600, 3_600, 21_600, 86_400)),
+    }
+    if chance.random() < 0.5:
+        body |= {"type": "multiple_choice", "options": chance.sample(OPTIONS, chance.randint(2, len(OPTIONS)))}
+    if chance.random() < 0.02:
+        body["min_responses"] = chance.choice((0, 51))
+    if chance.random() < 0.4:
+        body["idempotency_key"] = f"key-{ref}"
+    return body
+
+
+def _repeats(chance: random.Random, asks: list[Ask]) -> Iterator[Ask]:
+    """Agents that send again what they sent, mostly the same body, within minutes or up to 25 hours later."""
+    for ask in asks:
+        if "idempotency_key" in ask.body and chance.random() < 0.15:
+            other = {"prompt": f"Another question under the key of {ask.ref}"} if chance.random() < 0.2 else {}
+            later_ms = chance.choice((SECOND_MS, MINUTE_MS, HOUR_MS, 25 * HOUR_MS))
+            yield Ask(ask.at_ms + later_ms, ask.ref, ask.agent, {**ask.body, **other})
+
+
+def _sittings(chance: random.Random, size: Size, start_ms: int) -> Iterator[_Slot]:
+    """People sit down to answer several questions in a row; a few are in a great hurry."""
+    left = size.answers
+    while left > 0:
+        person = int(size.people * chance.random() ** 2)  # squared: some come often, most seldom
+        gap_ms = 4 * SECOND_MS if person % 50 == 0 else 40 * SECOND_MS
+        at_ms = start_ms + chance.randrange(_QUIET_MS, size.days * DAY_MS)
+        for _ in range(min(left, chance.choice((1, 2, 5, 10, 40)))):
+            yield _Slot(at_ms, person)
+            at_ms += gap_ms + chance.randrange(gap_ms)
+            left -= 1
+
+
+def _subscribes(chance: random.Random, size: Size, start_ms: int) -> Iterator[Subscribe]:
+    for number in range(size.subscribers):
+        person = _name(number % size.people)
+        body = {"fcm_token": f"token-{number}", "min_interval_minutes": chance.choice((5, 30, 30, 60, 240, 1440))}
+        yield Subscribe(start_ms + chance.randrange(HOUR_MS), person, body)
+
+
+def _remember(questions: list[_Open], ask: Ask, now_ms: int) -> None:
+    if any(known.ref == ask.ref for known in questions):
+        return
+    missing, seconds = ask.body["min_responses"], ask.body["timeout_seconds"]
+    options = ask.body.get("options")
+    if isinstance(missing, int) and isinstance(seconds, int) and 1 <= missing <= 50:
+        count = len(options) if isinstance(options, list) else 0
+        questions.append(_Open(ask.ref, now_ms + seconds * SECOND_MS, missing, count))
+
+
+def _answer(chance: random.Random, now_ms: int, person: int, questions: list[_Open]) -> Answer:
+    """Mostly to a newer question that should still be open, now and then to any."""
+    if chance.random() < 0.95:
+        questions = [one for one in questions[-_NEWER:] if one.inviting(person, now_ms)] or questions
+    question = chance.choice(questions)
+    question.people.add(person)
+    question.missing -= 1
+    return Answer(now_ms, question.ref, _name(person), ZONES[person % len(ZONES)], _content(chance, question.options))
+
+
+def _content(chance: random.Random, options: int) -> Body:
+    body: dict[str, object] = {"response_time_ms": chance.choice((900, 4_000, 12_000, 29_999, 30_000, 90_000))}
+    if options:
+        body["selected_option"] = chance.randrange(options) if chance.random() < 0.99 else options
+    else:
+        body["answer"] = _words(chance, chance.choice((1, 6, 25))) if chance.random() < 0.95 else "ok"
+    if chance.random() < 0.6:
+        body["confidence"] = chance.randint(1, 5)
+    return body
+
+
+def _words(chance: random.Random, count: int) -> str:
+    return " ".join(chance.choice(WORDS) for _ in range(count))
+
+
+def _name(person: int) -> str:
+    return f"person-{person}"

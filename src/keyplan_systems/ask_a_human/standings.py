@@ -1,0 +1,129 @@
+"""Boards, ranks and a person's own record; and the consumer that keeps the counts behind the ranks."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+from keyplan.changes import Destination, Runner, TableCheckpoints
+from keyplan.connections.errors import AlreadyExistsError
+from keyplan.design import Inserted, Modified
+from keyplan_systems.ask_a_human import design_people, records
+from keyplan_systems.ask_a_human.base import Base
+from keyplan_systems.ask_a_human.domain import boards, scoring
+from keyplan_systems.ask_a_human.domain.boards import Entry, Period, Row
+from keyplan_systems.ask_a_human.domain.scoring import Stats
+from keyplan_systems.ask_a_human.entities import BoardRow, Histogram, user_stats
+
+CONSUMER = "count_places"
+
+
+@dataclass(frozen=True)
+class Own:
+    """Where the caller stands on a board; no rank without an answer in its period."""
+
+    rank: int | None
+    points: int
+
+
+@dataclass(frozen=True)
+class Record:
+    """A person's record as shown; `stats` is None for somebody who never answered."""
+
+    stats: Stats | None
+    streak_days: int
+    rank: int | None
+
+
+class Standings:
+    """Who stands where. Boards and ranks follow the answers within moments. Threads may share it."""
+
+    def __init__(self, base: Base) -> None:
+        self._base, self._connection = base, base.connection
+
+    def board(self, period: Period, limit: int, caller: str | None) -> tuple[list[Entry], Own | None]:
+        """The best of the current board of a period, and the caller's own place."""
+        board = boards.period_key(period, self._base.now_ms)
+        page = self._connection.run(design_people.leaderboard(list(boards.partitions(board))), limit=limit)
+        entries = boards.entries(map(records.row, page), caller)
+        return entries, None if caller is None else self._own(board, caller)
+
+    def record(self, person: str, zone: ZoneInfo) -> Record:
+        """A person's own record."""
+        now_ms = self._base.now_ms
+        stored = self._connection.run(design_people.stats_of_user(person))
+        if stored is None:
+            return Record(None, 0, None)
+        stats = records.stats(stored)
+        rank = self._own(boards.period_key(Period.ALL_TIME, now_ms), person).rank
+        return Record(stats, scoring.streak_at(stats, now_ms, zone), rank)
+
+    def _own(self, board: str, person: str) -> Own:
+        stored = self._connection.run(design_people.row_of(board, person))
+        if stored is None:
+            return Own(None, 0)
+        own = records.row(stored)
+        return Own(self._rank(board, own), own.points)
+
+    def _rank(self, board: str, own: Row) -> int:
+        partitions = list(boards.partitions(board))
+        counted = self._connection.run(design_people.histograms(partitions))
+        better = self._connection.run(design_people.better_in_bucket(partitions, *boards.better_range(own)))
+        shards = [{int(number): count for number, count in one.buckets.items()} for one in counted if one is not None]
+        return boards.rank(shards, own, better)
+
+
+class Ranking:
+    """The worker behind the ranks: counts who moves from one bucket of points to another, each move once."""
+
+    def __init__(self, base: Base, failures: Destination) -> None:
+        """`failures`: where changes go that could not be counted; `keyplan.changes.redrive` counts them later."""
+        self._connection = base.connection
+        self._runner = Runner(
+            base.connection,
+            user_stats,
+            [CONSUMER],
+            destinations={design_people.FAILED_COUNTS: failures},
+            checkpoints=TableCheckpoints(base.connection, clock=base.clock, create=True),
+            clock=base.clock,
+        )
+        self._begun: set[str] = set()
+        self._lock = threading.Lock()
+
+    def run_once(self) -> int:
+        """Count what has changed; how many changes there were."""
+        with self._lock:
+            return contextvars.copy_context().run(self._deliver)
+
+    def close(self) -> None:
+        """Give the stream's shards up."""
+        with self._lock:
+            self._runner.close()
+
+    def _deliver(self) -> int:
+        design_people.counting.set(self._count)
+        return self._runner.run_once().delivered
+
+    def _count(self, change: Inserted[BoardRow] | Modified[BoardRow]) -> None:
+        old = change.old.total_points if isinstance(change, Modified) else None
+        moves = boards.bucket_moves(old, change.new.total_points)
+        if not moves:
+            return
+        partition = change.new.leaderboard
+        self._begin(partition, change.new.ttl)
+        new = str(boards.bucket(change.new.total_points))
+        if old is None:
+            effect = design_people.move_into(partition, new)
+        else:
+            effect = design_people.move_between(partition, str(boards.bucket(old)), new)
+        design_people.counted_changes.apply(self._connection, CONSUMER, change, effect)
+
+    def _begin(self, partition: str, ttl: int | None) -> None:
+        if partition in self._begun:
+            return
+        with suppress(AlreadyExistsError):  # another worker was first, or an earlier run of this one
+            self._connection.run(design_people.begin_histogram(Histogram(leaderboard=partition, buckets={}, ttl=ttl)))
+        self._begun.add(partition)

@@ -1,0 +1,47 @@
+"""The sweep: EXPIRED stored for questions whose deadline has passed, and their agents' quota given back.
+
+A question's errand of this kind is there exactly as long as its agent's quota counts it: made with the question, and
+removed by the transaction that closes or expires it. So a sweep that comes late, even after the question itself is
+gone, still gives back what is counted, and never more.
+"""
+
+from __future__ import annotations
+
+from keyplan.connections.errors import TransactionFailedError
+from keyplan_systems.ask_a_human import design_questions, records
+from keyplan_systems.ask_a_human.asking import EXPIRE
+from keyplan_systems.ask_a_human.base import STALE, Base
+from keyplan_systems.ask_a_human.domain import questions
+from keyplan_systems.ask_a_human.domain.moments import SECOND_MS, iso
+from keyplan_systems.ask_a_human.entities import Errand
+
+AT_ONCE = 100
+
+
+class Sweeper:
+    """The worker that stores expiry. Several may run at once."""
+
+    def __init__(self, base: Base) -> None:
+        self._base, self._connection = base, base.connection
+
+    def run_once(self) -> int:
+        """Expire what is due; how many questions were."""
+        now_ms = self._base.now_ms
+        due = self._connection.run(design_questions.due_errands(EXPIRE, iso(now_ms)), limit=AT_ONCE)
+        return sum(self._sweep(errand, now_ms) for errand in due)
+
+    def _sweep(self, errand: Errand, now_ms: int) -> int:
+        stored = self._connection.run(design_questions.question_by_id(errand.question))
+        if stored is None:
+            call = design_questions.give_back(errand.agent, EXPIRE, errand.question)
+        elif questions.expired(records.question(stored), now_ms) is None:
+            return 0  # closed meanwhile: the index still shows an errand that is gone
+        else:
+            call = design_questions.expire(errand.question, errand.agent, now_ms // SECOND_MS, EXPIRE)
+        try:
+            self._connection.run(call)
+        except TransactionFailedError as failed:
+            if all(isinstance(reason, (*STALE, type(None))) for reason in failed.reasons):
+                return 0  # another sweep was first
+            raise
+        return 1

@@ -1,0 +1,34 @@
+"""The system on an engine in memory, with time that only tests move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.systems.ask_a_human.making import at
+from tests.systems.ask_a_human.stage import Stage, connected, staged
+
+from keyplan.clock import ManualClock
+from keyplan.engine.engine import Engine
+
+NOON = at("2026-02-02T12:00:00") / 1000
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """A Monday at noon, half a millisecond past, so that seconds as floats are the millisecond that is meant."""
+    return ManualClock(NOON + 0.0005)
+
+
+@pytest.fixture
+def engine(clock: ManualClock) -> Iterator[Engine]:
+    """An engine that removes nothing by itself."""
+    with Engine.memory(clock=clock, ttl_sweep_s=None) as engine:
+        yield engine
+
+
+@pytest.fixture
+def stage(engine: Engine, clock: ManualClock, tmp_path: Path) -> Iterator[Stage]:
+    with connected(engine, clock) as connection, staged(connection, clock, tmp_path) as stage:
+        yield stage

@@ -1,0 +1,85 @@
+"""Abuse: each heuristic at its edge, flags that repeat to the same record, and reviews."""
+
+from __future__ import annotations
+
+import pytest
+from tests.systems.ask_a_human.making import NOON, choice, response, text_response
+
+from keyplan_systems.ask_a_human.domain import abuse
+from keyplan_systems.ask_a_human.domain.abuse import Action, Past, Reason
+from keyplan_systems.ask_a_human.domain.requests import QuestionType
+
+
+@pytest.mark.parametrize(
+    ("type", "time_ms", "flagged"),
+    [
+        (QuestionType.TEXT, 4_999, True),
+        (QuestionType.TEXT, 5_000, False),
+        (QuestionType.TEXT, None, False),
+        (QuestionType.MULTIPLE_CHOICE, 1_999, True),
+        (QuestionType.MULTIPLE_CHOICE, 2_000, False),
+    ],
+)
+def test_answers_are_too_fast_under_5_and_under_2_seconds(
+    type: QuestionType, time_ms: int | None, flagged: bool
+) -> None:
+    if type is QuestionType.TEXT:
+        made = text_response("A thought of my own", time_ms)
+    else:
+        made = response(choice(), selected_option=0, response_time_ms=time_ms)
+    assert (Reason.SUSPICIOUS_TIMING in abuse.assess(Past(), type, made).reasons) is flagged
+
+
+def reasons(*texts: str) -> list[tuple[Reason, ...]]:
+    """What is found in text answers one after another."""
+    past, found = Past(), []
+    for text in texts:
+        assessed = abuse.assess(past, QuestionType.TEXT, text_response(text))
+        past = assessed.past
+        found.append(assessed.reasons)
+    return found
+
+
+def test_the_same_text_on_another_question_is_flagged_whatever_its_case_and_spaces() -> None:
+    assert reasons("Looks fine to me", "something else", "  looks FINE\nto me ") == [
+        (),
+        (),
+        (Reason.DUPLICATE_CONTENT,),
+    ]
+
+
+def test_a_text_is_forgotten_after_twenty_others() -> None:
+    others = [f"another thought {number}" for number in range(20)]
+    assert reasons("a first thought", *others[:19], "a first thought")[-1] == (Reason.DUPLICATE_CONTENT,)
+    assert reasons("a first thought", *others, "a first thought")[-1] == ()
+
+
+def test_five_minimal_answers_in_a_row_are_a_pattern_and_a_longer_one_ends_it() -> None:
+    found = reasons("a", "bb", "ccc", "d", "e", "f", "a longer thought", "g")
+    assert [Reason.PATTERN_MATCH in one for one in found] == [False] * 4 + [True, True, False, False]
+
+
+def test_choices_have_no_text_to_compare_and_leave_the_past_alone() -> None:
+    past = Past(("x",), 4)
+    assessed = abuse.assess(past, QuestionType.MULTIPLE_CHOICE, response(choice(), selected_option=0))
+    assert assessed == abuse.Assessment(past, ())
+
+
+def test_flags_of_one_answer_have_an_id_per_reason_that_repeats() -> None:
+    made = text_response("ok", 1)
+    one = abuse.flags(made, (Reason.SUSPICIOUS_TIMING, Reason.PATTERN_MATCH), NOON)
+    assert len({flag.flag_id for flag in one}) == 2
+    assert one == abuse.flags(made, (Reason.SUSPICIOUS_TIMING, Reason.PATTERN_MATCH), NOON)
+    assert (one[0].response_id, one[0].reason, one[0].reviewed, one[0].action) == (
+        made.response_id,
+        Reason.SUSPICIOUS_TIMING,
+        False,
+        None,
+    )
+
+
+def test_a_review_says_what_was_decided_and_when() -> None:
+    flag = abuse.flags(text_response("ok", 1), (Reason.SUSPICIOUS_TIMING,), NOON)[0]
+    reviewed = abuse.review(flag, Action.REJECTED, NOON + 5)
+    assert (reviewed.reviewed, reviewed.action, reviewed.reviewed_at_ms) == (True, Action.REJECTED, NOON + 5)
+    assert abuse.review(reviewed, Action.APPROVED, NOON + 6).action is Action.APPROVED

@@ -1,0 +1,82 @@
+"""Limits: counters by clock hour and minute, headers, pauses, and the quota of open questions."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.systems.ask_a_human.making import NOON
+
+from keyplan_systems.ask_a_human.domain import limits
+from keyplan_systems.ask_a_human.domain.limits import Limit
+from keyplan_systems.ask_a_human.domain.refusals import AgentQuotaError, RateLimitedError
+
+ALL = [
+    limits.QUESTIONS,
+    limits.POLLS,
+    limits.RESPONSES,
+    limits.HUMAN_READS,
+    limits.SUBSCRIPTIONS,
+    limits.RESPONSE_PACE,
+]
+
+
+def test_the_limits_are_those_of_the_documents() -> None:
+    assert [(one.scope, one.allowed, one.window_s) for one in ALL] == [
+        ("agent", 60, 3600),
+        ("agent", 600, 3600),
+        ("fingerprint", 30, 3600),
+        ("ip", 300, 3600),
+        ("ip", 10, 3600),
+        ("fingerprint", 5, 60),
+    ]
+
+
+@pytest.mark.parametrize("limit", ALL, ids=lambda one: one.name)
+def test_exactly_the_limit_passes_in_a_window_and_the_next_window_starts_anew(limit: Limit) -> None:
+    window = limits.window(limit, "caller", NOON)
+    left = [limits.count(window, before, NOON).remaining for before in range(limit.allowed)]
+    assert left == list(range(limit.allowed - 1, -1, -1))
+    with pytest.raises(RateLimitedError) as refused:
+        limits.count(window, limit.allowed, NOON)
+    assert refused.value.status == 429
+    assert refused.value.retry_after_s == limit.window_s
+    assert limits.window(limit, "caller", window.reset_s * 1000).key != window.key
+
+
+@given(st.integers(0, 4_000_000_000_000), st.sampled_from(ALL))
+def test_a_window_holds_its_moment_and_ends_at_its_reset(now_ms: int, limit: Limit) -> None:
+    window = limits.window(limit, "caller", now_ms)
+    assert 0 < window.reset_s * 1000 - now_ms <= limit.window_s * 1000
+    assert window.key == limits.window(limit, "caller", window.reset_s * 1000 - 1).key
+    assert window.ttl_s > window.reset_s
+    refusal = limits.refusal(window, now_ms)
+    assert now_ms + refusal.retry_after_s * 1000 >= window.reset_s * 1000
+    assert refusal.details == {
+        "limit": limit.allowed,
+        "window_s": limit.window_s,
+        "scope": limit.scope,
+        "reset": window.reset_s,
+    }
+
+
+def test_counters_of_callers_and_limits_are_apart() -> None:
+    keys = {limits.window(limit, caller, NOON).key for limit in ALL for caller in ("one", "other")}
+    assert len(keys) == 2 * len(ALL)
+
+
+def test_headers_name_limit_rest_and_reset_as_a_unix_timestamp() -> None:
+    window = limits.window(limits.RESPONSES, "caller", NOON + 1)
+    assert limits.count(window, 3, NOON).headers() == {
+        "X-RateLimit-Limit": "30",
+        "X-RateLimit-Remaining": "26",
+        "X-RateLimit-Reset": str(NOON // 1000 + 3600),
+    }
+
+
+def test_an_agent_may_have_100_open_questions_and_no_more() -> None:
+    limits.require_quota(99)
+    with pytest.raises(AgentQuotaError) as refused:
+        limits.require_quota(100)
+    assert (refused.value.status, refused.value.code) == (403, "AGENT_QUOTA_EXCEEDED")
+    assert refused.value.details == {"open": 100, "max": 100}

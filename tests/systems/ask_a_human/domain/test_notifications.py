@@ -1,0 +1,185 @@
+"""Push: eligibility by each person's own interval, claims, uniform samples, rounds, and what a send's result means."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.systems.ask_a_human.making import NOON, PERSON, question
+
+from keyplan_systems.ask_a_human.domain import notifications, questions
+from keyplan_systems.ask_a_human.domain.notifications import (
+    DeadToken,
+    Delivered,
+    Outcome,
+    Rejected,
+    Reservoir,
+    Round,
+    Step,
+    Subscription,
+    Trigger,
+    TryLater,
+)
+from keyplan_systems.ask_a_human.domain.requests import SubscribeRequest, SubscriptionChange
+
+MINUTE_MS = 60_000
+FAR = NOON + 86_400_000
+
+
+def subscribed(minutes: int = 30, token: str = "token", now_ms: int = NOON) -> Subscription:
+    return notifications.subscribe(
+        SubscribeRequest(fcm_token=token, min_interval_minutes=minutes), PERSON, None, now_ms
+    )
+
+
+def test_a_new_subscription_is_eligible_at_once_although_nobody_ever_notified_it() -> None:
+    made = subscribed()
+    assert made.last_notified_at_ms is None
+    assert notifications.eligible(made, NOON)
+
+
+@given(st.integers(5, 1440), st.integers(0, 1500 * MINUTE_MS))
+def test_a_person_is_eligible_again_exactly_after_their_own_interval(minutes: int, after_ms: int) -> None:
+    told = notifications.claim(subscribed(minutes), NOON)
+    assert told is not None
+    assert told.last_notified_at_ms == NOON
+    assert notifications.eligible(told, NOON + after_ms) == (after_ms >= minutes * MINUTE_MS)
+
+
+def test_a_claim_moves_the_moment_it_is_conditional_on_so_a_second_worker_gets_none() -> None:
+    read = subscribed()
+    first = notifications.claim(read, NOON)
+    assert first is not None
+    assert first.next_eligible_at_ms != read.next_eligible_at_ms
+    assert notifications.claim(first, NOON) is None
+
+
+def test_a_changed_interval_moves_the_next_moment_and_a_refreshed_token_does_not() -> None:
+    told = notifications.claim(subscribed(30), NOON)
+    assert told is not None
+    sooner = notifications.change(told, SubscriptionChange(min_interval_minutes=5), NOON + 1)
+    assert sooner.next_eligible_at_ms == NOON + 5 * MINUTE_MS
+    refreshed = notifications.change(told, SubscriptionChange(fcm_token="new"), NOON + 1)
+    assert (refreshed.fcm_token, refreshed.next_eligible_at_ms) == ("new", told.next_eligible_at_ms)
+    assert refreshed.subscription_id == told.subscription_id
+
+
+def test_an_inactive_subscription_leaves_the_index_and_is_never_eligible() -> None:
+    gone = notifications.deactivate(subscribed(), NOON)
+    assert gone.feed_shard is None
+    assert subscribed().feed_shard in range(notifications.SHARDS)
+    assert not notifications.eligible(gone, FAR)
+
+
+def test_the_same_token_subscribes_to_the_same_record_and_keeps_its_history() -> None:
+    told = notifications.claim(subscribed(30), NOON)
+    assert told is not None
+    gone = notifications.deactivate(told, NOON + 1)
+    request = SubscribeRequest(fcm_token="token", min_interval_minutes=60)
+    again = notifications.subscribe(request, "b" * 64, gone, NOON + 2)
+    assert again.subscription_id == told.subscription_id
+    assert (again.active, again.fingerprint_hash, again.created_at_ms) == (True, "b" * 64, NOON)
+    assert again.next_eligible_at_ms == NOON + 60 * MINUTE_MS
+    assert notifications.subscription_id("other") != told.subscription_id
+    assert notifications.token_digest("other") != notifications.token_digest("token")
+
+
+def test_a_round_tells_three_people_for_each_answer_still_needed() -> None:
+    asked = question(min_responses=5)
+    assert notifications.target(asked) == 15
+    assert notifications.target(replace(asked, current_responses=4)) == 3
+    assert notifications.target(replace(asked, current_responses=5)) == 0
+
+
+def test_rounds_come_at_once_then_after_15_minutes_then_every_30() -> None:
+    asked = question(timeout_seconds=86_400)
+    assert notifications.next_round(asked, 0, None, NOON) == Round(Trigger.CREATED, NOON)
+    follow_up = notifications.next_round(asked, 1, NOON, NOON + 1)
+    assert follow_up == Round(Trigger.FOLLOW_UP, NOON + 15 * MINUTE_MS)
+    periodic = notifications.next_round(asked, 2, NOON + 15 * MINUTE_MS, NOON + 16 * MINUTE_MS)
+    assert periodic == Round(Trigger.PERIODIC, NOON + 45 * MINUTE_MS)
+
+
+def test_no_round_is_due_for_a_question_that_takes_no_answers_or_ends_before_it() -> None:
+    asked = question(timeout_seconds=60)
+    assert notifications.next_round(asked, 0, None, NOON + 60_000) is None
+    assert notifications.next_round(asked, 1, NOON, NOON + 1) is None
+    closed = questions.answered(question(min_responses=1), NOON)
+    assert notifications.next_round(closed, 1, NOON, NOON + 1) is None
+
+
+@given(st.lists(st.lists(st.integers(), max_size=9), max_size=9), st.integers(0, 20), st.integers())
+def test_a_sample_has_as_many_of_the_offered_as_there_is_room_for(pages: list[list[int]], size: int, seed: int) -> None:
+    entries = [(number, one) for number, page in enumerate(pages) for one in enumerate(page)]
+    reservoir = Reservoir[tuple[int, tuple[int, int]]](size, random.Random(seed))
+    for number, page in enumerate(pages):
+        reservoir.offer((number, one) for one in enumerate(page))
+    sample = reservoir.sample()
+    assert reservoir.seen == len(entries)
+    assert len(sample) == len(set(sample)) == min(size, len(entries))
+    assert set(sample) <= set(entries)
+
+
+def test_a_sample_is_uniform_over_all_pages_in_membership_and_in_place() -> None:
+    """3,000 samples of 10 out of 40: each entry is expected 750 times, and 75 times in each place.
+
+    The chi-square statistics have 39 and 399 degrees of freedom; 72.1 and 492 are their 99.9 % quantiles.
+    """
+    chance = random.Random(20260202)
+    member, place = [0] * 40, [[0] * 10 for _ in range(40)]
+    for _ in range(3_000):
+        reservoir = Reservoir[int](10, chance)
+        for start in (0, 1, 15, 30):
+            reservoir.offer(range(start, {0: 1, 1: 15, 15: 30, 30: 40}[start]))
+        for index, one in enumerate(reservoir.sample()):
+            member[one] += 1
+            place[one][index] += 1
+    # Entries of one sample exclude each other, which shrinks the statistic by (1 - 10/40).
+    assert sum((count - 750) ** 2 / 750 for count in member) / 0.75 < 72.1
+    assert sum((count - 75) ** 2 / 75 for counts in place for count in counts) < 492
+
+
+def test_a_sample_of_the_first_page_only_would_fail_the_same_test() -> None:
+    """The canary: a sampler that never replaces gives the first entries always."""
+    member = [3_000] * 10 + [0] * 30
+    assert sum((count - 750) ** 2 / 750 for count in member) / 0.75 > 72.1
+
+
+def test_a_sample_cannot_have_less_than_no_entries() -> None:
+    with pytest.raises(ValueError, match="-1 entries"):
+        Reservoir[int](-1, random.Random(0))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "step"),
+    [
+        (Delivered("id"), Step.DONE),
+        (DeadToken("gone"), Step.DEACTIVATE),
+        (Rejected("bad"), Step.GIVE_UP),
+        (TryLater("busy"), Step.RETRY),
+    ],
+)
+def test_each_result_of_a_send_has_one_next_step(outcome: Outcome, step: Step) -> None:
+    after = notifications.after_send(outcome, 1, FAR, NOON, random.Random(0))
+    assert after.step is step
+    assert (after.retry_at_ms is not None) == (step is Step.RETRY)
+
+
+@given(st.integers(1, 5), st.none() | st.floats(0, 3600), st.integers())
+def test_retries_back_off_and_never_come_before_the_service_allows(
+    attempt: int, asked_s: float | None, seed: int
+) -> None:
+    after = notifications.after_send(TryLater("busy", asked_s), attempt, FAR, NOON, random.Random(seed))
+    assert after.retry_at_ms is not None
+    least_s = max(10 * 2 ** (attempt - 1), asked_s or 0)
+    assert least_s * 1000 - 1 <= after.retry_at_ms - NOON <= least_s * 1100 + 1
+
+
+def test_a_message_is_given_up_after_six_sends_or_when_it_would_come_too_late() -> None:
+    busy, chance = TryLater("busy"), random.Random(0)
+    assert notifications.after_send(busy, 6, FAR, NOON, chance).step is Step.GIVE_UP
+    assert notifications.after_send(busy, 1, NOON + 10_000, NOON, chance).step is Step.GIVE_UP
+    assert notifications.after_send(TryLater("busy", 3600), 1, NOON + 1_800_000, NOON, chance).step is Step.GIVE_UP

@@ -1,0 +1,164 @@
+"""Questions: status at the exact second, closing, retention, ids, keys, tallies and the quota."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.systems.ask_a_human.making import NOON, PERSON, choice, question, response
+
+from keyplan_systems.ask_a_human.domain import questions
+from keyplan_systems.ask_a_human.domain.questions import KeyRecord, Status
+from keyplan_systems.ask_a_human.domain.refusals import (
+    IdempotencyKeyReusedError,
+    InvalidRequestError,
+    QuestionClosedError,
+)
+
+DAY_MS = 86_400_000
+
+
+def test_a_question_starts_open_with_a_deadline_on_a_whole_second_not_before_the_time_asked_for() -> None:
+    made = question(NOON + 1, timeout_seconds=60)
+    assert (made.status, made.current_responses, made.closed_at_ms) == (Status.OPEN, 0, None)
+    assert made.deadline_ms == NOON + 61_000
+
+
+@given(st.integers(0, 120_000), st.sampled_from([Status.OPEN, Status.PARTIAL]))
+def test_a_question_is_expired_from_the_exact_second_of_its_deadline_on(after_ms: int, stored: Status) -> None:
+    made = replace(question(timeout_seconds=60), status=stored)
+    told = questions.status_at(made, NOON + after_ms)
+    assert told is (Status.EXPIRED if after_ms >= 60_000 else stored)
+
+
+def test_the_last_millisecond_before_the_deadline_still_takes_an_answer_and_the_next_does_not() -> None:
+    made = question(timeout_seconds=60)
+    assert questions.answered(made, NOON + 59_999).current_responses == 1
+    with pytest.raises(QuestionClosedError) as refused:
+        questions.answered(made, NOON + 60_000)
+    assert refused.value.status == 410
+    assert refused.value.details == {"status": "EXPIRED"}
+
+
+def test_a_closed_question_stays_closed_after_its_deadline() -> None:
+    closed = questions.answered(question(min_responses=1, timeout_seconds=60), NOON + 1)
+    assert questions.status_at(closed, NOON + DAY_MS) is Status.CLOSED
+
+
+@given(st.integers(1, 50))
+def test_the_answer_that_reaches_the_target_closes_and_no_other_is_taken(required: int) -> None:
+    made = question(min_responses=required)
+    for number in range(1, required + 1):
+        made = questions.answered(made, NOON + number)
+        assert made.current_responses == number
+        assert made.status is (Status.CLOSED if number == required else Status.PARTIAL)
+        assert made.responses_needed == required - number
+    assert made.closed_at_ms == NOON + required
+    with pytest.raises(QuestionClosedError, match="closed and takes no more"):
+        questions.answered(made, NOON + required + 1)
+
+
+def test_a_sweep_stores_expired_once_and_only_for_what_was_still_answerable() -> None:
+    made = question(timeout_seconds=60)
+    assert questions.expired(made, NOON + 59_999) is None
+    swept = questions.expired(made, NOON + 60_000)
+    assert swept is not None
+    assert swept.status is Status.EXPIRED
+    assert questions.expired(swept, NOON + 60_001) is None
+    closed = questions.answered(question(min_responses=1, timeout_seconds=60), NOON)
+    assert questions.expired(closed, NOON + 60_000) is None
+
+
+def test_a_record_may_go_a_day_after_its_deadline_or_seven_days_after_closing() -> None:
+    made = question(timeout_seconds=60)
+    assert questions.ttl_s(made) == NOON // 1000 + 60 + 86_400
+    closed = questions.answered(question(min_responses=1, timeout_seconds=60), NOON + 1)
+    assert questions.ttl_s(closed) == NOON // 1000 + 1 + 7 * 86_400
+    assert not questions.removable(made, NOON + 60_000 + DAY_MS - 1)
+    assert questions.removable(made, NOON + 60_000 + DAY_MS)
+    assert questions.response_ttl_s(NOON) == NOON // 1000 + 30 * 86_400
+
+
+@given(st.integers(0, 10**13))
+def test_times_to_live_are_epoch_seconds(now_ms: int) -> None:
+    assert 0 <= questions.response_ttl_s(now_ms) - now_ms / 1000 - 30 * 86_400 < 1
+    assert 0 <= questions.key_ttl_s(now_ms) - now_ms / 1000 - 86_400 < 1
+
+
+@given(st.uuids(), st.uuids(), st.text("0123456789abcdef", min_size=64, max_size=64))
+def test_a_response_id_is_a_uuid5_of_question_and_person(one: uuid.UUID, other: uuid.UUID, person: str) -> None:
+    made = uuid.UUID(questions.response_id(str(one), person))
+    assert made.version == 5
+    assert str(made) == questions.response_id(str(one), person)
+    assert (made == uuid.UUID(questions.response_id(str(other), person))) == (one == other)
+
+
+def test_question_ids_are_random_uuids_that_a_seed_repeats() -> None:
+    made = questions.new_question_id(random.Random(1))
+    assert uuid.UUID(made).version == 4
+    assert made == questions.new_question_id(random.Random(1))
+    assert made != questions.new_question_id(random.Random(2))
+
+
+def test_a_key_repeats_its_question_for_24_hours_to_the_millisecond() -> None:
+    record = KeyRecord("id", "digest", NOON)
+    assert questions.repeated(None, "digest", NOON) is None
+    assert questions.repeated(record, "digest", NOON + DAY_MS - 1) == "id"
+    assert questions.repeated(record, "digest", NOON + DAY_MS) is None
+    assert questions.repeated(record, "other", NOON + DAY_MS) is None
+
+
+def test_a_key_with_another_body_is_refused_and_names_its_question() -> None:
+    with pytest.raises(IdempotencyKeyReusedError) as refused:
+        questions.repeated(KeyRecord("id", "digest", NOON), "other", NOON)
+    assert (refused.value.status, refused.value.code) == (422, "IDEMPOTENCY_KEY_REUSED")
+    assert refused.value.details == {"field": "idempotency_key", "question_id": "id"}
+
+
+def test_an_answer_carries_what_its_question_asks_for() -> None:
+    text = response(question(), answer="Short and honest", confidence=4, response_time_ms=9_000)
+    assert (text.answer, text.selected_option, text.confidence) == ("Short and honest", None, 4)
+    chosen = response(choice(), selected_option=2)
+    assert (chosen.answer, chosen.selected_option) == (None, 2)
+    assert chosen.response_id == questions.response_id(chosen.question_id, PERSON)
+
+
+@pytest.mark.parametrize(
+    ("asked", "body", "field"),
+    [
+        (question(), {}, "answer"),
+        (question(), {"answer": "x", "selected_option": 0}, "selected_option"),
+        (choice(), {}, "selected_option"),
+        (choice(), {"selected_option": 3}, "selected_option"),
+        (choice(), {"selected_option": 0, "answer": "x"}, "answer"),
+    ],
+)
+def test_an_answer_that_does_not_fit_its_question_is_refused(
+    asked: questions.Question, body: dict[str, object], field: str
+) -> None:
+    with pytest.raises(InvalidRequestError) as refused:
+        response(asked, **body)
+    assert refused.value.details is not None
+    assert refused.value.details["field"] == field
+
+
+def test_a_tally_counts_by_option_text_in_the_order_of_the_question_with_zeros() -> None:
+    asked = choice()
+    given_answers = [response(asked, person=str(n), selected_option=option) for n, option in enumerate((2, 0, 2))]
+    assert list(questions.tally(asked, given_answers).items()) == [("Send", 1), ("Submit", 0), ("Done", 2)]
+
+
+def test_the_quota_goes_up_at_creation_and_down_once_at_the_end() -> None:
+    assert questions.quota_change(None, Status.OPEN) == 1
+    assert questions.quota_change(Status.OPEN, Status.PARTIAL) == 0
+    assert questions.quota_change(Status.PARTIAL, Status.CLOSED) == -1
+    assert questions.quota_change(Status.OPEN, Status.EXPIRED) == -1
+    assert questions.quota_change(Status.EXPIRED, Status.EXPIRED) == 0
+
+
+def test_the_category_is_the_first_audience_tag() -> None:
+    assert question(audience=["ethics", "general"]).category == "ethics"

@@ -1,0 +1,226 @@
+"""A simulated day against the domain's functions, and an auditor that notices when a rule is broken."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+from tests.systems.ask_a_human.making import at
+from tests.systems.ask_a_human.world import World
+
+from keyplan_systems.ask_a_human.domain import boards, moments, notifications, questions, scoring
+from keyplan_systems.ask_a_human.domain.boards import Period
+from keyplan_systems.ask_a_human.simulation.actions import Action, Answer, Ask, Subscribe
+from keyplan_systems.ask_a_human.simulation.auditor import Acknowledged, Auditor, Standing, fingerprint_hash
+from keyplan_systems.ask_a_human.simulation.generator import Size, simulate
+
+START = at("2026-03-28T12:00:00")  # Berlin loses an hour, Auckland is a day ahead, Sunday turns into Monday
+SMALL = Size(questions=300, answers=3_000, subscribers=300, people=200, agents=10)
+
+
+def play(world: World, size: Size, seed: int = 7) -> list[Action]:
+    actions = list(simulate(seed, size, START))
+    for action in actions:
+        world.run(action)
+    return actions
+
+
+def check_people(world: World, auditor: Auditor) -> None:
+    """Every record holds exactly what the auditor reckons."""
+    assert {world.people[person] for person in world.stats} == set(auditor.people)
+    for person, stats in world.stats.items():
+        expected = auditor.people[world.people[person]]
+        assert stats.total_points == expected.points
+        assert stats.total_answers == len(expected.history)
+        assert stats.streak_days == expected.streak
+        assert dict(stats.badges) == expected.badges
+        assert {tag.value: count for tag, count in stats.answers_by_category.items()} == expected.categories
+
+
+def check_board(world: World, auditor: Auditor, period: Period, now_ms: int) -> None:
+    """The board's order, points and answers are the auditor's, and each rank is the place on it."""
+    board, day = boards.period_key(period, now_ms), moments.utc_day(now_ms)
+    if period is Period.DAILY:
+        expected = auditor.standings(day, 1)
+    elif period is Period.WEEKLY:
+        expected = auditor.standings(moments.week_start(day), 7)
+    else:
+        expected = auditor.standings(day, None)
+    rows = boards.top(world.shards(board), 100_000)
+    assert [Standing(world.people[row.fingerprint_hash], row.points, row.answers) for row in rows] == expected
+    for place in {1, 2, len(expected) // 2, len(expected)}:
+        assert world.rank(board, fingerprint_hash(expected[place - 1].person)) == place
+
+
+class _Listening(Auditor):
+    """An auditor that also counts the codes of refusals."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.codes: Counter[str] = Counter()
+
+    def ask_refused(self, action: Ask, code: str) -> None:
+        self.codes[code] += 1
+        super().ask_refused(action, code)
+
+    def answer_refused(self, action: Answer, code: str) -> None:
+        self.codes[code] += 1
+        super().answer_refused(action, code)
+
+
+def test_a_whole_day_meets_every_refusal_and_comes_to_what_the_auditor_reckons() -> None:
+    auditor = _Listening()
+    world = World(1, auditor, push_every=20)
+    actions = play(world, Size())
+    counts = Counter(type(action) for action in actions)
+    assert counts[Answer] == 20_000
+    assert counts[Subscribe] == 5_000
+    assert counts[Ask] > 2_000
+    assert auditor.audit() == []
+    check_people(world, auditor)
+    for now_ms in (START, START + 43_200_000):
+        for period in Period:
+            check_board(world, auditor, period, now_ms)
+    assert sum(len(person.history) for person in auditor.people.values()) > 10_000
+    assert max(person.points for person in auditor.people.values()) > 500
+    assert set(auditor.codes) == {
+        "VALIDATION_ERROR",
+        "AGENT_QUOTA_EXCEEDED",
+        "QUESTION_NOT_FOUND",
+        "ALREADY_ANSWERED",
+        "QUESTION_CLOSED",
+        "IDEMPOTENCY_KEY_REUSED",
+        "RATE_LIMITED",
+    }
+
+
+def test_ten_days_build_streaks_and_weeks_as_the_auditor_reckons() -> None:
+    auditor = Auditor()
+    world = World(2, auditor, push_every=1_000_000)
+    play(world, Size(questions=900, answers=6_000, subscribers=0, people=60, agents=20, days=10))
+    assert auditor.audit() == []
+    check_people(world, auditor)
+    for number in range(0, 10, 3):
+        now_ms = START + number * 86_400_000
+        check_board(world, auditor, Period.DAILY, now_ms)
+        check_board(world, auditor, Period.WEEKLY, now_ms)
+    assert any("week_warrior" in person.badges for person in auditor.people.values())
+
+
+def test_the_same_seed_gives_the_same_day_and_another_seed_another() -> None:
+    assert list(simulate(3, SMALL, START)) == list(simulate(3, SMALL, START))
+    assert list(simulate(3, SMALL, START)) != list(simulate(4, SMALL, START))
+
+
+def test_times_are_distinct_and_ascend() -> None:
+    times = [action.at_ms for action in simulate(3, SMALL, START)]
+    assert all(one < other for one, other in pairwise(times))
+
+
+class _NoDuplicateCheck(World):
+    def seen(self, response_id: str) -> bool:
+        return False
+
+
+class _NoDeadline(World):
+    def after_answer(self, question: questions.Question, now_ms: int) -> questions.Question:
+        return super().after_answer(question, min(now_ms, question.created_at_ms))
+
+
+class _NeverCloses(World):
+    def after_answer(self, question: questions.Question, now_ms: int) -> questions.Question:
+        return super().after_answer(replace(question, required_responses=10_000), now_ms)
+
+
+class _NoCap(World):
+    def score(self, stats: scoring.Stats, facts: scoring.AnswerFacts, now_ms: int) -> scoring.Scored:
+        return super().score(replace(stats, days={}), facts, now_ms)
+
+
+class _LosesAnUpdate(World):
+    def score(self, stats: scoring.Stats, facts: scoring.AnswerFacts, now_ms: int) -> scoring.Scored:
+        lost = stats.version == 5
+        return super().score(replace(stats, total_points=0) if lost else stats, facts, now_ms)
+
+
+class _CountsNobody(World):
+    def _limit(self, *_: object) -> None:
+        return
+
+
+class _ForgetsTheInterval(World):
+    def claim(self, one: notifications.Subscription, now_ms: int) -> notifications.Subscription | None:
+        return replace(one, last_notified_at_ms=now_ms)
+
+
+@pytest.mark.parametrize(
+    ("broken", "finding"),
+    [
+        (_NoDuplicateCheck, "a second answer of one person was taken"),
+        (_NoDeadline, "an answer to a closed or expired question was taken"),
+        (_NeverCloses, "an answer to a closed or expired question was taken"),
+        (_NoCap, "expected Acknowledged"),
+        (_LosesAnUpdate, "expected Acknowledged"),
+        (_ForgetsTheInterval, "a push before the person's own interval was over"),
+        (_CountsNobody, "more than 30 answers in an hour"),
+    ],
+)
+def test_the_auditor_finds_a_broken_rule(broken: type[World], finding: str) -> None:
+    auditor = Auditor()
+    play(broken(1, auditor, push_every=10), replace(SMALL, people=15))
+    assert any(one.startswith(finding) for one in auditor.audit())
+
+
+def test_the_auditor_finds_a_refusal_without_grounds_and_a_repeat_that_made_a_second_question() -> None:
+    auditor = Auditor()
+    ask = Ask(START, 1, "agent", {"prompt": "Is it clear?", "min_responses": 1, "timeout_seconds": 60, "audience": []})
+    auditor.asked(ask, "first")
+    auditor.asked(replace(ask, at_ms=START + 1), "second")
+    auditor.answer_refused(Answer(START + 2, 1, "person", "UTC", {"answer": "yes"}), "QUESTION_CLOSED")
+    auditor.ask_refused(replace(ask, at_ms=START + 3), "RATE_LIMITED")
+    findings = auditor.audit()
+    assert [one.split(": ")[0] for one in findings] == [
+        "a repeated key made a second question",
+        "QUESTION_CLOSED without grounds",
+        "RATE_LIMITED without grounds",
+    ]
+
+
+class _Recorder(Auditor):
+    """An auditor that can tell another one what it heard, backwards."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard: list[tuple[Callable[..., None], tuple[object, ...]]] = []
+
+    def asked(self, action: Ask, question_id: str) -> None:
+        self.heard.append((Auditor.asked, (action, question_id)))
+        super().asked(action, question_id)
+
+    def answered(self, action: Answer, said: Acknowledged) -> None:
+        self.heard.append((Auditor.answered, (action, said)))
+        super().answered(action, said)
+
+    def subscribed(self, action: Subscribe) -> None:
+        self.heard.append((Auditor.subscribed, (action,)))
+        super().subscribed(action)
+
+    def notified(self, token: str, person: str, ref: int, at_ms: int) -> None:
+        self.heard.append((Auditor.notified, (token, person, ref, at_ms)))
+        super().notified(token, person, ref, at_ms)
+
+
+def test_the_auditor_judges_by_time_and_not_by_the_order_it_was_told() -> None:
+    recorder, backwards = _Recorder(), Auditor()
+    play(World(1, recorder, push_every=1), SMALL)
+    for tell, arguments in reversed(recorder.heard):
+        tell(backwards, *arguments)
+    assert backwards.audit() == recorder.audit() == []
+    today = moments.utc_day(START)
+    assert len(backwards.standings(today, None)) > 100
+    assert backwards.standings(today, None) == recorder.standings(today, None)
+    assert backwards.standings(today + timedelta(days=400), 1) == []

@@ -1,0 +1,71 @@
+"""A simulated day against the running system, over HTTP, with its workers: no finding. Small here, full size by hand.
+
+`python -m keyplan_systems.ask_a_human.simulation` plays 2,000 questions, 20,000 answers and 5,000 subscribers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+import keyplan
+from keyplan_systems.ask_a_human.domain.moments import HOUR_MS
+from keyplan_systems.ask_a_human.simulation.__main__ import START_MS, TARGETS_MS, play
+from keyplan_systems.ask_a_human.simulation.actions import Answer, Ask
+from keyplan_systems.ask_a_human.simulation.auditor import Acknowledged, Auditor
+from keyplan_systems.ask_a_human.simulation.clock import DayClock
+from keyplan_systems.ask_a_human.simulation.closing import Closing
+from keyplan_systems.ask_a_human.simulation.generator import Size
+
+SMALL = Size(questions=120, answers=900, subscribers=120, people=60, agents=6)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_small_day_comes_to_what_the_auditor_reckons(seed: int) -> None:
+    clock = DayClock(START_MS, seed)
+    with keyplan.connect(":memory:", clock=clock) as connection:
+        played = play(connection, clock, SMALL, seed, pollers=1, push_every_ms=HOUR_MS)
+    assert played.findings == []
+    stored = sum(len(person.history) for person in played.day.auditor.people.values())
+    assert stored > 400
+    assert played.day.pushes > 200
+    for (
+        kind,
+        target_ms,
+    ) in TARGETS_MS.items():  # p95 is judged in the full size, with no tests beside it
+        assert 0 < played.day.latencies.percentile_ms(kind, 0.5) < target_ms
+    assert {"ALREADY_ANSWERED", "QUESTION_CLOSED", "VALIDATION_ERROR"} <= set(played.day.codes)
+
+
+@pytest.fixture
+def stale() -> Iterator[httpx.Client]:
+    """A server that tells everybody the same, whatever happened."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/human/stats":
+            shown = {"total_points": 1, "total_answers": 1, "streak_days": 1, "badges": [], "answers_by_category": {}}
+            return httpx.Response(200, json=shown)
+        return httpx.Response(200, json={"entries": [], "you": {"rank": None, "points": 0}})
+
+    with httpx.Client(transport=httpx.MockTransport(answer), base_url="http://stale") as client:
+        yield client
+
+
+def test_the_closing_comparison_finds_records_boards_and_ranks_that_differ(stale: httpx.Client) -> None:
+    auditor = _audited()
+    findings = list(Closing(stale, auditor, {}, START_MS + HOUR_MS).findings())
+    assert len(findings) == 1 + 3 * 2
+    assert findings[0].startswith("ada has")
+    assert any("is told" in finding for finding in findings)
+
+
+def _audited() -> Auditor:
+    auditor = Auditor()
+    body = {"prompt": "Is it clear?", "min_responses": 5, "timeout_seconds": 3600, "audience": ["general"]}
+    auditor.asked(Ask(START_MS, 1, "agent", body), "id")
+    answer = Answer(START_MS + 1, 1, "ada", "UTC", {"answer": "yes"})
+    auditor.answered(answer, Acknowledged(15, ("early_bird", "first_steps"), 15))
+    assert auditor.audit() == []
+    return auditor

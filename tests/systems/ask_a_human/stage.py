@@ -1,0 +1,150 @@
+"""Ask-a-Human on a real socket, with agents and people, and its workers run when a test says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+import keyplan
+from keyplan.changes import JsonLinesFolder
+from keyplan.clock import Clock
+from keyplan.connections.connection import Connection
+from keyplan.connections.context import Retries
+from keyplan.engine.engine import Engine
+from keyplan.errors import InternalServerError
+from keyplan_systems.ask_a_human import entities
+from keyplan_systems.ask_a_human.api import application
+from keyplan_systems.ask_a_human.notifier import Notifier
+from keyplan_systems.ask_a_human.outbound import Outbound
+from keyplan_systems.ask_a_human.outbox import OutboxNotifier, read_outbox
+from keyplan_systems.ask_a_human.pushing import Pusher
+from keyplan_systems.ask_a_human.service import Service
+from keyplan_systems.ask_a_human.standings import Ranking
+from keyplan_systems.ask_a_human.sweeping import Sweeper
+from keyplan_systems.web.serving import Running
+
+TABLES = (entities.questions, entities.responses, entities.subscriptions, entities.user_stats)
+TEXT = {"prompt": "Which label is clearer?", "type": "text"}
+CHOICE = {"prompt": "Which label is clearer?", "type": "multiple_choice", "options": ["Send", "Submit", "Done"]}
+
+
+@dataclass
+class Stage:
+    """One system with everything under it."""
+
+    connection: Connection
+    clock: Clock
+    service: Service
+    client: httpx.Client
+    url: str
+    outbox: Path
+    notifier: Callable[[], Notifier]
+    stack: ExitStack
+
+    def ask(self, agent: str = "agent", key: str | None = None, **body: Any) -> httpx.Response:
+        """An agent's question."""
+        headers = {"X-Agent-Id": agent} | ({"X-Idempotency-Key": key} if key is not None else {})
+        return self.client.post("/agent/questions", json={**TEXT, **body}, headers=headers)
+
+    def asked(self, **body: Any) -> str:
+        """The id of a question that was taken."""
+        answer = self.ask(**body)
+        assert answer.status_code == 201, answer.text
+        return str(answer.json()["question_id"])
+
+    def poll(self, question_id: str, agent: str = "agent") -> dict[str, Any]:
+        """A question as its agent sees it."""
+        answer = self.client.get(f"/agent/questions/{question_id}", headers={"X-Agent-Id": agent})
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def answer(self, question_id: str, person: str, zone: str | None = None, **body: Any) -> httpx.Response:
+        """A person's answer; a text unless the body says otherwise."""
+        content = body or {"answer": f"as {person} sees it"}
+        headers = {"X-Fingerprint": person} | ({"X-Timezone": zone} if zone is not None else {})
+        return self.client.post("/human/responses", json={"question_id": question_id, **content}, headers=headers)
+
+    def get(self, path: str, person: str | None = None, address: str = "10.0.0.1", **query: Any) -> httpx.Response:
+        """Something a person reads."""
+        headers = {"X-Forwarded-For": address} | ({"X-Fingerprint": person} if person is not None else {})
+        return self.client.get(f"/human{path}", params=query, headers=headers)
+
+    def subscribe(self, token: str, person: str, address: str | None = None, **body: Any) -> httpx.Response:
+        """A person's wish to be told; from an address of their own unless said otherwise."""
+        headers = {"X-Fingerprint": person, "X-Forwarded-For": address or f"host-{person}-{token}"[:60]}
+        return self.client.post("/human/push/subscribe", json={"fcm_token": token, **body}, headers=headers)
+
+    def sweep(self) -> int:
+        """What the sweep does."""
+        return Sweeper(self.service.base).run_once()
+
+    def rank(self) -> int:
+        """What the worker behind the ranks does."""
+        ranking = Ranking(self.service.base, JsonLinesFolder(self.outbox.parent / "failed"))
+        try:
+            return ranking.run_once()
+        finally:
+            ranking.close()
+
+    def pusher(self, notifier: Notifier | None = None) -> Pusher:
+        """A push worker; its messages go to the outbox unless a notifier is given."""
+        outbound = Outbound(notifier or self.notifier())
+        self.stack.callback(outbound.close)
+        return Pusher(self.service.base, outbound, "https://ask.example/")
+
+    def told(self) -> list[tuple[str, str]]:
+        """Token and question of all messages in the outbox, in order."""
+        return [(kept.message.token, kept.message.question_id) for kept in read_outbox(self.outbox).messages]
+
+
+@contextmanager
+def staged(connection: Connection, clock: Clock, folder: Path, checks: Any = None) -> Iterator[Stage]:
+    """The API over a connection, on a real socket, behind one proxy that it trusts."""
+    connection.create_tables(*TABLES)
+    service = Service.over(connection, clock)
+
+    async def well() -> object:
+        return None
+
+    outbox = folder / "outbox.jsonl"
+    with ExitStack() as stack:
+        server = stack.enter_context(Running(application(service, checks or {"table": well}, trusted_proxies=1)))
+        limits = httpx.Limits(max_connections=64)
+        client = stack.enter_context(httpx.Client(base_url=server.url, timeout=60, trust_env=False, limits=limits))
+        yield Stage(
+            connection, clock, service, client, server.url, outbox, lambda: OutboxNotifier(outbox, clock), stack
+        )
+
+
+def connected(engine: Engine, clock: Clock, attempts: int = 10) -> Connection:
+    """A connection to an engine that waits little before it repeats."""
+    retries = Retries(attempts=attempts, first_s=0.002, most_s=0.05)
+    return keyplan.connect(engine=engine, clock=clock, retries=retries, cursor_key=b"tests")
+
+
+def at_once(sends: Sequence[Callable[[], Any]]) -> list[Any]:
+    """What calls give that are made by as many threads."""
+    with ThreadPoolExecutor(len(sends)) as pool:
+        return [one.result() for one in [pool.submit(send) for send in sends]]
+
+
+def items(engine: Engine, table: Any) -> list[dict[str, Any]]:
+    """Everything that a table holds, as it is stored."""
+    found: list[dict[str, Any]] = []
+    start: dict[str, Any] = {}
+    while True:
+        try:
+            page = engine.call("Scan", {"TableName": table.name, "ConsistentRead": True, **start})
+        except InternalServerError:
+            continue  # an engine with faults has them for tests too
+        found += page["Items"]
+        if "LastEvaluatedKey" not in page:
+            return found
+        start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}

@@ -1,0 +1,275 @@
+"""The people's routes over real HTTP: feed, answers in the order of checks, record, boards, subscriptions, limits."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from tests.systems.ask_a_human.stage import CHOICE, Stage, items
+from tests.systems.ask_a_human.test_api_agents import NOON_S, refused
+
+from keyplan.clock import ManualClock
+from keyplan.engine.engine import Engine
+from keyplan_systems.ask_a_human import entities
+
+# Looking.
+
+
+def test_the_feed_shows_open_and_partial_questions_newest_first_with_what_they_need(
+    stage: Stage, clock: ManualClock
+) -> None:
+    ids = []
+    for number in range(6):
+        clock.advance(1)
+        ids.append(stage.asked(agent=f"agent-{number}", min_responses=2, timeout_seconds=60 if number == 5 else 3600))
+    stage.answer(ids[1], "ada")
+    for person in ("ada", "ben"):
+        stage.answer(ids[2], person)
+    first = stage.get("/questions", limit=3).json()
+    rest = stage.get("/questions", limit=50, cursor=first["cursor"]).json()
+    shown = [*first["questions"], *rest["questions"]]
+    assert [one["question_id"] for one in shown] == [ids[5], ids[4], ids[3], ids[1], ids[0]]
+    assert [one["responses_needed"] for one in shown] == [2, 2, 2, 1, 2]
+    assert rest["cursor"] is None
+    assert "agent_id" not in shown[0]
+    clock.advance(60)
+    assert ids[5] not in [one["question_id"] for one in stage.get("/questions").json()["questions"]]
+
+
+def test_the_feed_filters_by_audience_and_refuses_what_is_out_of_range(stage: Stage) -> None:
+    ethics = stage.asked(audience=["product", "ethics"])
+    stage.asked(audience=["technical"])
+    assert [one["question_id"] for one in stage.get("/questions", audience="ethics").json()["questions"]] == [ethics]
+    assert stage.get("/questions", audience="creative").json() == {"questions": [], "cursor": None}
+    for query in ({"audience": "all"}, {"limit": 0}, {"limit": 51}, {"cursor": "forged"}):
+        assert refused(stage.get("/questions", **query)) == (400, "VALIDATION_ERROR")
+
+
+def test_a_question_says_whether_this_person_can_answer_it(stage: Stage, clock: ManualClock) -> None:
+    question = stage.asked(**CHOICE, min_responses=2)
+    shown = stage.get(f"/questions/{question}", "ada").json()
+    assert shown["can_answer"] is True
+    assert shown["options"] == CHOICE["options"]
+    stage.answer(question, "ada", selected_option=0)
+    assert stage.get(f"/questions/{question}", "ada").json()["can_answer"] is False
+    assert stage.get(f"/questions/{question}", "ben").json()["can_answer"] is True
+    clock.advance(3600)
+    late = stage.get(f"/questions/{question}", "ben").json()
+    assert (late["can_answer"], late["status"]) == (False, "EXPIRED")
+    assert refused(stage.get(f"/questions/{uuid.uuid4()}", "ada")) == (404, "QUESTION_NOT_FOUND")
+
+
+# Answering.
+
+
+def test_an_answer_brings_points_badges_and_a_total(stage: Stage, engine: Engine) -> None:
+    question = stage.asked()
+    answer = stage.answer(question, "ada", answer="x" * 101, confidence=5, response_time_ms=20_000)
+    assert answer.status_code == 201
+    told = answer.json()
+    assert told["points_earned"] == told["total_points"] == 10 + 2 + 5 + 5
+    assert {badge["id"]: badge["name"] for badge in told["new_badges"]} == {
+        "first_steps": "First Steps",
+        "early_bird": "Early Bird",
+    }
+    (stored,) = [one for one in items(engine, entities.responses) if "answer" in one]
+    assert stored["response_id"]["S"] == told["response_id"]
+    assert uuid.UUID(told["response_id"]).version == 5
+    assert stored["fingerprint_hash"]["S"] != "ada"
+    assert len(stored["fingerprint_hash"]["S"]) == 64
+    assert stored["response_time_ms"] == {"N": "20000"}
+    assert stored["ttl"] == {"N": str(NOON_S + 30 * 86_400)}
+
+
+def test_what_is_wrong_with_an_answer_is_said_in_the_documented_order(stage: Stage, clock: ManualClock) -> None:
+    bad = {"answer": ""}
+    closed, text = stage.asked(min_responses=1), stage.asked()
+    assert refused(stage.answer(str(uuid.uuid4()), "ada", **bad)) == (404, "QUESTION_NOT_FOUND")
+    stage.answer(closed, "ada")
+    assert refused(stage.answer(closed, "ada", **bad)) == (410, "QUESTION_CLOSED")
+    stage.answer(text, "ada")
+    assert refused(stage.answer(text, "ada", **bad)) == (409, "ALREADY_ANSWERED")
+    for number in range(3):
+        stage.answer(stage.asked(agent=f"agent-{number}"), "ada")
+    fresh = stage.asked(agent="fresh")
+    assert refused(stage.answer(fresh, "ada", **bad)) == (429, "RATE_LIMITED")
+    clock.advance(60)
+    assert refused(stage.answer(fresh, "ada", **bad)) == (400, "VALIDATION_ERROR")
+    assert stage.answer(fresh, "ada").status_code == 201
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"answer": "x" * 5001},
+        {"selected_option": 0},
+        {"answer": "fine", "confidence": 6},
+        {"answer": "fine", "confidence": 0},
+        {"answer": "fine", "response_time_ms": -1},
+        {"answer": "fine", "more": 1},
+    ],
+)
+def test_answers_outside_the_ranges_are_refused_and_not_stored(stage: Stage, body: dict[str, object]) -> None:
+    question = stage.asked()
+    assert refused(stage.answer(question, "ada", **body)) == (400, "VALIDATION_ERROR")
+    assert stage.poll(question)["current_responses"] == 0
+
+
+def test_a_choice_takes_an_option_in_range_and_no_text(stage: Stage) -> None:
+    question = stage.asked(**CHOICE)
+    for body in ({"selected_option": 3}, {"selected_option": -1}, {"answer": "Send"}, {"selected_option": True}):
+        assert refused(stage.answer(question, "ada", **body)) == (400, "VALIDATION_ERROR")
+    assert stage.answer(question, "ada", selected_option=2).status_code == 201
+
+
+def test_a_fingerprint_is_needed_and_a_zone_must_be_known(stage: Stage) -> None:
+    question = stage.asked()
+    bare = stage.client.post("/human/responses", json={"question_id": question, "answer": "fine"})
+    assert refused(bare) == (400, "VALIDATION_ERROR")
+    assert refused(stage.answer(question, "ada", zone="Mars/Olympus")) == (400, "VALIDATION_ERROR")
+    assert refused(stage.answer("not-an-id", "ada")) == (404, "QUESTION_NOT_FOUND")
+    no_id = stage.client.post("/human/responses", json={"answer": "fine"}, headers={"X-Fingerprint": "ada"})
+    assert refused(no_id) == (400, "VALIDATION_ERROR")
+
+
+def test_thirty_answers_an_hour_and_five_a_minute(stage: Stage, clock: ManualClock) -> None:
+    questions = [stage.asked(agent=f"agent-{number // 20}", timeout_seconds=86_400) for number in range(32)]
+    for number in range(30):
+        answer = stage.answer(questions[number], "ada", answer=f"the {number}th that I would say")
+        assert answer.status_code == 201
+        assert answer.headers["X-RateLimit-Remaining"] == str(29 - number)
+        if number % 5 == 4:
+            assert refused(stage.answer(questions[31], "ada")) == (429, "RATE_LIMITED")
+            clock.advance(60)
+    assert refused(stage.answer(questions[31], "ada")) == (429, "RATE_LIMITED")
+    assert stage.answer(questions[31], "ben").status_code == 201
+
+
+def test_a_changed_fingerprint_is_a_new_person(stage: Stage) -> None:
+    question = stage.asked()
+    stage.answer(question, "ada")
+    assert stage.answer(question, "ada-after-an-update").json()["total_points"] == 15
+    assert stage.get("/stats", "ada").json()["total_answers"] == 1
+
+
+# Comparing.
+
+
+def test_the_own_record_counts_points_streak_badges_and_categories(stage: Stage, clock: ManualClock) -> None:
+    for day in range(3):
+        question = stage.asked(audience=["ethics", "product"] if day else ["creative"], timeout_seconds=86_400)
+        clock.advance(300)
+        assert stage.answer(question, "ada", zone="Europe/Berlin", answer=f"day {day}").status_code == 201
+        if day < 2:
+            clock.advance(86_400 - 300)
+    stage.rank()
+    shown = stage.get("/stats", "ada").json()
+    assert shown["total_points"] == 3 * 15 + 10
+    assert (shown["total_answers"], shown["streak_days"], shown["points_today"]) == (3, 3, 25)
+    assert shown["answers_by_category"] == {"creative": 1, "ethics": 2}
+    assert [badge["id"] for badge in shown["badges"]] == ["first_steps", "on_a_roll"]
+    assert shown["badges"][0]["earned_at"] == "2026-02-02T12:05:00Z"
+    assert shown["rank"] == 1
+    clock.advance(2 * 86_400)
+    assert stage.get("/stats", "ada").json()["streak_days"] == 0
+    nobody = stage.get("/stats", "nobody").json()
+    assert nobody == {
+        "total_points": 0,
+        "total_answers": 0,
+        "points_today": 0,
+        "streak_days": 0,
+        "badges": [],
+        "answers_by_category": {},
+        "rank": None,
+    }
+
+
+def test_boards_rank_by_points_then_by_who_was_first_and_show_no_names(stage: Stage, clock: ManualClock) -> None:
+    question = stage.asked(min_responses=50, timeout_seconds=86_400)
+    for person, text in (("ada", "short"), ("ben", "x" * 101), ("cleo", "short")):
+        clock.advance(1)
+        stage.answer(question, person, answer=text)
+    stage.rank()
+    board = stage.get("/leaderboard", "cleo").json()
+    assert board["period"] == "all_time"
+    assert board["entries"] == [
+        {"rank": 1, "points": 20, "answers": 1, "is_current_user": False},
+        {"rank": 2, "points": 15, "answers": 1, "is_current_user": False},
+        {"rank": 3, "points": 15, "answers": 1, "is_current_user": True},
+    ]
+    assert board["you"] == {"rank": 3, "points": 15}
+    assert len(stage.get("/leaderboard", limit=2).json()["entries"]) == 2
+    assert stage.get("/leaderboard").json()["you"] is None
+    assert stage.get("/leaderboard", "nobody").json()["you"] == {"rank": None, "points": 0}
+    for query in ({"period": "yearly"}, {"limit": 0}, {"limit": 101}):
+        assert refused(stage.get("/leaderboard", **query)) == (400, "VALIDATION_ERROR")
+
+
+def test_daily_and_weekly_boards_begin_anew_at_midnight_and_on_monday_in_utc(stage: Stage, clock: ManualClock) -> None:
+    stage.answer(stage.asked(), "ada")
+    clock.advance(12 * 3600)  # Tuesday
+    stage.answer(stage.asked(), "ben")
+    stage.answer(stage.asked(agent="other"), "ben", answer="again, and something else")
+    stage.rank()
+    assert [one["points"] for one in stage.get("/leaderboard", period="daily").json()["entries"]] == [30]
+    assert [one["points"] for one in stage.get("/leaderboard", period="weekly").json()["entries"]] == [30, 15]
+    assert stage.get("/leaderboard", "ada", period="daily").json()["you"] == {"rank": None, "points": 0}
+    clock.advance(6 * 86_400)  # the next Monday
+    assert stage.get("/leaderboard", period="weekly").json()["entries"] == []
+    assert len(stage.get("/leaderboard").json()["entries"]) == 2
+
+
+def test_three_hundred_reads_an_hour_by_address_that_only_the_trusted_proxy_can_say(
+    stage: Stage, engine: Engine
+) -> None:
+    assert stage.get("/questions").headers["X-RateLimit-Remaining"] == "299"
+    (counter,) = [one for one in items(engine, entities.responses) if "human_reads#" in one["question_id"]["S"]]
+    engine.call("PutItem", {"TableName": "aah-responses", "Item": {**counter, "requests": {"N": "300"}}})
+    for path in ("/questions", f"/questions/{uuid.uuid4()}", "/stats", "/leaderboard"):
+        assert refused(stage.get(path, "ada")) == (429, "RATE_LIMITED")
+    assert refused(stage.get("/questions", address="10.9.9.9, 10.0.0.1")) == (429, "RATE_LIMITED")
+    assert stage.get("/questions", address="10.0.0.2").status_code == 200
+
+
+# Push subscriptions.
+
+
+def test_a_subscription_is_made_refreshed_and_switched_off(stage: Stage, engine: Engine) -> None:
+    made = stage.subscribe("token", "ada")
+    assert made.status_code == 201
+    told = made.json()
+    assert (told["min_interval_minutes"], told["active"]) == (30, True)
+    path = f"/human/push/subscribe/{told['subscription_id']}"
+    changed = stage.client.put(path, json={"fcm_token": "refreshed", "min_interval_minutes": 5})
+    assert changed.json() == {**told, "min_interval_minutes": 5}
+    assert (
+        stage.subscribe("refreshed", "ada", min_interval_minutes=60).json()["subscription_id"]
+        == told["subscription_id"]
+    )
+    assert stage.client.delete(path).status_code == 204
+    assert stage.client.delete(path).status_code == 204
+    (stored,) = [one for one in items(engine, entities.subscriptions) if "fcm_token" in one]
+    assert stored["active"] == {"BOOL": False}
+    assert "notify_pk" not in stored
+    assert stored["next_eligible_at"]["S"] == stored["created_at"]["S"]
+    assert stage.subscribe("refreshed", "ada").json()["active"] is True
+
+
+def test_subscriptions_that_are_not_there_and_values_out_of_range_are_refused(stage: Stage) -> None:
+    path = f"/human/push/subscribe/{uuid.uuid4()}"
+    assert refused(stage.client.put(path, json={"min_interval_minutes": 5})) == (404, "SUBSCRIPTION_NOT_FOUND")
+    assert refused(stage.client.delete(path)) == (404, "SUBSCRIPTION_NOT_FOUND")
+    for body in ({"min_interval_minutes": 4}, {"min_interval_minutes": 1441}):
+        assert refused(stage.subscribe("token", "ada", **body)) == (400, "VALIDATION_ERROR")
+    assert refused(stage.client.put(path, json={})) == (400, "VALIDATION_ERROR")
+    first, second = (stage.subscribe(token, "ada").json()["subscription_id"] for token in ("one", "two"))
+    taken = stage.client.put(f"/human/push/subscribe/{second}", json={"fcm_token": "one"})
+    assert refused(taken) == (400, "VALIDATION_ERROR")
+    assert first != second
+
+
+def test_ten_subscriptions_an_hour_by_address(stage: Stage) -> None:
+    for number in range(10):
+        assert stage.subscribe(f"token-{number}", "ada", address="10.0.0.1").status_code == 201
+    assert refused(stage.subscribe("token-10", "ada", address="10.0.0.1")) == (429, "RATE_LIMITED")
+    assert stage.subscribe("token-10", "ada", address="10.0.0.2").status_code == 201

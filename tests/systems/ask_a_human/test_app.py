@@ -1,0 +1,125 @@
+"""The system put together as it is run: settings, workers, sample, health, example; also on DynamoDB over HTTP."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from tests.systems.ask_a_human.stage import TABLES, at_once, staged
+
+import keyplan
+from keyplan.clock import ManualClock, SystemClock
+from keyplan.connections.connection import Connection
+from keyplan.engine.engine import Engine
+from keyplan.testing.endpoint import serving
+from keyplan_systems.ask_a_human.app import CREDENTIALS, LINKS, OUTBOX, PROXIES, SYSTEM
+from keyplan_systems.ask_a_human.example import OPTIONS, converse
+from keyplan_systems.ask_a_human.outbox import read_outbox
+from keyplan_systems.web.development import development_key
+from keyplan_systems.web.serving import Running
+from keyplan_systems.web.system import Built, Resources
+from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
+
+
+@contextmanager
+def built(connection: Connection, folder: Path) -> Iterator[Built]:
+    connection.create_tables(*TABLES)
+    clock = SystemClock()
+    verifier = TokenVerifier(TokenRules("any"), development_keys(development_key(folder / "keys")), clock)
+    system = SYSTEM.build(Resources(connection, folder, clock, verifier))
+    try:
+        yield system
+    finally:
+        system.close()
+
+
+@pytest.fixture
+def system(tmp_path: Path) -> Iterator[Built]:
+    with keyplan.connect(":memory:") as connection, built(connection, tmp_path) as system:
+        yield system
+
+
+def test_the_example_runs_against_a_server_that_is_mounted_under_its_name(system: Built) -> None:
+    with Running(Starlette(routes=[Mount("/ask_a_human", app=system.app)])) as server:
+        question = converse(f"{server.url}/ask_a_human", "test")
+        command = [sys.executable, "-m", "keyplan_systems.ask_a_human.example", f"{server.url}/ask_a_human"]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert question.status == "CLOSED"
+    assert question.summary == {OPTIONS[0]: 0, OPTIONS[1]: 0, OPTIONS[2]: 2}
+    assert [answer.confidence for answer in question.responses] in ([5, None], [None, 5])
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "2  Place order" in ran.stdout
+
+
+def test_a_mounted_system_answers_with_the_whole_path_to_poll(system: Built) -> None:
+    with Running(Starlette(routes=[Mount("/ask_a_human", app=system.app)])) as server:
+        body = {"prompt": "Is it there?", "type": "text"}
+        made = httpx.post(f"{server.url}/ask_a_human/agent/questions", json=body, headers={"X-Agent-Id": "a"}).json()
+        found = httpx.get(f"{server.url}{made['poll_url']}", headers={"X-Agent-Id": "a"})
+    assert found.json()["question_id"] == made["question_id"]
+
+
+def test_the_sample_loads_twice_and_is_there_once_and_the_workers_do_their_part(system: Built, tmp_path: Path) -> None:
+    system.load_sample()
+    system.load_sample()
+    done = {worker.name: worker.run_once() for worker in system.workers}
+    assert done["ask-a-human sweep"] == 0
+    assert done["ask-a-human push"] == 2
+    assert done["ask-a-human ranks"] > 0
+    assert [kept.message.token for kept in read_outbox(tmp_path / OUTBOX).messages] == ["sample-token"]
+    with Running(system.app) as server:
+        feed = httpx.get(f"{server.url}/human/questions").json()["questions"]
+        board = httpx.get(f"{server.url}/human/leaderboard").json()["entries"]
+        assert httpx.get(f"{server.url}/health").json() == {"status": "ok", "checks": {"table": "ok"}}
+    assert len(feed) == 2
+    assert [one["rank"] for one in board] == [1, 2]
+
+
+def test_settings_that_cannot_be_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with keyplan.connect(":memory:") as connection:
+        monkeypatch.setenv(PROXIES, "one")
+        with pytest.raises(ValueError, match="number of proxies"), built(connection, tmp_path):
+            pass
+        monkeypatch.setenv(PROXIES, "0")
+        monkeypatch.setenv(LINKS, "http://ask.example")
+        with pytest.raises(ValueError, match="https address"), built(connection, tmp_path):
+            pass
+        monkeypatch.delenv(LINKS)
+        monkeypatch.setenv(CREDENTIALS, str(tmp_path / "none.json"))
+        with pytest.raises(OSError, match="none"), built(connection, tmp_path):
+            pass
+
+
+def test_everything_runs_unchanged_over_the_wire(tmp_path: Path) -> None:
+    clock = ManualClock(1_770_033_600.0005)
+    with (
+        Engine.memory(clock=clock, ttl_sweep_s=None) as engine,
+        serving(engine) as url,
+        keyplan.connect(url, clock=clock) as connection,
+        staged(connection, clock, tmp_path) as stage,
+    ):
+        for number in range(3):
+            assert stage.subscribe(f"token-{number}", f"person-{number}").status_code == 201
+        question = stage.asked(key="k", min_responses=3)
+        assert stage.ask(key="k", min_responses=3).json()["question_id"] == question
+        assert stage.pusher().run_once() == 1
+        assert len(stage.told()) == 3
+        answers = at_once([partial(stage.answer, question, f"person-{number}") for number in range(6)])
+        assert sorted(one.status_code for one in answers) == [201] * 3 + [410] * 3
+        assert stage.poll(question)["status"] == "CLOSED"
+        stage.rank()
+        taken = next(number for number, one in enumerate(answers) if one.status_code == 201)
+        assert stage.get("/stats", f"person-{taken}").json()["rank"] in {1, 2, 3}
+        assert len(stage.get("/leaderboard", period="weekly").json()["entries"]) == 3
+        left = stage.asked(timeout_seconds=60)
+        assert [one["question_id"] for one in stage.get("/questions").json()["questions"]] == [left]
+        clock.advance(60)
+        assert stage.sweep() == 1

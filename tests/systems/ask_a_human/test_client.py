@@ -1,0 +1,282 @@
+"""The agent client over real HTTP, for threads and for event loops: the same tests drive both."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from email.utils import formatdate
+from typing import Any
+
+import pytest
+from fastapi.responses import HTMLResponse, Response
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.systems.ask_a_human.stub_server import EPOCH, Stage, Stub, Time, refusal, serving
+
+from keyplan_systems.ask_a_human import client_errors as errors
+from keyplan_systems.ask_a_human.client import AgentClient, AsyncAgentClient
+from keyplan_systems.ask_a_human.client_flow import Polling, Retries
+from keyplan_systems.ask_a_human.domain.questions import Status
+from keyplan_systems.ask_a_human.domain.requests import QuestionType
+from keyplan_systems.ask_a_human.wire import AgentQuestion, CreatedQuestion
+
+PROMPT = "Which label is clearer?"
+STEADY = Polling(jitter=0.0)
+
+
+class Door:
+    """One of the two clients behind one face; each call opens and closes a client of its own."""
+
+    def __init__(self, url: str, time: Time, *, threads: bool) -> None:
+        self._url, self._time, self._threads = url, time, threads
+
+    def submit(self, prompt: str = PROMPT, **wishes: Any) -> CreatedQuestion:
+        made = self._call("submit", prompt, **wishes)
+        assert isinstance(made, CreatedQuestion)
+        return made
+
+    def get(self, question_id: str) -> AgentQuestion:
+        found = self._call("get", question_id)
+        assert isinstance(found, AgentQuestion)
+        return found
+
+    def wait(self, **limits: Any) -> AgentQuestion:
+        found = self._call("wait_for_answers", "q-1", **limits)
+        assert isinstance(found, AgentQuestion)
+        return found
+
+    def _call(self, method: str, *arguments: Any, **named: Any) -> object:
+        time, habits = self._time, {"polling": STEADY, "chance": random.Random(5)}
+        if self._threads:
+            with AgentClient(
+                self._url, "agent-7", sleep=time.sleep, monotonic=time.monotonic, epoch=time.epoch, **habits
+            ) as client:
+                return getattr(client, method)(*arguments, **named)
+
+        async def run() -> object:
+            async with AsyncAgentClient(
+                self._url, "agent-7", sleep=time.sleep_async, monotonic=time.monotonic, epoch=time.epoch, **habits
+            ) as client:
+                return await getattr(client, method)(*arguments, **named)
+
+        return asyncio.run(run())
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[tuple[str, Stage]]:
+    stage = Stage(Stub(Time()))
+    with serving(stage.app()) as url:
+        yield url, stage
+
+
+@pytest.fixture
+def stub(server: tuple[str, Stage]) -> Stub:
+    server[1].stub = Stub(Time())
+    return server[1].stub
+
+
+@pytest.fixture(params=["threads", "event loop"])
+def door(request: pytest.FixtureRequest, server: tuple[str, Stage], stub: Stub) -> Door:
+    return Door(server[0], stub.time, threads=request.param == "threads")
+
+
+def test_a_submit_says_what_was_asked_for_and_reads_what_was_made(door: Door, stub: Stub) -> None:
+    made = door.submit(
+        type=QuestionType.MULTIPLE_CHOICE,
+        options=("Send", "Submit"),
+        audience=["product"],
+        min_responses=3,
+        timeout_seconds=600,
+        idempotency_key="mine",
+    )
+    assert stub.agents == {"agent-7"}
+    assert stub.bodies == [
+        {
+            "prompt": PROMPT,
+            "type": "multiple_choice",
+            "options": ["Send", "Submit"],
+            "audience": ["product"],
+            "min_responses": 3,
+            "timeout_seconds": 600,
+            "idempotency_key": "mine",
+        }
+    ]
+    assert (made.question_id, made.status, made.poll_url) == ("q-1", Status.OPEN, "/agent/questions/q-1")
+    assert made.expires_at == datetime(2026, 2, 2, 3, 40, tzinfo=UTC)
+
+
+def test_what_is_left_out_is_left_to_the_server_but_for_a_key(door: Door, stub: Stub) -> None:
+    door.submit()
+    assert stub.bodies[0].keys() == {"prompt", "type", "idempotency_key"}
+    assert len(stub.bodies[0]["idempotency_key"]) == 36
+
+
+def test_a_retry_after_a_lost_answer_makes_no_second_question(door: Door, stub: Stub) -> None:
+    stub.lose_answers = 2
+    assert door.submit().question_id == "q-1"
+    assert len(stub.bodies) == 3
+    assert len({body["idempotency_key"] for body in stub.bodies}) == 1
+    assert len(stub.made) == 1
+
+
+def test_two_submits_are_two_questions(door: Door, stub: Stub) -> None:
+    assert door.submit(idempotency_key="a").question_id != door.submit(idempotency_key="b").question_id
+    assert len(stub.made) == 2
+
+
+def test_a_wish_nobody_knows_is_a_mistake_of_the_caller(door: Door, stub: Stub) -> None:
+    with pytest.raises(TypeError, match="a question has no min_response"):
+        door.submit(min_response=3)
+    assert stub.bodies == []
+
+
+def test_a_server_in_trouble_is_tried_again_with_growing_pauses(door: Door, stub: Stub) -> None:
+    stub.scripted = [refusal(503, "SERVER_ERROR"), refusal(500, "SERVER_ERROR"), HTMLResponse("<h1>502</h1>", 502)]
+    assert door.submit().question_id == "q-1"
+    assert all(least <= pause <= least * 1.1 for least, pause in zip((1, 2, 4), stub.time.sleeps, strict=True))
+
+
+def test_a_server_that_stays_in_trouble_is_left_after_five_tries(door: Door, stub: Stub) -> None:
+    stub.scripted = [refusal(503, "SERVER_ERROR") for _ in range(9)]
+    with pytest.raises(errors.ServerFailedError) as raised:
+        door.submit()
+    assert len(stub.bodies) == 5
+    assert (raised.value.status, raised.value.code) == (503, "SERVER_ERROR")
+
+
+@pytest.mark.parametrize(
+    ("header", "least"),
+    [("7", 7.0), (formatdate(EPOCH + 40, usegmt=True), 40.0), (formatdate(EPOCH - 40, usegmt=True), 1.0), ("?", 1.0)],
+)
+def test_a_pause_the_server_asks_for_is_kept(header: str, least: float, door: Door, stub: Stub) -> None:
+    stub.scripted = [refusal(429, "RATE_LIMITED", Retry_After=header)]
+    assert door.submit().question_id == "q-1"
+    assert len(stub.time.sleeps) == 1
+    assert least <= stub.time.sleeps[0] <= least * 1.1
+
+
+def test_a_pause_too_long_to_wait_is_given_to_the_caller_at_once(door: Door, stub: Stub) -> None:
+    stub.scripted = [refusal(429, "RATE_LIMITED", Retry_After="1800")]
+    with pytest.raises(errors.RateLimitedError) as raised:
+        door.submit()
+    assert raised.value.retry_after_s == 1800
+    assert stub.time.sleeps == []
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind"),
+    [
+        (400, "VALIDATION_ERROR", errors.ValidationFailedError),
+        (403, "AGENT_QUOTA_EXCEEDED", errors.AgentQuotaError),
+        (404, "QUESTION_NOT_FOUND", errors.QuestionNotFoundError),
+        (422, "IDEMPOTENCY_KEY_REUSED", errors.KeyReusedError),
+        (418, "SOMETHING_NEW", errors.ApiError),
+        (501, "SOMETHING_NEW", errors.ServerFailedError),
+    ],
+)
+def test_each_refusal_has_its_own_error_and_is_not_tried_again(
+    status: int, code: str, kind: type[errors.ApiError], door: Door, stub: Stub
+) -> None:
+    stub.scripted = [refusal(status, code)]
+    with pytest.raises(errors.ApiError) as raised:
+        door.submit()
+    assert type(raised.value) is kind
+    assert (raised.value.code, raised.value.status, raised.value.message) == (code, status, "no")
+    assert raised.value.details == {"field": "prompt"}
+    assert len(stub.bodies) == 1
+    assert stub.time.sleeps == []
+
+
+@pytest.mark.parametrize("answer", [HTMLResponse("<h1>hello</h1>"), HTMLResponse("<h1>hello</h1>", 404)])
+def test_an_answer_of_something_else_is_told_as_such(answer: Response, door: Door, stub: Stub) -> None:
+    stub.scripted = [answer]
+    with pytest.raises(errors.UnexpectedAnswerError, match="hello"):
+        door.get("q-1")
+
+
+@pytest.mark.parametrize("threads", [True, False])
+def test_a_server_that_is_not_there_is_unreachable_after_the_retries(threads: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    time = Time()
+    with pytest.raises(errors.UnreachableError, match="POST /agent/questions"):
+        Door(f"http://127.0.0.1:{port}", time, threads=threads).submit()
+    assert all(least <= pause <= least * 1.1 for least, pause in zip((1, 2, 4, 8), time.sleeps, strict=True))
+
+
+def test_a_question_is_read_with_its_answers_and_tally(door: Door, stub: Stub) -> None:
+    stub.answers_at = (0.0, 10.0)
+    found = door.get("q-1")
+    assert (found.status, found.current_responses, found.required_responses) == (Status.PARTIAL, 1, 2)
+    assert (found.responses[0].selected_option, found.responses[0].confidence) == (1, 4)
+    assert found.summary == {"Send": 0, "Submit": 1}
+    assert not found.finished
+
+
+def test_waiting_polls_at_30_seconds_growing_by_half_to_five_minutes(door: Door, stub: Stub) -> None:
+    stub.answers_at = (1.0, 1500.0)
+    found = door.wait(timeout_s=3600)
+    assert (found.status, found.current_responses, found.finished) == (Status.CLOSED, 2, True)
+    assert stub.time.sleeps == [30, 45, 67.5, 101.25, 151.875, 227.8125, 300, 300, 300]
+
+
+def test_waiting_ends_with_as_many_answers_as_are_enough(door: Door, stub: Stub) -> None:
+    stub.answers_at = (20.0, 70.0, 90.0, 5000.0)
+    found = door.wait(timeout_s=3600, min_answers=2)
+    assert (found.status, found.current_responses) == (Status.PARTIAL, 2)
+    assert stub.polls == [0, 30, 75]
+
+
+def test_waiting_ends_when_the_question_expires(door: Door, stub: Stub) -> None:
+    stub.expires_at = 100.0
+    found = door.wait(timeout_s=3600)
+    assert (found.status, found.finished) == (Status.EXPIRED, True)
+    assert stub.polls == [0, 30, 75, 142.5]
+
+
+def test_waiting_looks_a_last_time_at_the_deadline_and_gives_what_there_is(door: Door, stub: Stub) -> None:
+    stub.answers_at = (10.0, 99.0, 5000.0)
+    found = door.wait(timeout_s=100)
+    assert (found.status, found.current_responses, found.finished) == (Status.PARTIAL, 2, False)
+    assert stub.polls == [0, 30, 75, 100]
+
+
+def test_a_wait_of_no_time_looks_once(door: Door, stub: Stub) -> None:
+    assert door.wait(timeout_s=0).status is Status.OPEN
+    assert stub.polls == [0]
+
+
+def test_trouble_during_a_wait_is_ridden_out(door: Door, stub: Stub) -> None:
+    stub.answers_at = (40.0,)
+    stub.scripted = [refusal(503, "SERVER_ERROR"), refusal(429, "RATE_LIMITED", Retry_After="20")]
+    assert door.wait(timeout_s=600).status is Status.CLOSED
+
+
+def test_a_question_that_is_gone_ends_the_wait_with_its_error(door: Door, stub: Stub) -> None:
+    stub.scripted = [refusal(404, "QUESTION_NOT_FOUND")]
+    with pytest.raises(errors.QuestionNotFoundError):
+        door.wait(timeout_s=600)
+
+
+@given(st.integers(0, 10_000), st.integers())
+def test_pauses_between_polls_vary_by_a_tenth_around_their_steady_length(number: int, seed: int) -> None:
+    steady = STEADY.pause(number, random.Random(0))
+    assert steady == min(300.0, 30.0 * 1.5 ** min(number, 64))
+    assert 0.9 * steady <= Polling().pause(number, random.Random(seed)) <= 1.1 * steady
+
+
+def test_keys_of_clients_with_chance_of_their_own_differ(server: tuple[str, Stage], stub: Stub) -> None:
+    for _ in range(3):
+        with AgentClient(server[0], "agent") as client:
+            client.submit(PROMPT)
+            client.submit(PROMPT)
+    assert len({body["idempotency_key"] for body in stub.bodies}) == 6
+
+
+def test_retries_of_none_are_a_mistake_of_the_caller() -> None:
+    client = AgentClient("http://unused.example", "agent", retries=Retries(attempts=0))
+    with client, pytest.raises(ValueError, match="0 attempts"):
+        client.get("q-1")

@@ -1,0 +1,170 @@
+"""The design as it is stored: documented names and attributes, sparse and sharded indexes, no finding left open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.systems.ask_a_human.stage import CHOICE, TABLES, Stage, at_once, connected, items, staged
+
+from keyplan.check.checking import check
+from keyplan.clock import ManualClock
+from keyplan.cost.estimate import estimate
+from keyplan.cost.prices import book
+from keyplan.design.design import Design
+from keyplan.engine.engine import Engine
+from keyplan.engine.faults import Faults
+from keyplan.errors import ValidationError
+from keyplan_systems.ask_a_human import design, entities
+from keyplan_systems.ask_a_human.domain.boards import SHARDS
+
+KEYS = {
+    "aah-questions": {
+        "": ("question_id",),
+        "ByStatus": ("feed_pk", "created_at"),
+        "ByAgentId": ("agent_id", "created_at"),
+        "ByDue": ("due_pk", "due_at"),
+    },
+    "aah-responses": {
+        "": ("question_id", "response_id"),
+        "ByFingerprint": ("fingerprint_hash", "created_at"),
+        "ByReview": ("review_pk", "flagged_at"),
+    },
+    "aah-subscriptions": {
+        "": ("subscription_id",),
+        "ByLastNotified": ("notify_pk", "next_eligible_at"),
+        "ByDue": ("due_pk", "due_at"),
+    },
+    "aah-user-stats": {"": ("fingerprint_hash",), "ByTotalPoints": ("_leaderboard", "place")},
+}
+QUESTION = {
+    "question_id": "S", "status": "S", "prompt": "S", "type": "S", "options": "L", "audience": "L",
+    "required_responses": "N", "current_responses": "N", "agent_id": "S", "idempotency_key": "S", "created_at": "S",
+    "expires_at": "N", "closed_at": "S",
+}  # fmt: skip
+RESPONSE = {
+    "question_id": "S", "response_id": "S", "selected_option": "N", "confidence": "N", "fingerprint_hash": "S",
+    "created_at": "S", "response_time_ms": "N",
+}  # fmt: skip
+SUBSCRIPTION = {
+    "subscription_id": "S", "fcm_token": "S", "min_interval_minutes": "N", "last_notified_at": "S", "created_at": "S",
+    "updated_at": "S", "active": "BOOL",
+}  # fmt: skip
+STATS = {
+    "fingerprint_hash": "S", "total_points": "N", "total_answers": "N", "streak_days": "N", "streak_last_date": "S",
+    "badges": "M", "answers_by_category": "M", "created_at": "S", "updated_at": "S",
+}  # fmt: skip
+
+
+def types_of(item: dict[str, Any]) -> dict[str, str]:
+    return {name: next(iter(value)) for name, value in item.items()}
+
+
+@pytest.fixture
+def lagging(clock: ManualClock, tmp_path: Any) -> Iterator[Stage]:
+    with (
+        Engine.memory(clock=clock, ttl_sweep_s=None, faults=Faults(gsi_lag=5.0)) as engine,
+        connected(engine, clock) as connection,
+        staged(connection, clock, tmp_path) as stage,
+    ):
+        yield stage
+
+
+def test_nothing_is_left_open_by_the_checks() -> None:
+    report = check(Design.load("keyplan_systems.ask_a_human.design"))
+    assert [f"{finding.code} {finding.problem}" for finding in report.findings] == []
+
+
+def test_there_are_exactly_the_four_documented_tables_with_their_keys_and_expiry(stage: Stage) -> None:
+    assert [table.name for table in Design.load("keyplan_systems.ask_a_human.design").tables] == list(KEYS)
+    for table in TABLES:
+        told = stage.connection.describe(table)
+        assert told is not None
+        parts = {"": told["KeySchema"]} | {one["IndexName"]: one["KeySchema"] for one in told["GlobalSecondaryIndexes"]}
+        assert {name: tuple(key["AttributeName"] for key in part) for name, part in parts.items()} == KEYS[table.name]
+        assert table.schema.ttl == "ttl"
+
+
+def test_capacity_is_on_demand_and_warm_enough_for_the_declared_peak(stage: Stage) -> None:
+    for table in TABLES:
+        told = stage.connection.describe(table)
+        assert told is not None
+        assert told["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
+        assert not table.schema.provisioned
+
+
+def test_storage_is_paid_for_whether_or_not_anybody_asks() -> None:
+    month = estimate(Design.load("keyplan_systems.ask_a_human.design"), book("us-east-1"))
+    assert all(part.storage > 0 for table in month.tables for part in table.parts)
+
+
+def test_items_have_the_documented_attributes(stage: Stage, engine: Engine) -> None:
+    question = stage.asked(**CHOICE, min_responses=1, idempotency_key="k")
+    stage.subscribe("token", "ada")
+    stage.pusher().run_once()
+    assert stage.answer(question, "ada", selected_option=0, confidence=3, response_time_ms=7_000).status_code == 201
+    found = [
+        (QUESTION, next(one for one in items(engine, entities.questions) if "prompt" in one)),
+        (RESPONSE, next(one for one in items(engine, entities.responses) if "selected_option" in one)),
+        (SUBSCRIPTION, next(one for one in items(engine, entities.subscriptions) if "fcm_token" in one)),
+        (STATS, next(one for one in items(engine, entities.user_stats) if "badges" in one)),
+    ]
+    for documented, item in found:
+        types = types_of(item)
+        assert {name: types.get(name) for name in documented} == documented
+
+
+def test_a_boolean_cannot_be_a_key_so_activity_has_an_attribute_of_its_own(stage: Stage, engine: Engine) -> None:
+    with pytest.raises(ValidationError):
+        engine.call(
+            "CreateTable",
+            {
+                "TableName": "as-documented",
+                "KeySchema": [{"AttributeName": "active", "KeyType": "HASH"}],
+                "AttributeDefinitions": [{"AttributeName": "active", "AttributeType": "BOOL"}],
+                "BillingMode": "PAY_PER_REQUEST",
+            },
+        )
+    stage.subscribe("token", "ada")
+    (stored,) = [one for one in items(engine, entities.subscriptions) if "fcm_token" in one]
+    assert stored["active"] == {"BOOL": True}
+    assert stored["notify_pk"]["S"].startswith("ACTIVE#")
+
+
+def test_an_answer_is_one_transaction_over_three_tables(stage: Stage) -> None:
+    steps = design.answer_question.plan.steps
+    assert {step.schema.name for step in steps} == {"aah-responses", "aah-questions", "aah-user-stats"}
+    sent: list[str] = []
+    call = stage.connection._call
+    stage.connection._call = lambda operation, request: (sent.append(operation), call(operation, request))[1]
+    question = stage.asked(min_responses=1)
+    sent.clear()
+    assert stage.answer(question, "ada").status_code == 201
+    assert [operation for operation in sent if operation not in {"GetItem", "Query"}] == [
+        "UpdateItem",  # the counter of the minute
+        "UpdateItem",  # the counter of the hour
+        "TransactWriteItems",
+    ]
+
+
+def test_feed_and_boards_are_spread_over_shards(stage: Stage, engine: Engine) -> None:
+    ids = [stage.asked(agent=f"agent-{number // 30}", min_responses=50) for number in range(60)]
+    at_once([lambda number=number: stage.answer(ids[number], f"person-{number}") for number in range(40)])
+    feed = {one["feed_pk"]["S"] for one in items(engine, entities.questions) if "feed_pk" in one}
+    rows = {one["_leaderboard"]["S"] for one in items(engine, entities.user_stats) if "_leaderboard" in one}
+    assert len(feed) == 8
+    assert len([one for one in rows if one.startswith("ALL_TIME#")]) == SHARDS
+    assert {one.split("#")[0] for one in rows} == {"ALL_TIME", "DAILY", "WEEKLY"}
+
+
+def test_an_agents_list_may_lag_while_a_poll_never_does(lagging: Stage, clock: ManualClock) -> None:
+    question = lagging.asked()
+    own = lagging.client.get("/agent/questions", headers={"X-Agent-Id": "agent"}).json()
+    assert own["questions"] == []
+    assert lagging.poll(question)["status"] == "OPEN"
+    lagging.answer(question, "ada")
+    assert len(lagging.poll(question)["responses"]) == 1
+    assert lagging.answer(question, "ada").status_code == 409
+    clock.advance(5)
+    assert len(lagging.client.get("/agent/questions", headers={"X-Agent-Id": "agent"}).json()["questions"]) == 1

@@ -1,0 +1,173 @@
+"""Questions from their first to their last day: states at exact moments, sweep, retention, flags and their review."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.systems.ask_a_human.stage import CHOICE, Stage, items
+from tests.systems.ask_a_human.test_api_agents import NOON_S, refused
+
+from keyplan.clock import ManualClock
+from keyplan.engine.engine import Engine
+from keyplan_systems.ask_a_human import entities
+from keyplan_systems.ask_a_human.design_questions import quota_of
+from keyplan_systems.ask_a_human.design_responses import flag_by_id
+from keyplan_systems.ask_a_human.domain.abuse import Action, Reason
+from keyplan_systems.ask_a_human.domain.requests import fingerprint_hash
+
+DAY = 86_400
+
+
+def stored(engine: Engine, question: str) -> dict[str, Any]:
+    return next(one for one in items(engine, entities.questions) if one["question_id"]["S"] == question)
+
+
+def test_a_question_goes_from_open_to_partial_to_closed_and_leaves_the_feed(stage: Stage, engine: Engine) -> None:
+    question = stage.asked(min_responses=2)
+    assert "feed_pk" in stored(engine, question)
+    stage.answer(question, "ada")
+    assert stage.poll(question)["status"] == "PARTIAL"
+    assert "feed_pk" in stored(engine, question)
+    stage.answer(question, "ben")
+    closed = stored(engine, question)
+    assert closed["status"] == {"S": "CLOSED"}
+    assert "feed_pk" not in closed
+    assert closed["ttl"] == {"N": str(NOON_S + 7 * DAY)}
+    assert refused(stage.answer(question, "cleo")) == (410, "QUESTION_CLOSED")
+    kinds = [one["question_id"]["S"] for one in items(engine, entities.questions) if "due_at" in one]
+    assert kinds == [f"ERRAND#PUSH#{question}"]
+
+
+def test_at_the_exact_second_of_its_deadline_a_question_is_expired_swept_or_not(
+    stage: Stage, clock: ManualClock, engine: Engine
+) -> None:
+    question = stage.asked(timeout_seconds=60)
+    stage.answer(question, "ada")
+    clock.advance(59.999)
+    assert stage.answer(question, "ben").status_code == 201
+    assert stage.sweep() == 0
+    clock.advance(0.001)
+    late = stage.answer(question, "cleo")
+    assert refused(late) == (410, "QUESTION_CLOSED")
+    assert late.json()["error"]["details"] == {"status": "EXPIRED"}
+    assert stage.get("/stats", "cleo").json()["total_points"] == 0
+    assert stage.poll(question)["status"] == "EXPIRED"
+    assert stage.get("/questions").json()["questions"] == []
+    assert stored(engine, question)["status"] == {"S": "PARTIAL"}
+    assert stage.sweep() == 1
+    assert stored(engine, question)["status"] == {"S": "EXPIRED"}
+    assert stage.sweep() == 0
+    seen = stage.poll(question)
+    assert (seen["status"], len(seen["responses"])) == ("EXPIRED", 2)
+    quota = stage.connection.run(quota_of("agent"))
+    assert quota is not None
+    assert quota.open_questions == 0
+
+
+def test_an_expired_question_is_polled_for_a_day_and_a_closed_one_for_seven(stage: Stage, clock: ManualClock) -> None:
+    closed = stage.asked(min_responses=1, timeout_seconds=60)
+    expired = stage.asked(timeout_seconds=60)
+    stage.answer(closed, "ada")
+    headers = {"X-Agent-Id": "agent"}
+    clock.advance(60 + DAY - 0.001)
+    assert stage.poll(expired)["status"] == "EXPIRED"
+    clock.advance(0.001)
+    assert stage.client.get(f"/agent/questions/{expired}", headers=headers).status_code == 404
+    clock.advance(6 * DAY - 60 - 0.002)
+    assert stage.poll(closed)["status"] == "CLOSED"
+    clock.advance(0.002)
+    assert stage.client.get(f"/agent/questions/{closed}", headers=headers).status_code == 404
+
+
+def test_expiry_removes_questions_and_answers_and_keeps_what_people_have_earned(
+    clock: ManualClock, stage: Stage, engine: Engine
+) -> None:
+    question = stage.asked(min_responses=1, idempotency_key="k")
+    stage.answer(question, "ada")
+    stage.rank()
+    clock.advance(7 * DAY + 1)
+    engine.sweep()
+    left = {one["question_id"]["S"] for one in items(engine, entities.questions)}
+    assert left == {"AGENT#agent"}
+    assert len([one for one in items(engine, entities.responses) if "answer" in one]) == 1
+    clock.advance(23 * DAY)
+    engine.sweep()
+    assert items(engine, entities.responses) == []
+    assert stage.get("/stats", "ada").json()["total_points"] == 15
+    assert stage.get("/leaderboard", "ada").json()["you"] == {"rank": 1, "points": 15}
+    assert stage.get("/leaderboard", period="daily").json()["entries"] == []
+
+
+def test_a_sweep_after_the_question_itself_is_gone_gives_the_quota_back_once(
+    stage: Stage, clock: ManualClock, engine: Engine
+) -> None:
+    stage.asked(timeout_seconds=60)
+    clock.advance(3 * DAY)
+    engine.sweep()
+    assert stage.sweep() == 1
+    assert stage.sweep() == 0
+    quota = stage.connection.run(quota_of("agent"))
+    assert quota is not None
+    assert quota.open_questions == 0
+
+
+def test_every_time_to_live_is_a_number_of_seconds_not_long_past(stage: Stage, engine: Engine) -> None:
+    question = stage.asked(idempotency_key="k")
+    stage.answer(question, "ada", answer="ok", response_time_ms=10)
+    stage.subscribe("token", "ben")
+    stage.pusher().run_once()
+    stage.rank()
+    found = [
+        one["ttl"]
+        for table in (entities.questions, entities.responses, entities.subscriptions, entities.user_stats)
+        for one in items(engine, table)
+        if "ttl" in one
+    ]
+    assert len(found) > 12
+    assert all(set(one) == {"N"} and NOON_S < int(one["N"]) < NOON_S + 40 * DAY for one in found)
+
+
+# Flags.
+
+
+def test_suspicious_answers_are_stored_and_paid_and_wait_for_a_reviewer(stage: Stage, clock: ManualClock) -> None:
+    text = [stage.asked(agent=f"agent-{number}") for number in range(2)]
+    choice = stage.asked(**CHOICE)
+    assert stage.answer(text[0], "ada", answer="Same words", response_time_ms=4_999).json()["points_earned"] == 15
+    clock.advance(1)
+    assert stage.answer(text[1], "ada", answer="same  WORDS", response_time_ms=5_000).status_code == 201
+    clock.advance(1)
+    assert stage.answer(choice, "ada", selected_option=0, response_time_ms=1_999).status_code == 201
+    waiting = stage.service.reviewing.waiting(10).items
+    assert [(one.reason, one.question) for one in waiting] == [
+        (Reason.SUSPICIOUS_TIMING, text[0]),
+        (Reason.DUPLICATE_CONTENT, text[1]),
+        (Reason.SUSPICIOUS_TIMING, choice),
+    ]
+    assert {one.person for one in waiting} == {fingerprint_hash("ada")}
+    clock.advance(10)
+    decided = stage.service.reviewing.decide(waiting[0].flag_id, Action.REJECTED)
+    assert decided is not None
+    assert (decided.reviewed, decided.action) == (True, Action.REJECTED)
+    assert decided.reviewed_at == "2026-02-02T12:00:12.000Z"
+    assert [one.flag_id for one in stage.service.reviewing.waiting(10)] == [one.flag_id for one in waiting[1:]]
+    assert stage.connection.run(flag_by_id(waiting[0].flag_id)) == decided
+    assert stage.service.reviewing.decide(fake_id(), Action.APPROVED) is None
+    recent = stage.service.reviewing.recent_answers(fingerprint_hash("ada"), 2).items
+    assert [one.question_id for one in recent] == [choice, text[1]]
+
+
+def fake_id() -> str:
+    return "6f1b3c1e-7d7e-4a53-9f0e-3f1d4b1c2a55"
+
+
+@pytest.mark.parametrize("answers", [4, 5])
+def test_the_fifth_minimal_answer_in_a_row_is_flagged_as_a_pattern(
+    stage: Stage, clock: ManualClock, answers: int
+) -> None:
+    for number in range(answers):
+        clock.advance(61)
+        stage.answer(stage.asked(agent=f"agent-{number}"), "ada", answer="abcde"[number])
+    reasons = [one.reason for one in stage.service.reviewing.waiting(10)]
+    assert reasons == ([Reason.PATTERN_MATCH] if answers == 5 else [])

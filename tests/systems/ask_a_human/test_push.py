@@ -1,0 +1,278 @@
+"""The push worker: who is told, when, how many, once; and what becomes of pushes that fail."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from tests.systems.ask_a_human.fake_fcm import FakeFcm, fault, fcm_detail
+from tests.systems.ask_a_human.stage import Stage, items
+
+from keyplan.clock import ManualClock
+from keyplan.engine.engine import Engine
+from keyplan_systems.ask_a_human import entities
+from keyplan_systems.ask_a_human.domain.notifications import DeadToken, Delivered, Outcome, Rejected, TryLater
+from keyplan_systems.ask_a_human.notifier import FcmNotifier, PushMessage
+from keyplan_systems.ask_a_human.outbound import Outbound
+
+MINUTE = 60
+
+
+@dataclass
+class Scripted:
+    """A push service that answers as a test says, and remembers what it was sent."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    sent: list[PushMessage] = field(default_factory=list)
+
+    async def send(self, message: PushMessage) -> Outcome:
+        self.sent.append(message)
+        return self.outcomes.pop(0) if self.outcomes else Delivered("fine")
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def test_a_new_question_tells_three_people_for_each_answer_it_needs(stage: Stage) -> None:
+    for number in range(20):
+        stage.subscribe(f"token-{number}", f"person-{number}")
+    question = stage.asked(min_responses=2)
+    assert stage.pusher().run_once() == 1
+    told = stage.told()
+    assert len({token for token, _ in told}) == len(told) == 6
+    assert {asked for _, asked in told} == {question}
+
+
+def test_the_message_links_to_the_question_and_lives_as_long(stage: Stage, clock: ManualClock) -> None:
+    service = Scripted()
+    stage.subscribe("token", "ada")
+    question = stage.asked(timeout_seconds=600)
+    clock.advance(10)
+    stage.pusher(service).run_once()
+    (message,) = service.sent
+    assert message.link == f"https://ask.example/questions/{question}"
+    assert (message.token, message.body, message.lives_s) == ("token", "Which label is clearer?", 590)
+
+
+def test_people_are_told_again_after_their_own_interval_and_not_before(stage: Stage, clock: ManualClock) -> None:
+    for minutes in (5, 30, 240):
+        stage.subscribe(f"every-{minutes}", f"person-{minutes}", min_interval_minutes=minutes)
+    worker = stage.pusher()
+    told: list[set[str]] = []
+    for step_s in (0.0, 5 * MINUTE - 0.001, 0.001, 25 * MINUTE, 210 * MINUTE):
+        clock.advance(step_s)
+        before = len(stage.told())
+        stage.asked(agent=f"agent-{len(told)}", timeout_seconds=60)
+        worker.run_once()
+        told.append({token for token, _ in stage.told()[before:]})
+    assert told == [
+        {"every-5", "every-30", "every-240"},
+        set(),
+        {"every-5"},
+        {"every-5", "every-30"},
+        {"every-5", "every-30", "every-240"},
+    ]
+
+
+def test_rounds_come_at_once_after_15_minutes_and_then_every_30_until_it_is_over(
+    stage: Stage, clock: ManualClock, engine: Engine
+) -> None:
+    stage.asked(timeout_seconds=3600)
+    worker, rounds = stage.pusher(), []
+    for minute in range(61):
+        if worker.run_once():
+            rounds.append(minute)
+        clock.advance(MINUTE)
+    assert rounds == [0, 15, 45]
+    assert [one for one in items(engine, entities.questions) if one["question_id"]["S"].startswith("ERRAND#PUSH")] == []
+
+
+def test_nobody_is_told_of_a_closed_question_nor_when_switched_off(stage: Stage, clock: ManualClock) -> None:
+    gone = stage.subscribe("gone", "ada").json()["subscription_id"]
+    stage.client.delete(f"/human/push/subscribe/{gone}")
+    stage.subscribe("there", "ben")
+    question = stage.asked(min_responses=1)
+    stage.answer(question, "cleo")
+    assert stage.pusher().run_once() == 0
+    stage.asked(agent="other")
+    stage.pusher().run_once()
+    assert [token for token, _ in stage.told()] == ["there"]
+    clock.advance(1)
+
+
+def test_the_sample_is_uniform_over_all_who_may_be_told(stage: Stage, clock: ManualClock) -> None:
+    for number in range(30):
+        stage.subscribe(f"token-{number}", f"person-{number}", min_interval_minutes=5)
+    worker = stage.pusher()
+    for number in range(150):
+        clock.advance(5 * MINUTE)
+        stage.asked(agent=f"agent-{number}", min_responses=1, timeout_seconds=60)
+        worker.run_once()
+    counts = Counter(token for token, _ in stage.told())
+    assert sum(counts.values()) == 450
+    # 15 each on average with a deviation of about 3.7: five of those are far beyond chance for thirty people.
+    assert all(1 <= counts[f"token-{number}"] <= 34 for number in range(30))
+
+
+def test_a_token_that_died_switches_its_subscription_off(stage: Stage, clock: ManualClock, engine: Engine) -> None:
+    stage.subscribe("dead", "ada", min_interval_minutes=5)
+    service = Scripted([DeadToken("UNREGISTERED")])
+    worker = stage.pusher(service)
+    question = stage.asked()
+    worker.run_once()
+    (stored,) = [one for one in items(engine, entities.subscriptions) if "fcm_token" in one]
+    assert stored["active"] == {"BOOL": False}
+    assert "notify_pk" not in stored
+    clock.advance(20 * MINUTE)
+    worker.run_once()
+    assert len(service.sent) == 1
+    # Never told, so no bonus for being quick.
+    assert stage.answer(question, "ada").json()["points_earned"] == 15
+
+
+def test_a_push_that_the_service_cannot_take_is_tried_again_later_and_later(
+    stage: Stage, clock: ManualClock, engine: Engine
+) -> None:
+    stage.subscribe("token", "ada", min_interval_minutes=1440)
+    service = Scripted([TryLater("503"), TryLater("429", 60.0), Delivered("at last")])
+    worker = stage.pusher(service)
+    question = stage.asked()
+    worker.run_once()
+    sent = [0]
+    for second in range(1, 120):
+        clock.advance(1)
+        before = len(service.sent)
+        worker.run_once()
+        if len(service.sent) > before:
+            sent.append(second)
+    assert len(sent) == 3
+    assert 10 <= sent[1] <= 12
+    assert 60 <= sent[2] - sent[1] <= 67
+    assert [one for one in items(engine, entities.subscriptions) if "attempt" in one] == []
+    assert stage.answer(question, "ada").json()["points_earned"] == 15 + 3  # told a minute ago at the third try
+
+
+def test_six_failures_are_enough_and_so_is_a_question_that_ends(stage: Stage, clock: ManualClock) -> None:
+    stage.subscribe("token", "ada", min_interval_minutes=1440)
+    service = Scripted([TryLater("503")] * 100)
+    worker = stage.pusher(service)
+    stage.asked(timeout_seconds=86_400)
+    for _ in range(60):
+        worker.run_once()
+        clock.advance(MINUTE)
+    assert len(service.sent) == 6
+
+
+def test_a_person_told_of_something_else_meanwhile_is_not_told_of_what_failed(stage: Stage, clock: ManualClock) -> None:
+    stage.subscribe("token", "ada", min_interval_minutes=5)
+    service = Scripted([TryLater("429", 400.0)])
+    worker = stage.pusher(service)
+    first = stage.asked(timeout_seconds=86_400)
+    worker.run_once()
+    clock.advance(5 * MINUTE)
+    second = stage.asked(agent="other", timeout_seconds=86_400)
+    worker.run_once()
+    clock.advance(3 * MINUTE)
+    worker.run_once()
+    assert [message.question_id for message in service.sent] == [first, second]
+
+
+def test_a_message_that_is_rejected_costs_nobody_their_subscription(stage: Stage, engine: Engine) -> None:
+    stage.subscribe("token", "ada")
+    stage.asked()
+    stage.pusher(Scripted([Rejected("INVALID_ARGUMENT")])).run_once()
+    (stored,) = [one for one in items(engine, entities.subscriptions) if "fcm_token" in one]
+    assert stored["active"] == {"BOOL": True}
+    assert [one for one in items(engine, entities.subscriptions) if "attempt" in one] == []
+
+
+class _FullDisk(Scripted):
+    """A notifier whose first message finds no room."""
+
+    async def send(self, message: PushMessage) -> Outcome:
+        outcome = await super().send(message)
+        if len(self.sent) == 1:
+            raise OSError("no space left on device")
+        return outcome
+
+
+def test_a_full_disk_delays_its_own_message_only(stage: Stage, clock: ManualClock) -> None:
+    for token in ("one", "two"):
+        stage.subscribe(token, f"person-{token}")
+    service = _FullDisk([Delivered("lost"), DeadToken("UNREGISTERED")])
+    worker = stage.pusher(service)
+    stage.asked()
+    worker.run_once()
+    clock.advance(12)
+    worker.run_once()
+    assert [message.token for message in service.sent] in (["one", "two", "one"], ["two", "one", "two"])
+
+
+@pytest.mark.parametrize(("after_s", "bonus"), [(300.0, 3), (300.001, 0)])
+def test_an_answer_within_five_minutes_of_the_push_brings_three_points_more(
+    stage: Stage, clock: ManualClock, after_s: float, bonus: int
+) -> None:
+    stage.subscribe("token", "ada")
+    question = stage.asked()
+    stage.pusher().run_once()
+    clock.advance(after_s)
+    assert stage.answer(question, "ada").json()["points_earned"] == 15 + bonus
+    assert stage.answer(question, "ben").json()["points_earned"] == 15
+
+
+def test_a_refreshed_token_is_the_one_that_is_told(stage: Stage) -> None:
+    made = stage.subscribe("old", "ada").json()["subscription_id"]
+    stage.client.put(f"/human/push/subscribe/{made}", json={"fcm_token": "new"})
+    stage.asked()
+    stage.pusher().run_once()
+    assert [token for token, _ in stage.told()] == ["new"]
+
+
+def test_the_worker_sends_through_the_real_client_and_acts_on_what_the_service_says(
+    stage: Stage, clock: ManualClock, engine: Engine, tmp_path: Path
+) -> None:
+    for token in ("one", "two", "three"):
+        stage.subscribe(token, f"person-{token}", min_interval_minutes=1440)
+    with FakeFcm() as fcm:
+        fcm.scripted = [
+            fault(404, "NOT_FOUND", "gone", fcm_detail("UNREGISTERED")),
+            fault(503, "UNAVAILABLE", "later", fcm_detail("UNAVAILABLE")),
+        ]
+        worker = stage.pusher(FcmNotifier.from_file(fcm.key_file(tmp_path), clock, base_url=fcm.url))
+        question = stage.asked(min_responses=1)
+        worker.run_once()
+        clock.advance(12)
+        worker.run_once()
+    sent = [one["message"]["token"] for one in fcm.sent]
+    assert sorted({*sent}) == ["one", "three", "two"]
+    stored = [one for one in items(engine, entities.subscriptions) if "fcm_token" in one]
+    assert sum(one["active"]["BOOL"] for one in stored) == 2
+    notices = [one for one in items(engine, entities.subscriptions) if "notified_at" in one]
+    assert len(notices) == 2
+    assert all(one["subscription_id"]["S"].startswith(f"NOTICE#{question}#") for one in notices)
+
+
+def test_a_worker_that_dies_after_its_claims_has_told_nobody_and_nobody_is_told_twice(
+    stage: Stage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(6):
+        stage.subscribe(f"token-{number}", f"person-{number}", min_interval_minutes=30)
+    stage.asked(min_responses=1, timeout_seconds=86_400)
+    dying, living = stage.pusher(), stage.pusher()
+
+    def killed(self: Outbound, messages: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Outbound, "send", killed)
+        with pytest.raises(KeyboardInterrupt):
+            dying.run_once()
+    clock.advance(15 * MINUTE)
+    living.run_once()
+    told = [token for token, _ in stage.told()]
+    assert len(told) == len({*told}) == 3  # the three that the dead worker had claimed wait for their interval
+    clock.advance(30 * MINUTE)
+    living.run_once()
+    assert len(stage.told()) == 6

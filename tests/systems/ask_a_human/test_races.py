@@ -1,0 +1,190 @@
+"""Many at once, over real HTTP: answers, equal keys, quotas, limits, subscriptions, push workers; also with faults."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from tests.systems.ask_a_human.stage import Stage, at_once, connected, items, staged
+
+from keyplan.clock import ManualClock
+from keyplan.engine.engine import Engine
+from keyplan.engine.faults import Faults
+from keyplan_systems.ask_a_human import entities
+from keyplan_systems.ask_a_human.design_questions import quota_of
+
+FAULTS = Faults(seed=3, conflicts=0.1, internal_errors=0.05, gsi_lag=(0.0, 2.0), stale_reads=0.3)
+
+
+@contextmanager
+def faulty(clock: ManualClock, folder: Path) -> Iterator[tuple[Stage, Engine]]:
+    with (
+        Engine.memory(clock=clock, ttl_sweep_s=None, faults=FAULTS) as engine,
+        connected(engine, clock, attempts=30) as connection,
+        staged(connection, clock, folder) as stage,
+    ):
+        yield stage, engine
+
+
+def check_32_answers(stage: Stage, engine: Engine) -> None:
+    """Five are stored and paid, the question closes once, and everybody else is told that it is closed."""
+    question = stage.asked(min_responses=5)
+    people = [f"person-{number}" for number in range(32)]
+    answers = at_once([partial(stage.answer, question, person) for person in people])
+    assert Counter(one.status_code for one in answers) == {201: 5, 410: 27}
+    assert {one.json()["error"]["code"] for one in answers if one.status_code == 410} == {"QUESTION_CLOSED"}
+    seen = stage.poll(question)
+    assert (seen["status"], seen["current_responses"], len(seen["responses"])) == ("CLOSED", 5, 5)
+    stored = [one for one in items(engine, entities.responses) if "answer" in one]
+    assert len(stored) == 5
+    records = [one for one in items(engine, entities.user_stats) if "badges" in one]
+    assert len(records) == 5
+    assert {one["total_answers"]["N"] for one in records} == {"1"}
+    given = sum(one.json()["total_points"] for one in answers if one.status_code == 201)
+    assert sum(int(one["total_points"]["N"]) for one in records) == given == 3 * 15 + 2 * 10
+    quota = [one for one in items(engine, entities.questions) if "open_questions" in one]
+    assert [one["open_questions"]["N"] for one in quota] == ["0"]
+
+
+def test_of_32_answers_at_once_to_a_question_that_needs_5_exactly_5_are_stored(stage: Stage, engine: Engine) -> None:
+    check_32_answers(stage, engine)
+
+
+def test_the_same_holds_while_the_service_conflicts_fails_and_lags(clock: ManualClock, tmp_path: Path) -> None:
+    with faulty(clock, tmp_path) as (stage, engine):
+        check_32_answers(stage, engine)
+
+
+def test_one_person_answering_many_times_at_once_is_stored_and_paid_once(stage: Stage, engine: Engine) -> None:
+    question = stage.asked(min_responses=50)
+    answers = at_once([partial(stage.answer, question, "ada") for _ in range(5)])
+    assert Counter(one.status_code for one in answers) == {201: 1, 409: 4}
+    assert stage.poll(question)["current_responses"] == 1
+
+
+def test_one_person_answering_five_questions_at_once_loses_no_points(stage: Stage) -> None:
+    questions = [stage.asked(agent=f"agent-{number}", min_responses=50) for number in range(5)]
+    answers = at_once([partial(stage.answer, question, "ada") for question in questions])
+    assert {one.status_code for one in answers} == {201}
+    shown = stage.get("/stats", "ada").json()
+    assert (shown["total_answers"], shown["total_points"]) == (5, 5 * 15)
+    assert sorted(one.json()["total_points"] for one in answers) == [15, 30, 45, 60, 75]
+    assert sum("first_steps" in {badge["id"] for badge in one.json()["new_badges"]} for one in answers) == 1
+
+
+def test_equal_requests_under_one_key_at_once_make_one_question(stage: Stage) -> None:
+    answers = at_once([partial(stage.ask, key="k") for _ in range(12)])
+    assert {one.status_code for one in answers} == {201}
+    assert len({one.json()["question_id"] for one in answers}) == 1
+    own = stage.client.get("/agent/questions", headers={"X-Agent-Id": "agent"}).json()["questions"]
+    assert len(own) == 1
+
+
+def test_equal_requests_make_one_question_while_the_service_conflicts_fails_and_lags(
+    clock: ManualClock, tmp_path: Path
+) -> None:
+    with faulty(clock, tmp_path) as (stage, engine):
+        answers = at_once([partial(stage.ask, key="k") for _ in range(12)])
+        assert {one.status_code for one in answers} == {201}
+        assert len({one.json()["question_id"] for one in answers}) == 1
+        assert len([one for one in items(engine, entities.questions) if "prompt" in one]) == 1
+        quota = [one for one in items(engine, entities.questions) if "open_questions" in one]
+        assert [one["open_questions"]["N"] for one in quota] == ["1"]
+
+
+def test_different_bodies_under_one_key_at_once_make_one_question_and_refuse_the_other(stage: Stage) -> None:
+    prompts = ["Is this the first?", "Is this the second?"] * 6
+    answers = at_once([partial(stage.ask, key="k", prompt=prompt) for prompt in prompts])
+    assert Counter(one.status_code for one in answers) == {201: 6, 422: 6}
+    assert len({one.json()["question_id"] for one in answers if one.status_code == 201}) == 1
+
+
+def test_a_limit_lets_exactly_its_number_through_however_many_come_at_once(stage: Stage, clock: ManualClock) -> None:
+    questions = [stage.asked(agent=f"agent-{number}", min_responses=50) for number in range(12)]
+    answers = at_once([partial(stage.answer, question, "hasty") for question in questions])
+    assert Counter(one.status_code for one in answers) == {201: 5, 429: 7}
+    clock.advance(60)
+    assert stage.answer(questions[0], "patient").status_code == 201
+
+
+def test_the_hundredth_open_question_is_the_last_however_many_come_at_once(stage: Stage, clock: ManualClock) -> None:
+    for number in range(95):
+        if number in {50, 94}:
+            clock.advance(3600)
+        stage.asked(timeout_seconds=86_400)
+    answers = at_once([stage.ask for _ in range(16)])
+    assert Counter(one.status_code for one in answers) == {201: 5, 403: 11}
+
+
+def test_a_sweep_and_the_last_answer_at_once_end_the_question_once(stage: Stage, clock: ManualClock) -> None:
+    ids = [stage.asked(agent="one", timeout_seconds=60, min_responses=1) for _ in range(8)]
+    clock.advance(59.999)
+    answers = at_once(
+        [partial(stage.answer, question, f"person-{number}") for number, question in enumerate(ids[:4])]
+        + [partial(clock.advance, 0.0), stage.sweep, stage.sweep]
+    )
+    assert [one.status_code for one in answers[:4]] == [201] * 4
+    clock.advance(1)
+    swept = at_once([stage.sweep] * 6)
+    assert sum(swept) == 4
+    quota = stage.connection.run(quota_of("one"))
+    assert quota is not None
+    assert quota.open_questions == 0
+
+
+def test_one_token_subscribed_at_once_is_one_subscription(stage: Stage, engine: Engine) -> None:
+    answers = at_once([partial(stage.subscribe, "token", "ada", address=f"host-{number}") for number in range(8)])
+    assert {one.status_code for one in answers} == {201}
+    assert len([one for one in items(engine, entities.subscriptions) if "fcm_token" in one]) == 1
+
+
+def check_ten_workers(stage: Stage, clock: ManualClock) -> list[tuple[str, str]]:
+    for number in range(60):
+        assert stage.subscribe(f"token-{number}", f"person-{number}", min_interval_minutes=5).status_code == 201
+    asked = {stage.asked(agent=f"agent-{number}", min_responses=5) for number in range(8)}
+    clock.advance(3)  # the indexes have caught up
+    workers = [stage.pusher() for _ in range(10)]
+    at_once([worker.run_once for worker in workers])
+    for worker in workers:  # what a worker missed because another had it
+        worker.run_once()
+    told = stage.told()
+    assert max(Counter(token for token, _ in told).values()) == 1
+    assert {question for _, question in told} <= asked
+    assert max(Counter(question for _, question in told).values()) <= 15
+    return told
+
+
+def test_ten_push_workers_at_once_never_tell_anybody_twice(stage: Stage, clock: ManualClock) -> None:
+    told = check_ten_workers(stage, clock)
+    assert 40 <= len(told) <= 60  # whom another worker claims first is not replaced within the round
+    clock.advance(15 * 60)
+    workers = [stage.pusher() for _ in range(10)]
+    at_once([worker.run_once for worker in workers])
+    again = stage.told()[len(told) :]
+    assert 40 <= len(again) <= 60
+    assert max(Counter(token for token, _ in again).values()) == 1
+
+
+def test_ten_push_workers_tell_nobody_twice_while_the_service_fails_and_lags(
+    clock: ManualClock, tmp_path: Path
+) -> None:
+    with faulty(clock, tmp_path) as (stage, _):
+        told = check_ten_workers(stage, clock)
+        assert len(told) >= 5  # claims whose outcome is unknown are given up, and lagging indexes make workers collide
+
+
+def test_ranks_count_each_move_once_however_many_workers_count(stage: Stage, clock: ManualClock) -> None:
+    for agent in range(3):
+        question = stage.asked(agent=f"agent-{agent}", min_responses=50)
+        for number in range(12):
+            clock.advance(1)
+            assert stage.answer(question, f"person-{number}", answer="a" * (1 + 60 * (number % 3))).status_code == 201
+    at_once([stage.rank] * 3)
+    stage.rank()
+    board = stage.get("/leaderboard", limit=50).json()["entries"]
+    assert len(board) == 12
+    ranks = [stage.get("/stats", f"person-{number}").json()["rank"] for number in range(12)]
+    assert sorted(ranks) == list(range(1, 13))

@@ -1,0 +1,179 @@
+"""Ask-a-Human in plain dictionaries: the domain's functions put together without a store, for tests."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from zoneinfo import ZoneInfo
+
+from keyplan_systems.ask_a_human.domain import boards, limits, notifications, questions, requests, scoring
+from keyplan_systems.ask_a_human.domain.boards import Period
+from keyplan_systems.ask_a_human.domain.refusals import AlreadyAnsweredError, QuestionNotFoundError, RefusedError
+from keyplan_systems.ask_a_human.simulation.actions import Action, Answer, Ask, Subscribe
+from keyplan_systems.ask_a_human.simulation.auditor import Acknowledged, Auditor
+
+
+class World:
+    """One process, one thread, no network: what the rules alone make of a day."""
+
+    def __init__(self, seed: int, auditor: Auditor, *, push_every: int = 4) -> None:
+        self.chance = random.Random(seed)
+        self.auditor = auditor
+        self.push_every = push_every
+        self.ids: dict[int, str] = {}
+        self.refs: dict[str, int] = {}
+        self.questions: dict[str, questions.Question] = {}
+        self.keys: dict[tuple[str, str], questions.KeyRecord] = {}
+        self.responses: dict[str, questions.Response] = {}
+        self.stats: dict[str, scoring.Stats] = {}
+        self.rows: dict[tuple[str, str], boards.Row] = {}
+        self.histograms: defaultdict[str, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
+        self.counters: defaultdict[str, int] = defaultdict(int)
+        self.open: defaultdict[str, set[str]] = defaultdict(set)
+        self.subscriptions: dict[str, notifications.Subscription] = {}
+        self.people: dict[str, str] = {}
+        self.told: dict[tuple[str, str], int] = {}
+
+    def run(self, action: Action) -> None:
+        """Do one request and tell the auditor what came of it."""
+        match action:
+            case Ask():
+                self._ask(action)
+            case Answer():
+                self._answer(action)
+            case Subscribe():
+                self._subscribe(action)
+
+    def _ask(self, action: Ask) -> None:
+        try:
+            question_id = self._create(action)
+        except RefusedError as refused:
+            self.auditor.ask_refused(action, refused.code)
+            return
+        self.auditor.asked(action, question_id)
+        if self.ids.get(action.ref) != question_id:
+            self.ids[action.ref], self.refs[question_id] = question_id, action.ref
+            if action.ref % self.push_every == 0:
+                self._push(self.questions[question_id], action.at_ms)
+
+    def _create(self, action: Ask) -> str:
+        now_ms = action.at_ms
+        request = requests.parse(requests.QuestionRequest, action.body)
+        key = requests.idempotency_key(request.idempotency_key, None)
+        known = self.keys.get((action.agent, key)) if key is not None else None
+        if (again := questions.repeated(known, request.digest(), now_ms)) is not None:
+            return again
+        self._limit(limits.QUESTIONS, action.agent, now_ms)
+        self._sweep(action.agent, now_ms)
+        limits.require_quota(len(self.open[action.agent]))
+        made = questions.create(request, action.agent, questions.new_question_id(self.chance), key, now_ms)
+        self.questions[made.question_id] = made
+        self.open[action.agent].add(made.question_id)
+        if key is not None:
+            self.keys[action.agent, key] = questions.KeyRecord(made.question_id, request.digest(), now_ms)
+        return made.question_id
+
+    def _sweep(self, agent: str, now_ms: int) -> None:
+        for question_id in sorted(self.open[agent]):
+            if (gone := questions.expired(self.questions[question_id], now_ms)) is not None:
+                self.questions[question_id] = gone
+                self.open[agent].discard(question_id)
+
+    def _answer(self, action: Answer) -> None:
+        try:
+            scored = self._respond(action)
+        except RefusedError as refused:
+            self.auditor.answer_refused(action, refused.code)
+            return
+        said = Acknowledged(scored.points.earned, scored.new_badges, scored.stats.total_points)
+        self.auditor.answered(action, said)
+
+    def _respond(self, action: Answer) -> scoring.Scored:
+        now_ms, person = action.at_ms, requests.fingerprint_hash(action.person)
+        self.people[person] = action.person
+        question = self.questions.get(self.ids.get(action.ref, ""))
+        if question is None or questions.removable(question, now_ms):
+            raise QuestionNotFoundError("no such question")
+        after = self.after_answer(question, now_ms)
+        if self.seen(questions.response_id(question.question_id, person)):
+            raise AlreadyAnsweredError("answered already")
+        self._limit(limits.RESPONSES, person, now_ms)
+        self._limit(limits.RESPONSE_PACE, person, now_ms)
+        body = {**action.body, "question_id": question.question_id}
+        response = questions.respond(question, requests.parse(requests.AnswerRequest, body), person, now_ms)
+        self.responses[response.response_id] = response
+        self.questions[question.question_id] = after
+        if not after.status.answerable:
+            self.open[question.agent_id].discard(question.question_id)
+        told = self.told.get((question.question_id, person))
+        return self._score(scoring.facts(question, response, ZoneInfo(action.zone), told), person, now_ms)
+
+    def after_answer(self, question: questions.Question, now_ms: int) -> questions.Question:
+        """The question after an answer; a place for tests to break."""
+        return questions.answered(question, now_ms)
+
+    def seen(self, response_id: str) -> bool:
+        """Whether the person answered this question; a place for tests to break."""
+        return response_id in self.responses
+
+    def score(self, stats: scoring.Stats, facts: scoring.AnswerFacts, now_ms: int) -> scoring.Scored:
+        """What an answer brings; a place for tests to break."""
+        return scoring.apply_answer(stats, facts, now_ms)
+
+    def _score(self, facts: scoring.AnswerFacts, person: str, now_ms: int) -> scoring.Scored:
+        scored = self.score(self.stats.get(person) or scoring.fresh(person, now_ms), facts, now_ms)
+        self.stats[person] = scored.stats
+        for period in Period:
+            self._place(boards.period_key(period, now_ms), boards.row(scored.stats, period, now_ms))
+        return scored
+
+    def _place(self, board: str, row: boards.Row) -> None:
+        before = self.rows.get((board, row.fingerprint_hash))
+        moves = boards.bucket_moves(before.points if before is not None else None, row.points)
+        for bucket, change in moves.items():
+            self.histograms[boards.partition(board, boards.shard(row.fingerprint_hash))][bucket] += change
+        self.rows[board, row.fingerprint_hash] = row
+
+    def _limit(self, limit: limits.Limit, caller: str, now_ms: int) -> None:
+        window = limits.window(limit, caller, now_ms)
+        limits.count(window, self.counters[window.key], now_ms)
+        self.counters[window.key] += 1
+
+    def _subscribe(self, action: Subscribe) -> None:
+        request = requests.parse(requests.SubscribeRequest, action.body)
+        known = self.subscriptions.get(notifications.subscription_id(request.fcm_token))
+        person = requests.fingerprint_hash(action.person)
+        self.people[person] = action.person
+        made = notifications.subscribe(request, person, known, action.at_ms)
+        self.subscriptions[made.subscription_id] = made
+        self.auditor.subscribed(action)
+
+    def _push(self, question: questions.Question, now_ms: int) -> None:
+        sample = notifications.Reservoir[notifications.Subscription](notifications.target(question), self.chance)
+        sample.offer(one for one in self.subscriptions.values() if notifications.eligible(one, now_ms))
+        for one in sample.sample():
+            claimed = self.claim(one, now_ms)
+            assert claimed is not None
+            self.subscriptions[one.subscription_id] = claimed
+            self.told[question.question_id, one.fingerprint_hash] = now_ms
+            person, ref = self.people[one.fingerprint_hash], self.refs[question.question_id]
+            self.auditor.notified(one.fcm_token, person, ref, now_ms)
+
+    def claim(self, one: notifications.Subscription, now_ms: int) -> notifications.Subscription | None:
+        """The subscription as notified; a place for tests to break."""
+        return notifications.claim(one, now_ms)
+
+    def shards(self, board: str) -> list[list[boards.Row]]:
+        """The board's rows by shard, each in order, as queries would return them."""
+        found: list[list[boards.Row]] = [[] for _ in range(boards.SHARDS)]
+        for (name, person), row in self.rows.items():
+            if name == board:
+                found[boards.shard(person)].append(row)
+        return [sorted(shard, key=lambda row: row.sort_key) for shard in found]
+
+    def rank(self, board: str, person: str) -> int:
+        """The person's rank by histograms and range counts."""
+        own = self.rows[board, person]
+        low, high = boards.better_range(own)
+        counted = sum(low <= row.sort_key <= high for shard in self.shards(board) for row in shard)
+        return boards.rank((self.histograms[one] for one in boards.partitions(board)), own, counted)
