@@ -1,0 +1,1 @@
+"""One venue, its calendar, and the requests to use it: the venue booking system."""

@@ -1,0 +1,125 @@
+"""The application: GraphQL at /graphql, its schema as text, the calendar feed, health."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Final
+
+from fastapi import APIRouter, FastAPI, Header, Query
+from fastapi.routing import APIRoute
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import PlainTextResponse, Response
+from strawberry.fastapi import GraphQLRouter
+
+from keyplan.clock import Clock
+from keyplan_systems.venue_booking.api.context import Context
+from keyplan_systems.venue_booking.api.schema import make_schema
+from keyplan_systems.venue_booking.calendar_feed import CONTENT_TYPE, Feed, calendar_feed
+from keyplan_systems.venue_booking.domain.refusals import RefusalError
+from keyplan_systems.venue_booking.domain.requests import Language
+from keyplan_systems.venue_booking.service import Service
+from keyplan_systems.web.application import web_application
+from keyplan_systems.web.authentication import Caller
+from keyplan_systems.web.health import Check
+from keyplan_systems.web.problems import Problem
+from keyplan_systems.web.tokens import TokenVerifier
+
+BODY_LIMIT_BYTES: Final = 64 * 1024
+FEED_KEPT_S: Final = 300
+"""For how long clients may show the feed without asking again."""
+_BODY: Final = {
+    "required": True,
+    "content": {
+        "application/json": {
+            "schema": {
+                "type": "object",
+                "required": ["query"],
+                "properties": {
+                    "query": {"type": "string"},
+                    "variables": {"type": "object"},
+                    "operationName": {"type": "string"},
+                },
+            },
+            "example": {
+                "query": "query ($a: Date!, $b: Date!)"
+                " { availability(firstDate: $a, lastDate: $b) { date durations slots { name state } } }",
+                "variables": {"a": "2025-11-01", "b": "2025-11-30"},
+            },
+        }
+    },
+}
+"""What the library's route takes, which it does not describe itself."""
+
+
+def application(
+    service: Service,
+    verifier: TokenVerifier,
+    clock: Clock,
+    checks: Mapping[str, Check],
+    domain: str = "localhost",
+) -> FastAPI:
+    """The application over the uses; `domain` stands in the ids of the calendar feed."""
+    app = web_application(
+        "Venue booking",
+        verifier=verifier,
+        checks=checks,
+        clock=clock,
+        translations={RefusalError: _problem},
+        body_limit_bytes=BODY_LIMIT_BYTES,
+    )
+    app.include_router(_graphql(service))
+    app.include_router(_calendar(service, domain))
+    return app
+
+
+def _problem(error: RefusalError) -> Problem:
+    return Problem(422, error.message, code=error.code, details=dict(error.details))
+
+
+def _graphql(service: Service) -> APIRouter:
+    schema = make_schema()
+
+    async def context(caller: Caller) -> Context:
+        return Context(service, caller)
+
+    router: GraphQLRouter[Context, None] = GraphQLRouter(
+        schema, "/graphql", context_getter=context, graphql_ide=None, allow_queries_via_get=False, tags=["graphql"]
+    )
+
+    for route in router.routes:
+        if isinstance(route, APIRoute) and "POST" in (route.methods or ()):
+            route.openapi_extra = {"requestBody": _BODY}
+
+    @router.get("/schema.graphql", response_class=PlainTextResponse, summary="The GraphQL schema as text")
+    def text() -> str:
+        return schema.as_str()
+
+    return router
+
+
+def _calendar(service: Service, domain: str) -> APIRouter:
+    router = APIRouter(tags=["calendar"])
+
+    @router.get(
+        "/calendar.ics",
+        summary="Public events and closures of the next twelve months, for anybody's calendar",
+        responses={200: {"content": {"text/calendar": {"example": "BEGIN:VCALENDAR\r\n..."}}}, 304: {}},
+        response_class=Response,
+    )
+    async def feed(
+        language: Annotated[Language, Query(examples=["it"])] = Language.ITALIAN,
+        reserved: Annotated[bool, Query(description="Also show that slots are taken, without by whom")] = False,
+        if_none_match: Annotated[str | None, Header()] = None,
+    ) -> Response:
+        made = await run_in_threadpool(_feed, service, domain, language, reserved)
+        headers = {"ETag": made.etag, "Cache-Control": f"public, max-age={FEED_KEPT_S}"}
+        if if_none_match is not None and made.etag in {tag.strip() for tag in if_none_match.split(",")}:
+            return Response(status_code=304, headers=headers)
+        return Response(made.content, headers=headers, media_type=CONTENT_TYPE)
+
+    return router
+
+
+def _feed(service: Service, domain: str, language: Language, show_reserved: bool) -> Feed:
+    events = service.calendar.upcoming()
+    return calendar_feed(service.asking.venue, events, domain=domain, language=language, show_reserved=show_reserved)

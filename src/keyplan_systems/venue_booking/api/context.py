@@ -1,0 +1,88 @@
+"""What a GraphQL request carries: who asks, the uses, and loaders that gather single questions into one.
+
+Uses block, so they run in threads; resolvers wait for them. Loaders live as long as their request, so nobody sees what
+was loaded for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date
+from typing import Final, ParamSpec, TypeAlias, TypeVar, cast
+
+import strawberry
+from starlette.concurrency import run_in_threadpool
+from strawberry.dataloader import DataLoader
+from strawberry.fastapi import BaseContext
+from strawberry.types import Info
+
+from keyplan_systems.venue_booking.domain.bookings import Booking
+from keyplan_systems.venue_booking.domain.events import Event
+from keyplan_systems.venue_booking.domain.users import ADMINISTRATORS, User, actor_from
+from keyplan_systems.venue_booking.service import Service
+from keyplan_systems.venue_booking.service_users import Person
+from keyplan_systems.web.tokens import Principal
+
+BATCH_KEYS: Final = 100
+"""How many items are read by key in one request at most."""
+BATCH_MONTHS: Final = 13
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Context(BaseContext):
+    """One request's."""
+
+    def __init__(self, service: Service, principal: Principal) -> None:
+        super().__init__()
+        self.service = service
+        self.person = person_of(principal)
+        self.actor = self.person.actor
+        self.users: DataLoader[str, User | None] = DataLoader(self._users, BATCH_KEYS)
+        self.bookings: DataLoader[str, Booking | None] = DataLoader(self._bookings, BATCH_KEYS)
+        self.events: DataLoader[str, Event | None] = DataLoader(self._events, BATCH_KEYS)
+        self.months: DataLoader[date, list[Event]] = DataLoader(self._months, BATCH_MONTHS)
+
+    async def _users(self, ids: Sequence[str]) -> list[User | None]:
+        return await use(self.service.users.several, list(ids))
+
+    async def _bookings(self, ids: Sequence[str]) -> list[Booking | None]:
+        return await use(self.service.bookings.several, list(ids))
+
+    async def _events(self, ids: Sequence[str]) -> list[Event | None]:
+        return await use(self.service.calendar.several, list(ids))
+
+    async def _months(self, months: Sequence[date]) -> list[list[Event]]:
+        """What holds slots in each month, given by its first day."""
+        found = await use(self.service.calendar.held_in, list(months))
+        return [[event for event in found if event.date.replace(day=1) == month] for month in months]
+
+
+Asked: TypeAlias = Info[Context, None]
+
+
+def field(description: str) -> Callable[[T], T]:
+    """A field that a method resolves. The library's own decorator has no type that says so."""
+    return cast("Callable[[T], T]", strawberry.field(description=description))
+
+
+async def use(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What a use gives, run in a thread."""
+    return await run_in_threadpool(function, *args, **kwargs)
+
+
+def person_of(principal: Principal) -> Person:
+    """Whom a verified token speaks for. Cognito writes booleans of access tokens as text."""
+    groups = (ADMINISTRATORS,) if principal.has_role(ADMINISTRATORS) else ()
+    claims = principal.claims
+    return Person(
+        actor_from(principal.subject, groups),
+        _text(claims.get("email")),
+        _text(claims.get("name")),
+        claims.get("email_verified", True) not in {False, "false"},
+    )
+
+
+def _text(claim: object) -> str | None:
+    return claim if isinstance(claim, str) and claim else None

@@ -1,0 +1,92 @@
+"""The GraphQL schema: queries, mutations, limits, and how errors are told.
+
+Every error has a code in its extensions. Refusals of the rules come with their own code and details, mistakes in the
+query with `bad_query`; whatever nobody foresaw says only that it happened, and the log has the rest.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any, Final
+
+import strawberry
+from graphql import ExecutionResult, GraphQLError
+from strawberry.extensions import MaxTokensLimiter, SchemaExtension
+from strawberry.schema.config import StrawberryConfig
+from strawberry.types import ExecutionContext
+from strawberry.types import ExecutionResult as StrawberryResult
+
+from keyplan.connections.errors import OutcomeUnknownError, ThrottledError, UnavailableError
+from keyplan_systems.venue_booking.api.limits import Limits
+from keyplan_systems.venue_booking.api.mutations import Mutation
+from keyplan_systems.venue_booking.api.queries import Query
+from keyplan_systems.venue_booking.domain.refusals import RefusalError
+from keyplan_systems.web.notes import current_request_id
+
+logger = logging.getLogger(__name__)
+
+MOST_TOKENS: Final = 2_000
+
+
+class _Schema(strawberry.Schema):
+    """Logs what nobody foresaw, and not every mistake of callers."""
+
+    def process_errors(
+        self,
+        errors: list[GraphQLError],
+        execution_context: ExecutionContext | None = None,  # noqa: ARG002 - the library's signature
+    ) -> None:
+        """Log unforeseen errors with their cause."""
+        for error in errors:
+            if _is_unforeseen(error):
+                logger.error("failed field %s", error.path, exc_info=error.original_error)
+
+
+class _Telling(SchemaExtension):
+    """Words errors for callers."""
+
+    def on_operation(self) -> Iterator[None]:
+        """Once all is done, replace each error by what may be told of it."""
+        yield
+        result: Any = self.execution_context.result
+        if isinstance(result, ExecutionResult | StrawberryResult) and result.errors:
+            result.errors = [_told(error) for error in result.errors]
+
+
+def _is_unforeseen(error: GraphQLError) -> bool:
+    # An error without a path did not come out of a resolver: the query or its variables are wrong.
+    return error.path is not None and error.original_error is not None and not _is_refusal(error.original_error)
+
+
+def _is_refusal(error: BaseException) -> bool:
+    return isinstance(error, RefusalError)
+
+
+def _told(error: GraphQLError) -> GraphQLError:
+    cause = error.original_error
+    if isinstance(cause, RefusalError):
+        return _with(error, cause.message, {"code": cause.code, "details": dict(cause.details)})
+    if isinstance(cause, OutcomeUnknownError):
+        told = "It is not known whether this was done. Please look, and repeat it if it was not."
+        return _with(error, told, {"code": "outcome_unknown"})
+    if isinstance(cause, ThrottledError | UnavailableError):
+        return _with(error, "The table cannot be reached at the moment.", {"code": "unavailable"})
+    if _is_unforeseen(error):
+        about = {"code": "server_error", "request_id": current_request_id()}
+        return _with(error, "The server could not answer this.", about)
+    return _with(error, error.message, {"code": "bad_query", **(error.extensions or {})})
+
+
+def _with(error: GraphQLError, message: str, extensions: dict[str, Any]) -> GraphQLError:
+    return GraphQLError(message, nodes=error.nodes, path=error.path, extensions=extensions)
+
+
+def make_schema() -> strawberry.Schema:
+    """The schema."""
+    return _Schema(
+        query=Query,
+        mutation=Mutation,
+        extensions=[_Telling, Limits, lambda: MaxTokensLimiter(MOST_TOKENS)],
+        config=StrawberryConfig(disable_field_suggestions=True),
+    )

@@ -1,0 +1,290 @@
+"""What the API tells: GraphQL types, and how each is made of what the uses give."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable
+from datetime import date, datetime
+from typing import Annotated, Generic, TypeVar
+
+import strawberry
+
+from keyplan_systems.venue_booking.api.context import Asked, field
+from keyplan_systems.venue_booking.asking import Listed
+from keyplan_systems.venue_booking.domain.bookings import Booking
+from keyplan_systems.venue_booking.domain.codes import readable_code
+from keyplan_systems.venue_booking.domain.events import DayAvailability, Event, SlotState
+from keyplan_systems.venue_booking.domain.notices import NoticeKind
+from keyplan_systems.venue_booking.domain.records import AuditAction, PaymentMethod
+from keyplan_systems.venue_booking.domain.requests import EventKind, Language
+from keyplan_systems.venue_booking.domain.users import Actor, Role, Status, User
+from keyplan_systems.venue_booking.entities import UserBookingItem
+
+T = TypeVar("T")
+From = TypeVar("From")
+
+ENUMS: dict[str, type[enum.Enum]] = {
+    "BookingStatus": Status,
+    "UserRole": Role,
+    "Language": Language,
+    "EventKind": EventKind,
+    "SlotState": SlotState,
+    "PaymentMethod": PaymentMethod,
+    "AuditAction": AuditAction,
+    "NoticeKind": NoticeKind,
+}
+# The library keeps what it knows of an Enum on the Enum itself; their names here are the schema's.
+for _name, _kind in ENUMS.items():
+    strawberry.enum(_kind, name=_name)
+
+
+@strawberry.type(description="A part of a list; the cursor leads to the next one and is null at the end.")
+class Page(Generic[T]):
+    """A page of a list."""
+
+    entries: list[T]
+    cursor: str | None
+
+
+def page(listed: Listed[From], told: Callable[[From], T]) -> Page[T]:
+    """A page made of a page."""
+    return Page(entries=[told(one) for one in listed.entries], cursor=listed.cursor)
+
+
+@strawberry.type
+class Stats:
+    """How many of a user's bookings stand where."""
+
+    pending: int
+    approved: int
+    rejected: int
+    cancelled: int
+    total: int
+
+
+@strawberry.type(name="User")
+class UserShape:
+    """A user's profile."""
+
+    id: strawberry.ID
+    email: str
+    name: str
+    phone: str | None
+    role: Role
+    language: Language
+    created_at: datetime
+    stats: Stats
+    version: int
+
+    @classmethod
+    def of(cls, user: User) -> UserShape:
+        """Made of a user."""
+        stats = user.stats
+        return cls(
+            id=strawberry.ID(user.user_id),
+            email=user.email,
+            name=user.name,
+            phone=user.phone,
+            role=user.role,
+            language=user.language,
+            created_at=user.created_at,
+            stats=Stats(
+                pending=stats.pending,
+                approved=stats.approved,
+                rejected=stats.rejected,
+                cancelled=stats.cancelled,
+                total=stats.total,
+            ),
+            version=user.version,
+        )
+
+
+@strawberry.type(name="Contact")
+class ContactShape:
+    """Whom to answer about a booking."""
+
+    full_name: str
+    email: str
+    phone: str
+
+
+@strawberry.type(name="Booking")
+class BookingShape:
+    """A request for the venue and what became of it. A pending one is no confirmation and holds nothing."""
+
+    id: strawberry.ID
+    code: str
+    date: date
+    duration: str
+    description: str
+    attendees: int
+    contact: ContactShape
+    association: str | None
+    language: Language
+    status: Status
+    requested_at: datetime
+    decided_at: datetime | None
+    reason: str | None
+    slots: list[str]
+    event_id: strawberry.ID | None
+    version: int
+    source: strawberry.Private[Booking]
+
+    @classmethod
+    def of(cls, booking: Booking) -> BookingShape:
+        """Made of a booking that the caller may see."""
+        contact = booking.contact
+        return cls(
+            id=strawberry.ID(booking.booking_id),
+            code=readable_code(booking.code),
+            date=booking.date,
+            duration=booking.duration,
+            description=booking.description,
+            attendees=booking.attendees,
+            contact=ContactShape(full_name=contact.full_name, email=contact.email, phone=contact.phone),
+            association=booking.association,
+            language=booking.language,
+            status=booking.status,
+            requested_at=booking.requested_at,
+            decided_at=booking.decided_at,
+            reason=booking.reason,
+            slots=list(booking.slots),
+            event_id=None if booking.event_id is None else strawberry.ID(booking.event_id),
+            version=booking.version,
+            source=booking,
+        )
+
+    @field("Whose booking it is.")
+    async def user(self, info: Asked) -> UserShape | None:
+        """Loaded together with the users of the other bookings."""
+        user = await info.context.users.load(self.source.user_id)
+        return None if user is None else UserShape.of(user)
+
+    @field("Its event, while it is approved.")
+    async def event(self, info: Asked) -> Annotated[EventShape, strawberry.lazy(__name__)] | None:
+        """Loaded together with the events of the other bookings."""
+        if self.source.event_id is None:
+            return None
+        event = await info.context.events.load(self.source.event_id)
+        return None if event is None else EventShape.of(event, info.context.actor)
+
+    @field("Whether it waits for a slot that is taken by now, so that it cannot be approved.")
+    async def conflicting(self, info: Asked) -> bool:
+        """What is held is loaded by the month, for all bookings of a list together."""
+        if self.source.status is not Status.PENDING:
+            return False
+        held = await info.context.months.load(self.source.date.replace(day=1))
+        return bool(info.context.service.calendar.conflicting([self.source], held))
+
+
+@strawberry.type(name="UserBooking")
+class UserBookingShape:
+    """A booking in its user's history."""
+
+    booking_id: strawberry.ID
+    date: date
+    duration: str
+    status: Status
+    requested_at: datetime
+
+    @classmethod
+    def of(cls, item: UserBookingItem) -> UserBookingShape:
+        """Made of the copy that stands under the user."""
+        return cls(
+            booking_id=strawberry.ID(item.booking_id),
+            date=item.date,
+            duration=item.duration,
+            status=item.status,
+            requested_at=item.requested_at,
+        )
+
+    @field("All there is to know of it.")
+    async def booking(self, info: Asked) -> BookingShape | None:
+        """Loaded together with the others of the list."""
+        booking = await info.context.bookings.load(str(self.booking_id))
+        return None if booking is None else BookingShape.of(booking)
+
+
+@strawberry.type(name="Profile", description="The caller's profile and all their bookings, read in one query.")
+class ProfileShape:
+    """A user with bookings."""
+
+    user: UserShape
+    bookings: list[UserBookingShape]
+
+
+@strawberry.type(name="Event")
+class EventShape:
+    """What holds slots of a date. Of other people's bookings only that they are there is told."""
+
+    id: strawberry.ID | None
+    date: date
+    duration: str
+    slots: list[str]
+    kind: EventKind
+    title: str | None
+    description: str | None
+    booking_id: strawberry.ID | None
+    version: int | None
+
+    @classmethod
+    def of(cls, event: Event, actor: Actor) -> EventShape:
+        """Made of an event, as far as the actor may see it."""
+        seen = event.is_public or actor.is_admin or event.created_by == actor.user_id
+        booking_id = event.booking_id if seen else None
+        return cls(
+            id=strawberry.ID(event.event_id) if seen else None,
+            date=event.date,
+            duration=event.duration,
+            slots=list(event.slots),
+            kind=event.kind,
+            title=event.title if seen else None,
+            description=event.description if seen else None,
+            booking_id=None if booking_id is None else strawberry.ID(booking_id),
+            version=event.version if seen else None,
+        )
+
+    @field("The booking that it is of, if the caller may see that.")
+    async def booking(self, info: Asked) -> BookingShape | None:
+        """Loaded together with the bookings of the other events."""
+        if self.booking_id is None:
+            return None
+        booking = await info.context.bookings.load(str(self.booking_id))
+        return None if booking is None else BookingShape.of(booking)
+
+
+@strawberry.type
+class SlotAvailability:
+    """A slot of a date."""
+
+    name: str
+    state: SlotState
+
+
+@strawberry.type(name="Day")
+class DayShape:
+    """One date: what is free, and which durations fit."""
+
+    date: date
+    bookable: bool
+    slots: list[SlotAvailability]
+    durations: list[str]
+    morning_available: bool
+    afternoon_available: bool
+
+    @classmethod
+    def of(cls, day: DayAvailability) -> DayShape:
+        """Made of a date's availability."""
+        return cls(
+            date=day.date,
+            bookable=day.bookable,
+            slots=[SlotAvailability(name=name, state=state) for name, state in day.slots.items()],
+            durations=list(day.durations),
+            morning_available=day.is_free("MORNING"),
+            afternoon_available=day.is_free("AFTERNOON"),
+        )
+
+
+def days(found: Iterable[DayAvailability]) -> list[DayShape]:
+    """Dates with what is free on them."""
+    return [DayShape.of(day) for day in found]

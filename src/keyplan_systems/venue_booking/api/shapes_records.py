@@ -1,0 +1,103 @@
+"""What the API tells of payments, lock codes, acts of administrators and letters."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import strawberry
+
+from keyplan_systems.venue_booking.domain.notices import NoticeKind
+from keyplan_systems.venue_booking.domain.records import AuditAction, AuditEntry, LockCode, Payment, PaymentMethod
+from keyplan_systems.venue_booking.entities import NotificationItem
+
+
+@strawberry.type(name="Payment")
+class PaymentShape:
+    """Money that came in; the amount is in hundredths of the currency."""
+
+    id: strawberry.ID
+    booking_id: strawberry.ID
+    amount_cents: int
+    currency: str
+    method: PaymentMethod
+    received_at: datetime
+    recorded_by: str
+
+    @classmethod
+    def of(cls, payment: Payment) -> PaymentShape:
+        """Made of a payment."""
+        return cls(
+            id=strawberry.ID(payment.payment_id),
+            booking_id=strawberry.ID(payment.booking_id),
+            amount_cents=payment.amount_cents,
+            currency=payment.currency,
+            method=payment.method,
+            received_at=payment.received_at,
+            recorded_by=payment.recorded_by,
+        )
+
+
+@strawberry.type(name="LockCode")
+class LockCodeShape:
+    """The code that opens the door for an event."""
+
+    event_id: strawberry.ID
+    digits: str
+    valid_from: datetime
+    valid_until: datetime
+
+    @classmethod
+    def of(cls, code: LockCode) -> LockCodeShape:
+        """Made of a lock code."""
+        return cls(
+            event_id=strawberry.ID(code.event_id),
+            digits=code.digits,
+            valid_from=code.valid_from,
+            valid_until=code.valid_until,
+        )
+
+
+@strawberry.type
+class Detail:
+    """Something worth to know about an act."""
+
+    name: str
+    value: str
+
+
+@strawberry.type(name="AuditEntry")
+class AuditShape:
+    """One act of an administrator."""
+
+    id: strawberry.ID
+    actor_id: str
+    action: AuditAction
+    subject: str
+    at: datetime
+    details: list[Detail]
+
+    @classmethod
+    def of(cls, entry: AuditEntry) -> AuditShape:
+        """Made of an entry of the audit log."""
+        return cls(
+            id=strawberry.ID(entry.entry_id),
+            actor_id=entry.actor_id,
+            action=entry.action,
+            subject=entry.subject,
+            at=entry.at,
+            details=[Detail(name=name, value=value) for name, value in sorted(entry.details.items())],
+        )
+
+
+@strawberry.type(name="Notification")
+class NotificationShape:
+    """A letter that left."""
+
+    kind: NoticeKind
+    booking_id: strawberry.ID
+    sent_at: datetime
+
+    @classmethod
+    def of(cls, item: NotificationItem) -> NotificationShape:
+        """Made of an entry of the history."""
+        return cls(kind=item.kind, booking_id=strawberry.ID(item.booking_id), sent_at=item.sent_at)

@@ -1,0 +1,91 @@
+"""The calendar feed: public events, and closures, as iCalendar (RFC 5545).
+
+Private bookings never come into it with anything that is theirs: no title, no names, no ids of bookings or users. If
+wanted they appear as an anonymous "reserved", so that subscribers see that the house is taken.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, timedelta
+from typing import Final
+
+from icalendar import Calendar
+from icalendar import Event as Entry
+
+from keyplan_systems.venue_booking.domain.events import Event
+from keyplan_systems.venue_booking.domain.requests import EventKind, Language
+from keyplan_systems.venue_booking.domain.venue import Venue
+
+CONTENT_TYPE: Final = "text/calendar; charset=utf-8"
+REFRESH: Final = timedelta(hours=1)
+
+_RESERVED: Final = {Language.ITALIAN: "Riservato", Language.ENGLISH: "Reserved"}
+
+
+@dataclass(frozen=True)
+class Feed:
+    """A feed's bytes, and an entity tag that changes exactly when they do."""
+
+    content: bytes
+    etag: str
+
+
+def calendar_feed(
+    venue: Venue,
+    events: Iterable[Event],
+    *,
+    domain: str,
+    language: Language = Language.ITALIAN,
+    show_reserved: bool = False,
+) -> Feed:
+    """The feed of these events, in the order of time. The same events give the same bytes.
+
+    `domain` stands in the UIDs, which stay the same while an event is changed; `show_reserved` puts private bookings
+    in as anonymous entries.
+    """
+    calendar = Calendar()
+    calendar.add("prodid", f"-//keyplan//venue booking//{language.value.upper()}")
+    calendar.add("version", "2.0")
+    calendar.add("x-wr-calname", venue.name)
+    calendar.add("x-wr-timezone", venue.time_zone)
+    calendar.add("refresh-interval", REFRESH, parameters={"VALUE": "DURATION"})
+    shown = [event for event in events if event.is_public or show_reserved]
+    shown.sort(key=lambda event: (*venue.span(event.date, event.slots), event.event_id))
+    for event in shown:
+        calendar.add_component(_entry(venue, event, domain, language))
+    if shown:
+        # Clock changes of the years that occur, not of all time.
+        calendar.add_missing_timezones(date(shown[0].date.year, 1, 1), date(shown[-1].date.year + 2, 1, 1))
+    content = calendar.to_ical()
+    return Feed(content, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
+
+
+def _entry(venue: Venue, event: Event, domain: str, language: Language) -> Entry:
+    starts, ends = venue.span(event.date, event.slots)
+    entry = Entry()
+    entry.add("uid", f"{_public_id(event)}@{domain}")
+    # In a calendar without METHOD the stamp is when the entry last changed (RFC 5545, 3.8.7.2), so it stays stable.
+    entry.add("dtstamp", event.updated_at.astimezone(UTC))
+    entry.add("last-modified", event.updated_at.astimezone(UTC))
+    entry.add("sequence", event.version - 1)
+    entry.add("dtstart", starts)
+    entry.add("dtend", ends)
+    entry.add("status", "CONFIRMED")
+    entry.add("transp", "OPAQUE")
+    entry.add("class", "PUBLIC")
+    entry.add("location", venue.name)
+    entry.add("summary", event.title if event.is_public else _RESERVED[language])
+    entry.add("categories", [event.kind.value if event.is_public else "reserved"])
+    if event.is_public and event.description:
+        entry.add("description", event.description)
+    return entry
+
+
+def _public_id(event: Event) -> str:
+    """The event's id for public events; for private ones a digest, so that the feed is no key to anything else."""
+    if event.kind is EventKind.PRIVATE_BOOKING:
+        return hashlib.sha256(f"reserved {event.event_id}".encode()).hexdigest()[:32]
+    return event.event_id

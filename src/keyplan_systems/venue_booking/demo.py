@@ -1,0 +1,75 @@
+"""Venue booking's part of a demonstration: two want one date, one gets it, the other learns why not."""
+
+from __future__ import annotations
+
+import random
+from datetime import date, timedelta
+from typing import Any
+
+import httpx
+
+from keyplan_systems.web.system import Stage
+
+_DAYS = """query($first: Date!, $last: Date!) {
+  availability(firstDate: $first, lastDate: $last) { date bookable durations } }"""
+_REQUEST = "mutation($input: BookingInput!) { requestBooking(input: $input) { id code status version } }"
+_APPROVE = "mutation($id: ID!) { approveBooking(id: $id) { id status } }"
+_MINE = "{ myBookings(first: 1) { entries { date status } } }"
+
+
+def play(stage: Stage) -> None:
+    """Play it. Raises httpx.HTTPError where the system refuses what it should not."""
+    with (
+        stage.client("demo-ada", email="demo-ada@example.org", name="Ada Rossi") as ada,
+        stage.client("demo-bob", email="demo-bob@example.org", name="Bob Bianchi") as bob,
+        stage.client("demo-warden", roles=("administrators",), email="demo-warden@example.org") as warden,
+    ):
+        day, duration = _free_day(ada)
+        asked = [_data(one, _REQUEST, input=_wish(name, day, duration)) for one, name in ((ada, "Ada"), (bob, "Bob"))]
+        bookings = [one["requestBooking"] for one in asked]
+        stage.say(f"ada and bob both ask for {day}, {duration}: nothing is taken yet")
+        approved = _data(warden, _APPROVE, id=bookings[0]["id"])["approveBooking"]
+        stage.say(f"the warden approves ada's: {approved['status'].lower()}")
+        refused = _answer(warden, _APPROVE, id=bookings[1]["id"])
+        stage.say(f"bob's cannot be approved any more: {refused['errors'][0]['message']}")
+    feed = httpx.get(f"{stage.url}/calendar.ics", timeout=30).raise_for_status().text
+    stage.say(f"the public calendar has {feed.count('BEGIN:VEVENT')} event(s), and no private names")
+
+
+def _free_day(client: httpx.Client) -> tuple[str, str]:
+    """A date that can be booked, and a duration; one that earlier demonstrations hardly took."""
+    first = date.fromisoformat(_first_date()) + timedelta(days=random.randrange(30, 300))  # noqa: S311 - no secret
+    last = first + timedelta(days=30)
+    days = _data(client, _DAYS, first=first.isoformat(), last=last.isoformat())["availability"]
+    free = next(day for day in days if day["bookable"] and day["durations"])
+    return str(free["date"]), str(free["durations"][-1])
+
+
+def _first_date() -> str:
+    return date.today().isoformat()
+
+
+def _wish(name: str, day: str, duration: str) -> dict[str, Any]:
+    contact = {"fullName": f"{name} Demo", "email": f"demo-{name.lower()}@example.org", "phone": "+39 333 1234567"}
+    told = {
+        "description": "A birthday party",
+        "attendees": 30,
+        "contact": contact,
+        "consent": True,
+        "language": "ENGLISH",
+    }
+    return {"date": day, "duration": duration, **told}
+
+
+def _answer(client: httpx.Client, query: str, **variables: Any) -> dict[str, Any]:
+    answer = client.post("/graphql", json={"query": query, "variables": variables}).raise_for_status()
+    told: dict[str, Any] = answer.json()
+    return told
+
+
+def _data(client: httpx.Client, query: str, **variables: Any) -> dict[str, Any]:
+    told = _answer(client, query, **variables)
+    if told.get("errors"):
+        raise AssertionError(f"refused: {told['errors']}")
+    data: dict[str, Any] = told["data"]
+    return data

@@ -1,0 +1,163 @@
+"""The venue booking design: one table with two indexes, its access patterns and its load.
+
+Keys and attribute names are those of the decision record. What differs, and why:
+
+* occupancy is one item for each date and slot under EVENTDATE#, put only where none is: a full day takes every slot
+  of its date, so it cannot stand beside half of one; EVENT# is kept for the event itself, found by its own id;
+* the booking, its copy under the user and the user's counters change in one transaction, each as it was read, and
+  with them the event and its slots, the letters to be sent and the entry of the audit log;
+* slots are freed only as long as the booking, or the event, that holds them is still the one meant;
+* an e-mail address is held by a guard item, since an index refuses nobody; the index by address is for reading only;
+* GSI1 lists bookings of every status, GSI2 those of a month by status, and all that is held in a month, so that a
+  calendar costs one request; a user's bookings are in the order of dates;
+* everything that changes has a version;
+* letters wait in an outbox that a consumer of the table's stream empties; a sparse index finds what it missed.
+
+A request that waits holds nothing: several may wait for one slot, and approving takes it or is refused.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from keyplan.design import Inserted, WriteCall, accept, each, transaction
+from keyplan_systems.venue_booking import reads  # noqa: F401 - the design has them too
+from keyplan_systems.venue_booking.entities import (
+    AuditItem,
+    BookingItem,
+    EventItem,
+    EventSlotItem,
+    LockCodeItem,
+    NotificationItem,
+    OutboxItem,
+    PaymentItem,
+    UserBookingItem,
+    venue,
+)
+from keyplan_systems.venue_booking.load import FEW, SOME
+from keyplan_systems.venue_booking.writes import (
+    add_payment,
+    booking_is_there,
+    close_letter,
+    count_bookings,
+    create_booking,
+    create_event,
+    create_user_booking,
+    enqueue,
+    event_is_there,
+    free_slot_of_booking,
+    free_slot_of_event,
+    put_lock_code,
+    record_act,
+    remember_letter,
+    remove_event,
+    remove_event_of_booking,
+    remove_lock_code,
+    replace_booking,
+    replace_user_booking,
+    take_slot,
+)
+
+Slots = Annotated[list[EventSlotItem], Field(max_length=24)]
+Letters = Annotated[list[OutboxItem], Field(max_length=4)]
+Entries = Annotated[list[AuditItem], Field(max_length=1)]
+EventIds = Annotated[list[str], Field(max_length=1)]
+
+# Transactions: what one step of the domain has to write, together or not at all.
+
+
+@transaction(rate=SOME, returns=5)
+def write_request(booking: BookingItem, copy: UserBookingItem, user_id: str, letters: Letters) -> list[WriteCall[Any]]:
+    """A new request: booking, copy, counter, letters."""
+    return [
+        create_booking(booking),
+        create_user_booking(copy),
+        count_bookings(user_id, 1, 0, 0, 0),
+        enqueue(each(letters)),
+    ]
+
+
+@transaction(rate=SOME, returns=9)
+def write_approval(
+    *, booking: BookingItem, copy: UserBookingItem, user_id: str, event: EventItem, slots: Slots, letters: Letters,
+    entries: Entries,
+) -> list[WriteCall[Any]]:  # fmt: skip
+    """Approve booking, create event, take every slot, update user stats: atomically."""
+    return [
+        replace_booking(booking),
+        replace_user_booking(copy),
+        count_bookings(user_id, -1, 1, 0, 0),
+        take_slot(each(slots)),
+        create_event(event),
+        enqueue(each(letters)),
+        record_act(each(entries)),
+    ]
+
+
+@transaction(rate=SOME, returns=6)
+def write_refusal(
+    *, booking: BookingItem, copy: UserBookingItem, user_id: str, pending: int, approved: int, rejected: int,
+    cancelled: int, held: Slots, event_ids: EventIds, letters: Letters, entries: Entries,
+) -> list[WriteCall[Any]]:  # fmt: skip
+    """Reject or cancel a booking; of an approved one, free its slots and remove its event and lock code."""
+    return [
+        replace_booking(booking),
+        replace_user_booking(copy),
+        count_bookings(user_id, pending, approved, rejected, cancelled),
+        free_slot_of_booking(each(held)),
+        remove_event_of_booking(each(event_ids)),
+        remove_lock_code(each(event_ids)),
+        enqueue(each(letters)),
+        record_act(each(entries)),
+    ]
+
+
+@transaction(rate=FEW, returns=4)
+def write_event(event: EventItem, slots: Slots, entry: AuditItem) -> list[WriteCall[Any]]:
+    """An administrator's event or closure, which takes its slots like any other."""
+    return [take_slot(each(slots)), create_event(event), record_act(entry)]
+
+
+@transaction(rate=FEW, returns=5)
+def write_event_removal(event: EventItem, held: Slots, event_id: str, entry: AuditItem) -> list[WriteCall[Any]]:
+    """Remove an administrator's event and free its slots."""
+    return [remove_event(event), free_slot_of_event(each(held)), remove_lock_code(event_id), record_act(entry)]
+
+
+@transaction(rate=FEW)
+def write_payment(booking_id: str, payment: PaymentItem, entry: AuditItem) -> list[WriteCall[Any]]:
+    """A payment for a booking that is there."""
+    return [booking_is_there(booking_id), add_payment(payment), record_act(entry)]
+
+
+@transaction(rate=FEW)
+def write_lock_code(event_id: str, code: LockCodeItem, entry: AuditItem) -> list[WriteCall[Any]]:
+    """A lock code for an event that is there."""
+    return [event_is_there(event_id), put_lock_code(code), record_act(entry)]
+
+
+@transaction(rate=SOME)
+def write_sent(
+    letter: OutboxItem, sent_at: datetime, expires_at: datetime, notification: NotificationItem
+) -> list[WriteCall[Any]]:
+    """A letter that left: out of the outbox, into its user's history."""
+    return [close_letter(letter, sent_at, None, expires_at), remember_letter(notification)]
+
+
+# The consumer of the outbox.
+
+
+@venue.on_change(OutboxItem, retries=6, on_failure="letters", idempotent=True)
+def send_letter(change: Inserted[OutboxItem]) -> None:
+    """Send a new letter. Who runs it hands a handler to the runner, since a design knows no mail server."""
+    raise LookupError(f"the runner was given no handler for the letter {change.new.notice_key}")
+
+
+accepted = [
+    accept("KP712", on="send_letter", reason="a few dozen writes a day: reading the others costs nothing that counts"),
+    accept("KP114", on="venue-booking", reason="the documented names; every expression is made with placeholders"),
+    accept("KP606", on="put_lock_code", reason="a new code is to replace one that is lost; the audit log has both"),
+]

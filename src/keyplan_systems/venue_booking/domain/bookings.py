@@ -1,0 +1,219 @@
+"""Bookings: their statuses, who may move them from one to another, and what each move brings with it.
+
+    pending   ── approve (admin) ──────────────> approved     takes the slots
+    pending   ── reject (admin) ───────────────> rejected
+    pending   ── cancel (owner, admin) ────────> cancelled
+    approved  ── reject (admin) ───────────────> rejected     frees the slots
+    approved  ── cancel (owner, admin) ────────> cancelled    frees the slots
+
+Rejected and cancelled are final. A pending booking holds nothing: several may wait for one slot, and the first
+to be approved gets it. `decide` says what has to be written; the writer does it in one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Final
+
+from keyplan_systems.venue_booking.domain.contacts import Contact
+from keyplan_systems.venue_booking.domain.events import Event, event_of_booking, taken_slots
+from keyplan_systems.venue_booking.domain.notices import Notice, notices_of_decision, notices_of_request
+from keyplan_systems.venue_booking.domain.refusals import AlreadyDecidedError, NotAllowedError, NotFoundError
+from keyplan_systems.venue_booking.domain.requests import BookingRequest, Language
+from keyplan_systems.venue_booking.domain.users import Actor, Status, check_version, stats_changes
+from keyplan_systems.venue_booking.domain.venue import Venue
+
+
+@dataclass(frozen=True)
+class Booking:
+    """A request for the venue and what became of it.
+
+    `requested_at` and `decided_at` are UTC. `decided_by` is the actor of the last move and `reason` what they
+    said to the owner. While it is approved, `slots` are what it holds and `event_id` is its event: freeing goes by
+    these and not by the venue's present durations, which may have been changed since. `version` counts writes.
+    """
+
+    booking_id: str
+    user_id: str
+    code: str
+    date: date
+    duration: str
+    description: str
+    attendees: int
+    contact: Contact
+    requested_at: datetime
+    association: str | None = None
+    language: Language = Language.ITALIAN
+    status: Status = Status.PENDING
+    decided_at: datetime | None = None
+    decided_by: str | None = None
+    reason: str | None = None
+    slots: tuple[str, ...] = ()
+    event_id: str | None = None
+    version: int = 1
+
+
+class Action(StrEnum):
+    """What can be done to a booking."""
+
+    APPROVE = "approve"
+    REJECT = "reject"
+    CANCEL = "cancel"
+
+
+class SlotEffect(StrEnum):
+    """What a move means for the slots of the booking's date."""
+
+    NONE = "none"
+    TAKE = "take"
+    FREE = "free"
+
+
+@dataclass(frozen=True)
+class Move:
+    """One row of the transition table."""
+
+    status: Status
+    slots: SlotEffect
+    owner_may: bool
+
+
+MOVES: Final[Mapping[tuple[Status, Action], Move]] = {
+    (Status.PENDING, Action.APPROVE): Move(Status.APPROVED, SlotEffect.TAKE, owner_may=False),
+    (Status.PENDING, Action.REJECT): Move(Status.REJECTED, SlotEffect.NONE, owner_may=False),
+    (Status.PENDING, Action.CANCEL): Move(Status.CANCELLED, SlotEffect.NONE, owner_may=True),
+    (Status.APPROVED, Action.REJECT): Move(Status.REJECTED, SlotEffect.FREE, owner_may=False),
+    (Status.APPROVED, Action.CANCEL): Move(Status.CANCELLED, SlotEffect.FREE, owner_may=True),
+}
+OWNER_ACTIONS: Final = frozenset(action for (_, action), move in MOVES.items() if move.owner_may)
+
+
+@dataclass(frozen=True)
+class Written:
+    """What one step has to write together, or not at all.
+
+    The booking (conditioned on `before`), its copy under the user, the counters; `takes`, the event of which each
+    slot is put only if free; `frees`, the slots of the date which are deleted only if held by this booking; the
+    notices; and an audit entry if an administrator acted.
+    """
+
+    booking: Booking
+    before: Booking | None
+    stats: Mapping[Status, int]
+    takes: Event | None
+    frees: tuple[str, ...]
+    notices: tuple[Notice, ...]
+    audited: bool
+
+
+def request_booking(request: BookingRequest, *, booking_id: str, user_id: str, code: str, now: datetime) -> Written:
+    """A new pending booking of a checked request."""
+    booking = Booking(
+        booking_id=booking_id,
+        user_id=user_id,
+        code=code,
+        requested_at=now,
+        date=request.date,
+        duration=request.duration,
+        description=request.description,
+        attendees=request.attendees,
+        contact=request.contact,
+        association=request.association,
+        language=request.language,
+    )
+    changes = stats_changes(None, Status.PENDING)
+    notices = notices_of_request(booking_id, booking.version, now)
+    return Written(booking, None, changes, None, (), notices, audited=False)
+
+
+def decide(
+    booking: Booking,
+    action: Action,
+    actor: Actor,
+    venue: Venue,
+    now: datetime,
+    *,
+    event_id: str,
+    reason: str | None = None,
+    known_version: int | None = None,
+) -> Written:
+    """What an action by this actor makes of the booking.
+
+    `event_id` becomes the id of the event if slots are taken. NotFoundError for strangers (they need not learn
+    that the booking exists), NotAllowedError for owners who may only cancel, StaleVersionError, AlreadyDecidedError,
+    DateNotBookableError when a date that is over would be approved.
+    """
+    check_may(booking, action, actor)
+    move = MOVES.get((booking.status, action))
+    if move is None:
+        raise AlreadyDecidedError(booking.status.value)
+    check_version(known_version, booking.version)
+    if move.slots is SlotEffect.TAKE:
+        venue.check_not_over(booking.date, now)
+    after = replace(
+        booking,
+        status=move.status,
+        decided_at=now,
+        decided_by=actor.user_id,
+        reason=reason or None,
+        slots=venue.slots_of(booking.duration) if move.slots is SlotEffect.TAKE else (),
+        event_id=event_id if move.slots is SlotEffect.TAKE else None,
+        version=booking.version + 1,
+    )
+    return _written(booking, after, move.slots, now, actor)
+
+
+def _written(before: Booking, after: Booking, effect: SlotEffect, now: datetime, actor: Actor) -> Written:
+    by_owner = actor.user_id == before.user_id
+    return Written(
+        booking=after,
+        before=before,
+        stats=stats_changes(before.status, after.status),
+        takes=_event(after, now) if effect is SlotEffect.TAKE else None,
+        frees=before.slots if effect is SlotEffect.FREE else (),
+        notices=notices_of_decision(after.booking_id, after.status, after.version, now, by_owner=by_owner),
+        audited=actor.is_admin,
+    )
+
+
+def _event(booking: Booking, now: datetime) -> Event:
+    assert booking.event_id is not None
+    return event_of_booking(
+        event_id=booking.event_id,
+        booking_id=booking.booking_id,
+        user_id=booking.user_id,
+        day=booking.date,
+        duration=booking.duration,
+        slots=booking.slots,
+        description=booking.description,
+        now=now,
+    )
+
+
+def check_may(booking: Booking, action: Action, actor: Actor) -> None:
+    """Refuse actors who may not do this whatever the booking's status."""
+    if actor.is_admin:
+        return
+    check_may_see(booking, actor)
+    if action not in OWNER_ACTIONS:
+        raise NotAllowedError("Only administrators may decide on requests.")
+
+
+def check_may_see(booking: Booking, actor: Actor) -> None:
+    """NotFoundError unless the actor owns the booking or is an administrator."""
+    if not actor.is_admin and actor.user_id != booking.user_id:
+        raise NotFoundError(f"There is no booking {booking.booking_id}.")
+
+
+def conflicting(pending: Iterable[Booking], events: Collection[Event], venue: Venue) -> frozenset[str]:
+    """The ids of those waiting bookings of which a slot is taken by now, so that they cannot be approved."""
+    taken = taken_slots(events)
+    return frozenset(
+        booking.booking_id
+        for booking in pending
+        if booking.status is Status.PENDING
+        and any((booking.date, slot) in taken for slot in venue.slots_of(booking.duration))
+    )

@@ -1,0 +1,78 @@
+"""Contact details made comparable: e-mail addresses, telephone numbers, names and other single lines."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Annotated, Final
+
+import phonenumbers
+from email_validator import EmailNotValidError, validate_email
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
+
+EMAIL_LIMIT_CHARACTERS: Final = 254
+
+_NOT_IN_LINES: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})
+_DIRECTION_MARKS: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def normalise_email(text: str) -> str:
+    """The one form under which an e-mail address is stored, compared and used as a key.
+
+    Surrounding spaces go, letters become lower case, the domain becomes its ASCII form. Dots and +tags stay, since
+    only the receiving server knows whether they matter. ValueError if it is no address.
+    """
+    try:
+        found = validate_email(text.strip(), check_deliverability=False, allow_smtputf8=False)
+    except EmailNotValidError as error:
+        raise ValueError(f"this is no e-mail address: {error}") from error
+    address = found.ascii_email
+    assert address is not None  # only addresses with an ASCII form were allowed
+    return address.lower()
+
+
+def normalise_phone(text: str, country: str) -> str:
+    """A telephone number in international form (E.164); without a + it is read as one of the country.
+
+    ValueError if no such number can exist.
+    """
+    try:
+        number = phonenumbers.parse(text, country)
+    except phonenumbers.NumberParseException as error:
+        raise ValueError("this is no telephone number") from error
+    if not phonenumbers.is_possible_number(number):
+        raise ValueError("this is no possible telephone number")
+    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+
+
+def single_line(text: str) -> str:
+    """The text in composed Unicode form with single spaces.
+
+    ValueError for control characters, of which line breaks could forge e-mail headers and direction marks hide
+    what really stands there.
+    """
+    composed = unicodedata.normalize("NFC", text)
+    if any(unicodedata.category(character) in _NOT_IN_LINES or character in _DIRECTION_MARKS for character in composed):
+        raise ValueError("this must be one line without control characters")
+    return " ".join(composed.split())
+
+
+def several_lines(text: str) -> str:
+    """The text in composed Unicode form with plain line ends; ValueError for other control characters."""
+    composed = unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
+    if any(unicodedata.category(character) in {"Cc", "Cs"} and character not in "\n\t" for character in composed):
+        raise ValueError("this must not hold control characters")
+    return composed
+
+
+EmailAddress = Annotated[str, StringConstraints(max_length=EMAIL_LIMIT_CHARACTERS), AfterValidator(normalise_email)]
+PersonName = Annotated[str, AfterValidator(single_line), StringConstraints(min_length=1, max_length=100)]
+
+
+class Contact(BaseModel):
+    """Whom to write to or call about a booking; `phone` is in international form."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    full_name: PersonName
+    email: EmailAddress
+    phone: Annotated[str, StringConstraints(min_length=3, max_length=40)]

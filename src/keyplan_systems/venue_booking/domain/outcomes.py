@@ -1,0 +1,157 @@
+"""Why a transaction was cancelled, in the venue's words.
+
+One booking step writes several items, each under a condition. When the store cancels all of it, it says for
+each action in turn whether its condition failed. The writer labels its actions in the same order with what each
+guarded; `explain` picks the one answer that helps the caller most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Final, TypeAlias
+
+from keyplan_systems.venue_booking.domain.refusals import (
+    AlreadyDecidedError,
+    EmailTakenError,
+    NotFoundError,
+    RefusalError,
+    SlotTakenError,
+    StaleVersionError,
+    TryAgainError,
+)
+from keyplan_systems.venue_booking.domain.users import Status
+
+CONDITION_FAILED: Final = "ConditionalCheckFailed"
+NO_REASON: Final = frozenset({"None", ""})
+RETRYABLE: Final = frozenset({"TransactionConflict", "ProvisionedThroughputExceeded", "ThrottlingError"})
+
+
+@dataclass(frozen=True)
+class BookingGuard:
+    """The action was for a booking in this status and version."""
+
+    status: Status
+    version: int
+
+
+@dataclass(frozen=True)
+class SlotFreeGuard:
+    """The action took a slot that had to be free."""
+
+    date: date
+    slot: str
+
+
+@dataclass(frozen=True)
+class SlotHeldGuard:
+    """The action freed a slot that this booking had to hold."""
+
+    date: date
+    slot: str
+
+
+@dataclass(frozen=True)
+class VersionGuard:
+    """The action was for an item (user, event) in this version; `name` says which kind."""
+
+    name: str
+    version: int
+
+
+@dataclass(frozen=True)
+class EmailGuard:
+    """The action put the guard of an e-mail address that had to be nobody's."""
+
+
+@dataclass(frozen=True)
+class Unguarded:
+    """The action had no condition that a caller could do something about; `name` is for the log."""
+
+    name: str
+
+
+Guard: TypeAlias = BookingGuard | SlotFreeGuard | SlotHeldGuard | VersionGuard | EmailGuard | Unguarded
+
+
+@dataclass(frozen=True)
+class Found:
+    """What stood there when the condition failed, as far as it is known."""
+
+    status: Status | None = None
+    version: int | None = None
+
+
+@dataclass(frozen=True)
+class Reason:
+    """The store's word on one action: its code, and the item that stood there, None if there was none."""
+
+    code: str
+    found: Found | None = None
+
+
+class UnexplainedCancellationError(Exception):
+    """The store cancelled for a reason that no rule accounts for: a fault of the program, not of the caller."""
+
+
+def explain(guards: Sequence[Guard], reasons: Sequence[Reason]) -> RefusalError:
+    """The refusal that a cancelled transaction amounts to.
+
+    What happened to the booking itself comes first, since a decided booking makes its slots irrelevant; then slots
+    that are taken, all of them in one answer; then the e-mail address; then versions. Conflicts with writes under
+    way at the same moment, when nothing else failed, are worth another try. UnexplainedCancellationError for the rest.
+    """
+    if len(guards) != len(reasons):
+        raise UnexplainedCancellationError(f"{len(guards)} actions, but {len(reasons)} reasons")
+    failed = [(guard, reason) for guard, reason in zip(guards, reasons, strict=True) if reason.code == CONDITION_FAILED]
+    refusal = _of_booking(failed) or _of_slots(failed) or _of_email(failed) or _of_version(failed)
+    if refusal is not None:
+        return refusal
+    codes = {reason.code for reason in reasons} - NO_REASON
+    if codes and codes <= RETRYABLE:
+        return TryAgainError("Something else was written at the same moment. Please try again.")
+    raise UnexplainedCancellationError(f"cancelled with {sorted(codes)} at {[guard for guard, _ in failed]}")
+
+
+_Failed: TypeAlias = Sequence[tuple[Guard, Reason]]
+
+
+def _of_booking(failed: _Failed) -> RefusalError | None:
+    for guard, reason in failed:
+        if isinstance(guard, BookingGuard):
+            return _booking_refusal(guard, reason.found)
+    return None
+
+
+def _booking_refusal(guard: BookingGuard, found: Found | None) -> RefusalError:
+    if found is None:
+        return NotFoundError("The booking does not exist any more.")
+    if found.status is not None and found.status is not guard.status:
+        return AlreadyDecidedError(found.status.value)
+    return StaleVersionError(guard.version, guard.version if found.version is None else found.version)
+
+
+def _of_slots(failed: _Failed) -> RefusalError | None:
+    taken = [guard for guard, _ in failed if isinstance(guard, SlotFreeGuard)]
+    if taken:
+        return SlotTakenError(taken[0].date, [guard.slot for guard in taken])
+    if any(isinstance(guard, SlotHeldGuard) for guard, _ in failed):
+        return TryAgainError("The slots of this booking changed meanwhile. Please look again.")
+    return None
+
+
+def _of_email(failed: _Failed) -> RefusalError | None:
+    if any(isinstance(guard, EmailGuard) for guard, _ in failed):
+        return EmailTakenError("Another user has this e-mail address.")
+    return None
+
+
+def _of_version(failed: _Failed) -> RefusalError | None:
+    for guard, reason in failed:
+        if isinstance(guard, VersionGuard):
+            if reason.found is None:
+                return NotFoundError(f"The {guard.name} does not exist any more.")
+            current = guard.version if reason.found.version is None else reason.found.version
+            return StaleVersionError(guard.version, current)
+    return None

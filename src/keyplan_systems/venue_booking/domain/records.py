@@ -1,0 +1,121 @@
+"""What stands beside bookings and events: payments, lock codes, and the audit log.
+
+No payment provider is called and no lock is opened: these are the entries that such parts read and write.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from keyplan_systems.venue_booking.domain.events import Event
+from keyplan_systems.venue_booking.domain.refusals import NotAllowedError
+from keyplan_systems.venue_booking.domain.users import Actor, require_admin
+from keyplan_systems.venue_booking.domain.venue import Venue
+
+LOCK_CODE_DIGITS: Final = 6
+LOCK_CODE_MARGIN: Final = timedelta(minutes=30)
+
+
+class PaymentMethod(StrEnum):
+    """How money came in."""
+
+    CASH = "cash"
+    TRANSFER = "transfer"
+    CARD = "card"
+
+
+class PaymentRequest(BaseModel):
+    """A payment as an administrator enters it; `amount_cents` is in hundredths of the currency."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    booking_id: Annotated[str, StringConstraints(min_length=1, max_length=64)]
+    amount_cents: Annotated[int, Field(gt=0, le=100_000_000, strict=True)]
+    currency: Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")] = "EUR"
+    method: PaymentMethod
+
+
+@dataclass(frozen=True)
+class Payment:
+    """A payment for a booking; `received_at` is UTC."""
+
+    payment_id: str
+    booking_id: str
+    amount_cents: int
+    currency: str
+    method: PaymentMethod
+    received_at: datetime
+    recorded_by: str
+
+
+def record_payment(request: PaymentRequest, actor: Actor, *, payment_id: str, now: datetime) -> Payment:
+    """The payment of a request; NotAllowedError unless an administrator enters it."""
+    require_admin(actor)
+    return Payment(
+        payment_id=payment_id,
+        booking_id=request.booking_id,
+        amount_cents=request.amount_cents,
+        currency=request.currency,
+        method=request.method,
+        received_at=now,
+        recorded_by=actor.user_id,
+    )
+
+
+@dataclass(frozen=True)
+class LockCode:
+    """A code that opens the door for one event; both times are UTC."""
+
+    event_id: str
+    digits: str = field(repr=False)
+    valid_from: datetime
+    valid_until: datetime
+
+    def opens(self, now: datetime) -> bool:
+        """Whether the code opens the door at this moment."""
+        return self.valid_from <= now < self.valid_until
+
+
+def new_lock_code(event: Event, venue: Venue, below: Callable[[int], int] = secrets.randbelow) -> LockCode:
+    """A code for the event's hours and half an hour before and after them. The source must be fit for secrets."""
+    # Margins are added to moments and not to wall-clock times, which may repeat or not exist.
+    starts, ends = (local.astimezone(UTC) for local in venue.span(event.date, event.slots))
+    digits = f"{below(10**LOCK_CODE_DIGITS):0{LOCK_CODE_DIGITS}d}"
+    return LockCode(event.event_id, digits, starts - LOCK_CODE_MARGIN, ends + LOCK_CODE_MARGIN)
+
+
+def check_may_see_lock_code(event: Event, actor: Actor) -> None:
+    """NotAllowedError unless the actor is an administrator or the event is the actor's booking."""
+    if not actor.is_admin and (event.booking_id is None or event.created_by != actor.user_id):
+        raise NotAllowedError("This lock code is not for you.")
+
+
+class AuditAction(StrEnum):
+    """What administrators do."""
+
+    APPROVE_BOOKING = "approve_booking"
+    REJECT_BOOKING = "reject_booking"
+    CANCEL_BOOKING = "cancel_booking"
+    CREATE_EVENT = "create_event"
+    DELETE_EVENT = "delete_event"
+    RECORD_PAYMENT = "record_payment"
+    ISSUE_LOCK_CODE = "issue_lock_code"
+
+
+@dataclass(frozen=True)
+class AuditEntry:
+    """One act of an administrator: who, what, on which item, when (UTC), and what is worth to know about it."""
+
+    entry_id: str
+    actor_id: str
+    action: AuditAction
+    subject: str
+    at: datetime
+    details: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,127 @@
+"""What callers send, checked: a booking request, an administrator's event, a decision's note, a profile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
+
+from keyplan_systems.venue_booking.domain.contacts import (
+    Contact,
+    EmailAddress,
+    PersonName,
+    normalise_phone,
+    several_lines,
+    single_line,
+)
+from keyplan_systems.venue_booking.domain.refusals import InvalidRequestError
+from keyplan_systems.venue_booking.domain.venue import Venue
+
+Description = Annotated[str, AfterValidator(several_lines), StringConstraints(min_length=1, max_length=2000)]
+Title = Annotated[str, AfterValidator(single_line), StringConstraints(min_length=1, max_length=120)]
+Reason = Annotated[str, AfterValidator(several_lines), StringConstraints(max_length=1000)]
+
+
+def _is_true(value: object) -> object:
+    """Consent is given by saying yes: numbers that merely equal it do not count."""
+    if value is not True:
+        raise ValueError("consent must be given")
+    return value
+
+
+class Language(StrEnum):
+    """The languages in which the venue writes."""
+
+    ITALIAN = "it"
+    ENGLISH = "en"
+
+
+class _Input(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class BookingRequest(_Input):
+    """A wish for the venue: when, for what, for how many, and whom to answer.
+
+    `consent` is the consent to data processing, without which nothing may be stored.
+    """
+
+    date: date
+    duration: str
+    description: Description
+    attendees: Annotated[int, Field(ge=1, strict=True)]
+    contact: Contact
+    consent: Annotated[Literal[True], BeforeValidator(_is_true)]
+    association: Annotated[str, AfterValidator(single_line), StringConstraints(max_length=120)] | None = None
+    language: Language = Language.ITALIAN
+
+
+class EventKind(StrEnum):
+    """What holds a slot."""
+
+    PRIVATE_BOOKING = "private_booking"
+    PUBLIC_EVENT = "public_event"
+    CLOSURE = "closure"
+
+
+class EventRequest(_Input):
+    """An entry that an administrator puts into the calendar: a public event, or a closure that blocks a date."""
+
+    date: date
+    duration: str
+    kind: Literal[EventKind.PUBLIC_EVENT, EventKind.CLOSURE]
+    title: Title
+    description: Annotated[str, AfterValidator(several_lines), StringConstraints(max_length=2000)] = ""
+
+
+class ProfileChange(_Input):
+    """What a user may change of the own profile; what is not given stays."""
+
+    name: PersonName | None = None
+    email: EmailAddress | None = None
+    phone: Annotated[str, StringConstraints(min_length=3, max_length=40)] | None = None
+    language: Language | None = None
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def parse(model: type[Model], values: Mapping[str, Any]) -> Model:
+    """The values as this kind of input; InvalidRequestError names every wrong field and quotes no value."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        fields = {".".join(map(str, found["loc"])): found["msg"] for found in error.errors(include_input=False)}
+        raise InvalidRequestError(f"Invalid input: {', '.join(sorted(fields))}.", {"fields": fields}) from error
+
+
+def checked_booking(request: BookingRequest, venue: Venue, now: datetime) -> BookingRequest:
+    """The request with the telephone number in international form, if it fits the venue.
+
+    DateNotBookableError or InvalidRequestError if date, duration, number of people or telephone do not.
+    """
+    venue.slots_of(request.duration)
+    venue.check_bookable(request.date, now)
+    if request.attendees > venue.capacity:
+        message = f"The venue holds {venue.capacity} people, not {request.attendees}."
+        raise InvalidRequestError(message, {"field": "attendees", "capacity": venue.capacity})
+    contact = request.contact.model_copy(update={"phone": checked_phone(request.contact.phone, venue)})
+    return request.model_copy(update={"contact": contact, "association": request.association or None})
+
+
+def checked_event(request: EventRequest, venue: Venue, now: datetime) -> EventRequest:
+    """The request as it is, if its duration exists and its date is not over. Lead time does not bind administrators."""
+    venue.slots_of(request.duration)
+    venue.check_not_over(request.date, now)
+    return request
+
+
+def checked_phone(text: str, venue: Venue) -> str:
+    """The telephone number in international form; InvalidRequestError if it cannot be one."""
+    try:
+        return normalise_phone(text, venue.country)
+    except ValueError as error:
+        raise InvalidRequestError(f"Invalid input: phone, {error}.", {"field": "phone"}) from error

@@ -1,0 +1,126 @@
+"""Who acts, users and their profiles, and the counters of their bookings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from keyplan_systems.venue_booking.domain.refusals import InvalidRequestError, NotAllowedError, StaleVersionError
+from keyplan_systems.venue_booking.domain.requests import Language, ProfileChange, checked_phone
+from keyplan_systems.venue_booking.domain.venue import Venue
+
+ADMINISTRATORS: Final = "administrators"
+USERS: Final = "users"
+
+
+class Role(StrEnum):
+    """What a user may do."""
+
+    USER = "user"
+    ADMIN = "admin"
+
+
+class Status(StrEnum):
+    """Where a booking stands."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Who does something: a user id (the token's subject) and the role that the token grants."""
+
+    user_id: str
+    role: Role = Role.USER
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether the actor is an administrator."""
+        return self.role is Role.ADMIN
+
+
+def actor_from(subject: str, groups: Collection[str]) -> Actor:
+    """The actor of a verified token. Membership in the administrators' group counts, not what the table says."""
+    return Actor(subject, Role.ADMIN if ADMINISTRATORS in groups else Role.USER)
+
+
+def require_admin(actor: Actor) -> None:
+    """NotAllowedError unless the actor is an administrator."""
+    if not actor.is_admin:
+        raise NotAllowedError("Only administrators may do this.")
+
+
+@dataclass(frozen=True)
+class Stats:
+    """How many of a user's bookings stand where."""
+
+    pending: int = 0
+    approved: int = 0
+    rejected: int = 0
+    cancelled: int = 0
+
+    def after(self, changes: Mapping[Status, int]) -> Stats:
+        """The counters with these changes added."""
+        return replace(self, **{status.value: self.count(status) + change for status, change in changes.items()})
+
+    def count(self, status: Status) -> int:
+        """The number of bookings with this status."""
+        number: int = getattr(self, status.value)
+        return number
+
+    @property
+    def total(self) -> int:
+        """All bookings ever requested."""
+        return self.pending + self.approved + self.rejected + self.cancelled
+
+
+def stats_changes(before: Status | None, after: Status) -> dict[Status, int]:
+    """What to add to the counters when a booking goes from one status (None: it is new) to another."""
+    if before is after:
+        return {}
+    changes = {after: 1}
+    if before is not None:
+        changes[before] = -1
+    return changes
+
+
+@dataclass(frozen=True)
+class User:
+    """A user's profile; `user_id` is the token's subject, `email` is normalised, `phone` international."""
+
+    user_id: str
+    email: str
+    name: str
+    created_at: datetime
+    phone: str | None = None
+    role: Role = Role.USER
+    language: Language = Language.ITALIAN
+    stats: Stats = field(default_factory=Stats)
+    version: int = 1
+
+
+def changed_profile(user: User, change: ProfileChange, venue: Venue, known_version: int | None = None) -> User:
+    """The user after the change, one version on.
+
+    InvalidRequestError if nothing is to change or the telephone number is none; StaleVersionError if the caller
+    knows another version. A changed `email` needs its guard moved in the same transaction.
+    """
+    check_version(known_version, user.version)
+    wanted = change.model_dump(exclude_none=True)
+    if not wanted:
+        raise InvalidRequestError("Nothing to change was given.")
+    if change.phone is not None:
+        wanted["phone"] = checked_phone(change.phone, venue)
+    return replace(user, **wanted, version=user.version + 1)
+
+
+def check_version(known: int | None, current: int) -> None:
+    """StaleVersionError if the caller names a version and it is not the current one."""
+    if known is not None and known != current:
+        raise StaleVersionError(known, current)

@@ -1,0 +1,181 @@
+"""What is particular to one venue: its slots and their times, durations, booking window, zone and limits.
+
+Everything here is configuration. Slots are the atoms of occupancy; a duration is a named list of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time, timedelta
+from functools import cached_property
+from itertools import pairwise
+from typing import Annotated, Final, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from keyplan_systems.venue_booking.domain.refusals import DateNotBookableError, InvalidRequestError
+
+MINUTES_PER_DAY: Final = 24 * 60
+NAME_PATTERN: Final = r"^[A-Z][A-Z0-9_]{0,39}$"
+
+SlotName = Annotated[str, Field(pattern=NAME_PATTERN)]
+
+
+class Slot(BaseModel):
+    """A part of the day that is taken as a whole; minutes count from midnight, 1440 is the next midnight."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: SlotName
+    starts_minute: Annotated[int, Field(ge=0, lt=MINUTES_PER_DAY)]
+    ends_minute: Annotated[int, Field(gt=0, le=MINUTES_PER_DAY)]
+
+    @model_validator(mode="after")
+    def _has_length(self) -> Self:
+        if self.ends_minute <= self.starts_minute:
+            raise ValueError(f"slot {self.name} ends before it begins")
+        return self
+
+
+DEFAULT_SLOTS: Final = (
+    Slot(name="MORNING", starts_minute=6 * 60 + 30, ends_minute=13 * 60 + 30),
+    Slot(name="AFTERNOON", starts_minute=14 * 60, ends_minute=20 * 60),
+    Slot(name="EVENING", starts_minute=20 * 60 + 30, ends_minute=MINUTES_PER_DAY),
+)
+
+DEFAULT_DURATIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "HALF_DAY_MORNING": ("MORNING",),
+    "HALF_DAY_AFTERNOON": ("AFTERNOON",),
+    "EVENING": ("EVENING",),
+    "FULL_DAY": ("MORNING", "AFTERNOON", "EVENING"),
+}
+
+
+class Venue(BaseModel):
+    """The rules of one venue.
+
+    A booking may be requested for a date at least `lead_days` and at most `horizon_days` after today, where today
+    is the date in `time_zone`. `availability_days` bounds one question for availability. Slots may be added at any
+    time; one that events still hold must keep its name.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,))
+
+    name: Annotated[str, Field(min_length=1, max_length=100)] = "The venue"
+    time_zone: str = "Europe/Rome"
+    country: Annotated[str, Field(pattern="^[A-Z]{2}$")] = "IT"
+    capacity: Annotated[int, Field(ge=1)] = 100
+    lead_days: Annotated[int, Field(ge=0)] = 3
+    horizon_days: Annotated[int, Field(ge=1)] = 730
+    availability_days: Annotated[int, Field(ge=1, le=366)] = 62
+    slots: tuple[Slot, ...] = DEFAULT_SLOTS
+    durations: Mapping[SlotName, tuple[str, ...]] = Field(default_factory=lambda: dict(DEFAULT_DURATIONS))
+
+    @field_validator("time_zone")
+    @classmethod
+    def _known_zone(cls, name: str) -> str:
+        try:
+            ZoneInfo(name)
+        except (ZoneInfoNotFoundError, ValueError) as error:
+            raise ValueError(f"{name!r} is no IANA time zone") from error
+        return name
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        _check_slots(self.slots)
+        for duration, names in self.durations.items():
+            _check_duration(duration, names, self.slot_names)
+        if not self.durations:
+            raise ValueError("a venue needs at least one duration")
+        if self.horizon_days < self.lead_days:
+            raise ValueError("horizon_days must not be below lead_days, or nothing could ever be booked")
+        return self
+
+    @cached_property
+    def zone(self) -> ZoneInfo:
+        """The venue's time zone."""
+        return ZoneInfo(self.time_zone)
+
+    @property
+    def slot_names(self) -> tuple[str, ...]:
+        """All slots in the order of the day."""
+        return tuple(slot.name for slot in self.slots)
+
+    def slot(self, name: str) -> Slot:
+        """A slot by its name; InvalidRequestError for an unknown one."""
+        for slot in self.slots:
+            if slot.name == name:
+                return slot
+        raise InvalidRequestError(f"Unknown slot {name}: there are {', '.join(self.slot_names)}.", {"field": "slot"})
+
+    def slots_of(self, duration: str) -> tuple[str, ...]:
+        """The slots that a duration takes, in the order of the day; InvalidRequestError for an unknown duration."""
+        names = self.durations.get(duration)
+        if names is None:
+            message = f"Unknown duration {duration}: there are {', '.join(self.durations)}."
+            raise InvalidRequestError(message, {"field": "duration"})
+        return tuple(name for name in self.slot_names if name in names)
+
+    def today(self, now: datetime) -> date:
+        """The date at the venue at this moment."""
+        return now.astimezone(self.zone).date()
+
+    def earliest_date(self, now: datetime) -> date:
+        """The first date that can be requested at this moment."""
+        return self.today(now) + timedelta(days=self.lead_days)
+
+    def latest_date(self, now: datetime) -> date:
+        """The last date that can be requested at this moment."""
+        return self.today(now) + timedelta(days=self.horizon_days)
+
+    def is_bookable(self, day: date, now: datetime) -> bool:
+        """Whether the date lies in the booking window, free or not."""
+        return self.earliest_date(now) <= day <= self.latest_date(now)
+
+    def check_bookable(self, day: date, now: datetime) -> None:
+        """DateNotBookableError with the window if the date lies outside of it."""
+        if not self.is_bookable(day, now):
+            first, last = self.earliest_date(now).isoformat(), self.latest_date(now).isoformat()
+            message = f"Requests are taken for {first} to {last}, not for {day.isoformat()}."
+            raise DateNotBookableError(message, {"field": "date", "earliest": first, "latest": last})
+
+    def check_not_over(self, day: date, now: datetime) -> None:
+        """DateNotBookableError if the date is over at the venue."""
+        if day < self.today(now):
+            raise DateNotBookableError(f"{day.isoformat()} is over.", {"field": "date"})
+
+    def span(self, day: date, slots: tuple[str, ...]) -> tuple[datetime, datetime]:
+        """First moment and end of the slots on this date, in the venue's zone."""
+        chosen = [self.slot(name) for name in slots]
+        starts = min(slot.starts_minute for slot in chosen)
+        ends = max(slot.ends_minute for slot in chosen)
+        return self._moment(day, starts), self._moment(day, ends)
+
+    def _moment(self, day: date, minute: int) -> datetime:
+        """Wall-clock time: 06:30 stays 06:30 on the days when clocks change."""
+        days, rest = divmod(minute, MINUTES_PER_DAY)
+        return datetime.combine(day + timedelta(days=days), time(rest // 60, rest % 60), self.zone)
+
+
+def _check_slots(slots: tuple[Slot, ...]) -> None:
+    if not slots:
+        raise ValueError("a venue needs at least one slot")
+    if len({slot.name for slot in slots}) != len(slots):
+        raise ValueError("slot names must differ")
+    for before, after in pairwise(slots):
+        if after.starts_minute < before.ends_minute:
+            raise ValueError(f"slot {after.name} must begin after {before.name} ends: list slots in the day's order")
+
+
+def _check_duration(duration: str, names: tuple[str, ...], slot_names: tuple[str, ...]) -> None:
+    """A duration is one piece of the day, so that its first and last moment tell the truth about it."""
+    for start in range(len(slot_names)):
+        if names and names == slot_names[start : start + len(names)]:
+            return
+    raise ValueError(f"duration {duration} must list neighbouring slots in the day's order: {', '.join(slot_names)}")
+
+
+def moment(now_s: float) -> datetime:
+    """Seconds since the Unix epoch, as clocks give them, as an aware UTC time."""
+    return datetime.fromtimestamp(now_s, UTC)

@@ -1,0 +1,272 @@
+"""The venue's table and what it holds. Attribute names are the document's, in camel case.
+
+A date's occupancy is one item per slot, so that whoever wants the morning meets whoever holds it, for half a day or
+a whole one. What an event is about stands once, under its own id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date as Day  # noqa: N812 - a field of several entities is called date
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from keyplan.design import GSI, Attribute, Bytes, Distinct, Entity, F, Items, Table, key, unique
+from keyplan_systems.venue_booking.domain.contacts import Contact
+from keyplan_systems.venue_booking.domain.notices import NoticeKind
+from keyplan_systems.venue_booking.domain.records import AuditAction, PaymentMethod
+from keyplan_systems.venue_booking.domain.requests import EventKind, Language
+from keyplan_systems.venue_booking.domain.users import Role, Status
+
+venue = Table(
+    "venue-booking",
+    pk="PK",
+    sk="SK",
+    indexes=[GSI("GSI1", pk="GSI1PK", sk="GSI1SK"), GSI("GSI2", pk="GSI2PK", sk="GSI2SK")],
+    ttl="expiresAt",
+    stream="NEW_AND_OLD_IMAGES",
+    point_in_time_recovery=True,
+    deletion_protection=True,
+    discriminator="entityType",
+)
+
+UserId = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[0-9A-Za-z._|:@+-]+$"), Attribute("userId")]
+BookingId = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[0-9A-Za-z-]+$"), Attribute("bookingId")]
+EventId = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[0-9A-Za-z-]+$"), Attribute("eventId")]
+SlotName = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]{0,39}$")]
+NoticeKey = Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[0-9A-Za-z._-]+$"), Attribute("noticeKey")]
+Address = Annotated[str, Field(min_length=3, max_length=254)]
+STATUSES: Mapping[object, float] = {
+    Status.PENDING: 0.05,
+    Status.APPROVED: 0.7,
+    Status.REJECTED: 0.15,
+    Status.CANCELLED: 0.1,
+}
+
+
+@venue.entity(
+    name="User",
+    key=key("USER#{user_id}", "METADATA"),
+    indexes={
+        "GSI1": key("EMAIL#{email}", "USER"),
+        "GSI2": key("USERS", "{created_at:utc_ms}#{user_id}"),
+    },
+    unique=[unique("email", key=key("EMAIL#{email}", "GUARD"))],
+    version="version",
+    items=Items(count=2_000, bytes=Bytes(420, p99=700), distinct={"user_id": 2_000, "email": 2_000}),
+)
+class UserItem(Entity):
+    """A person's profile and the counters of their bookings; the guard of the e-mail address stands beside it."""
+
+    user_id: UserId
+    email: Address
+    """Normalised, as addresses are compared."""
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    phone: str | None = None
+    role: Role = Role.USER
+    """The role of the token that made the profile, for people to read; what somebody may do, only tokens say."""
+    language: Language = Language.ITALIAN
+    created_at: Annotated[datetime, Attribute("createdAt")]
+    pending: Annotated[int, Attribute("pendingBookings")] = 0
+    approved: Annotated[int, Attribute("approvedBookings")] = 0
+    rejected: Annotated[int, Attribute("rejectedBookings")] = 0
+    cancelled: Annotated[int, Attribute("cancelledBookings")] = 0
+    version: int = 0
+
+
+class BookingFields(BaseModel):
+    """What a booking is; also kept in the letters about it, as it was when they were asked for."""
+
+    booking_id: BookingId
+    user_id: UserId
+    code: Annotated[str, Attribute("confirmationCode")]
+    date: Day
+    duration: SlotName
+    description: Annotated[str, Attribute("eventDescription")]
+    attendees: int
+    contact: Contact
+    association: str | None = None
+    language: Language = Language.ITALIAN
+    requested_at: Annotated[datetime, Attribute("requestedAt")]
+    status: Status = Status.PENDING
+    decided_at: Annotated[datetime | None, Attribute("decidedAt")] = None
+    decided_by: Annotated[str | None, Attribute("decidedBy")] = None
+    reason: str | None = None
+    slots: list[SlotName] = []
+    event_id: Annotated[str | None, Attribute("eventId")] = None
+    version: int = 0
+
+
+@venue.entity(
+    name="Booking",
+    key=key("BOOKING#{booking_id}", "METADATA"),
+    indexes={
+        "GSI1": key("STATUS#{status:upper}", "{requested_at:utc_ms}#{booking_id}"),
+        "GSI2": key("BOOKINGS#{date:month}", "{status:upper}#{date}#{booking_id}"),
+    },
+    version="version",
+    items=Items(
+        count=5_000,
+        bytes=Bytes(900, p99=3_500),
+        distinct={"user_id": Distinct(2_000, hottest=0.02), "status": STATUSES, "date": 1_500, "booking_id": 5_000},
+    ),
+)
+class BookingItem(BookingFields, Entity):
+    """A request for the venue and what became of it."""
+
+
+@venue.entity(
+    name="UserBooking",
+    key=key("USER#{user_id}", "BOOKING#{date}#{booking_id}"),
+    version="version",
+    items=Items(
+        count=5_000,
+        bytes=Bytes(220, p99=260),
+        distinct={"user_id": Distinct(2_000, hottest=0.02), "date": 1_500, "booking_id": 5_000},
+    ),
+)
+class UserBookingItem(Entity):
+    """A booking under its user, in the order of dates; written in every transaction that writes the booking."""
+
+    user_id: UserId
+    booking_id: BookingId
+    date: Day
+    duration: SlotName
+    status: Status
+    requested_at: Annotated[datetime, Attribute("requestedAt")]
+    version: int = 0
+    """That of the booking."""
+
+
+@venue.entity(
+    name="Event",
+    key=key("EVENT#{event_id}", "METADATA"),
+    version="version",
+    items=Items(count=6_000, bytes=Bytes(450, p99=2_700), distinct={"event_id": 6_000}),
+)
+class EventItem(Entity):
+    """What holds slots of a date: an approved booking, a public event, a closure."""
+
+    event_id: EventId
+    booking_id: Annotated[str | None, Attribute("bookingId")] = None
+    """Of an approved booking; there is none where an administrator made the event."""
+    date: Day
+    duration: SlotName
+    slots: list[SlotName]
+    kind: Annotated[EventKind, Attribute("eventType")]
+    title: str
+    description: str = ""
+    created_by: Annotated[str, Attribute("createdBy")]
+    updated_at: Annotated[datetime, Attribute("updatedAt")]
+    version: int = 0
+
+
+@venue.entity(
+    name="EventSlot",
+    key=key("EVENTDATE#{date}", "{slot}"),
+    indexes={"GSI2": key("EVENTS#{date:month}", "{date}#{slot}")},
+    items=Items(
+        count=9_000,
+        bytes=Bytes(380, p99=560),
+        distinct={"date": 6_000, "slot": {"MORNING": 0.4, "AFTERNOON": 0.35, "EVENING": 0.25}},
+    ),
+)
+class EventSlotItem(Entity):
+    """One slot of one date that is held, and by which event. While it is there nobody else gets the slot."""
+
+    date: Day
+    slot: Annotated[SlotName, Attribute("timeSlot")]
+    duration: SlotName
+    event_id: EventId
+    booking_id: Annotated[str | None, Attribute("bookingId")] = None
+    kind: Annotated[EventKind, Attribute("eventType")]
+    title: str
+    created_by: Annotated[str, Attribute("createdBy")]
+    updated_at: Annotated[datetime, Attribute("updatedAt")]
+
+
+@venue.entity(
+    name="Payment",
+    key=key("BOOKING#{booking_id}", "PAYMENT#{received_at:utc_ms}#{payment_id}"),
+    items=Items(count=4_000, bytes=Bytes(260), distinct={"booking_id": 3_500, "payment_id": 4_000}),
+)
+class PaymentItem(Entity):
+    """Money that came in for a booking."""
+
+    booking_id: BookingId
+    payment_id: Annotated[str, Field(pattern=r"^[0-9A-Za-z-]{1,64}$"), Attribute("paymentId")]
+    amount_cents: Annotated[int, Attribute("amountCents")]
+    currency: str
+    method: PaymentMethod
+    received_at: Annotated[datetime, Attribute("receivedAt")]
+    recorded_by: Annotated[str, Attribute("recordedBy")]
+
+
+@venue.entity(
+    name="Notification",
+    key=key("USER#{user_id}", "NOTIFICATION#{sent_at:utc_ms}#{notice_key}"),
+    items=Items(count=12_000, bytes=Bytes(280), distinct={"user_id": Distinct(2_000, hottest=0.02)}),
+)
+class NotificationItem(Entity):
+    """A letter that left for its user, in the user's history."""
+
+    user_id: UserId
+    notice_key: NoticeKey
+    kind: NoticeKind
+    booking_id: BookingId
+    sent_at: Annotated[datetime, Attribute("sentAt")]
+    refused: list[str]
+    """Recipients that the mail server would not take."""
+
+
+@venue.entity(
+    name="LockCode",
+    key=key("EVENT#{event_id}", "LOCKCODE"),
+    items=Items(count=3_000, bytes=Bytes(190), distinct={"event_id": 3_000}),
+)
+class LockCodeItem(Entity):
+    """The code that opens the door for an event; it goes when its hours are long over."""
+
+    event_id: EventId
+    digits: Annotated[str, Field(pattern=r"^[0-9]{4,12}$", repr=False)]
+    valid_from: Annotated[datetime, Attribute("validFrom")]
+    valid_until: Annotated[datetime, Attribute("validUntil")]
+    expires_at: Annotated[datetime, Attribute("expiresAt")]
+
+
+@venue.entity(
+    name="AuditEntry",
+    key=key("AUDIT#{at:month}", "{at:utc_ms}#{entry_id}"),
+    indexes={"GSI1": key("AUDITOF#{subject}", "{at:utc_ms}#{entry_id}")},
+    items=Items(count=12_000, bytes=Bytes(320), distinct={"at": 60, "subject": 6_000}),
+)
+class AuditItem(Entity):
+    """One act of an administrator."""
+
+    entry_id: Annotated[str, Field(pattern=r"^[0-9A-Za-z-]{1,64}$"), Attribute("entryId")]
+    actor_id: Annotated[str, Attribute("actorId")]
+    action: AuditAction
+    subject: Annotated[str, Field(min_length=1, max_length=80)]
+    at: datetime
+    details: dict[str, str]
+
+
+@venue.entity(
+    name="Outbox",
+    key=key("OUTBOX#{notice_key}", "LETTER"),
+    indexes={"GSI1": key("OUTBOX#UNSENT", "{created_at:utc_ms}#{notice_key}", when=F.sent_at.missing())},
+    items=Items(count=1_000, bytes=Bytes(1_100, p99=3_800), distinct={"notice_key": 1_000}, present={"sent_at": 0.9}),
+)
+class OutboxItem(Entity):
+    """A letter that is to be sent once, about a booking as it stood; it goes some time after it was sent."""
+
+    notice_key: NoticeKey
+    kind: NoticeKind
+    created_at: Annotated[datetime, Attribute("createdAt")]
+    booking: BookingFields
+    sent_at: Annotated[datetime | None, Attribute("sentAt")] = None
+    failure: str | None = None
+    """Why it never left, of a letter that was given up."""
+    expires_at: Annotated[datetime | None, Attribute("expiresAt")] = None

@@ -1,0 +1,230 @@
+"""Domain values made into items, and items into domain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any, Final
+
+from keyplan_systems.venue_booking.domain.bookings import Booking
+from keyplan_systems.venue_booking.domain.events import Event
+from keyplan_systems.venue_booking.domain.notices import Notice
+from keyplan_systems.venue_booking.domain.records import AuditEntry, LockCode, Payment
+from keyplan_systems.venue_booking.domain.requests import EventKind
+from keyplan_systems.venue_booking.domain.users import Stats, User
+from keyplan_systems.venue_booking.domain.venue import Venue
+from keyplan_systems.venue_booking.entities import (
+    AuditItem,
+    BookingFields,
+    BookingItem,
+    EventItem,
+    EventSlotItem,
+    LockCodeItem,
+    OutboxItem,
+    PaymentItem,
+    UserBookingItem,
+    UserItem,
+)
+
+LOCK_CODE_KEPT: Final = timedelta(days=30)
+"""How long a code is kept after its last moment, for questions about who could come in."""
+
+
+def user_of(item: UserItem) -> User:
+    """A user as the rules know them."""
+    stats = Stats(item.pending, item.approved, item.rejected, item.cancelled)
+    return User(
+        user_id=item.user_id,
+        email=item.email,
+        name=item.name,
+        created_at=item.created_at,
+        phone=item.phone,
+        role=item.role,
+        language=item.language,
+        stats=stats,
+        version=item.version,
+    )
+
+
+def user_item(user: User, version: int) -> UserItem:
+    """A user to be stored; `version` is the one that was read, 0 for a new one."""
+    return UserItem(
+        user_id=user.user_id,
+        email=user.email,
+        name=user.name,
+        created_at=user.created_at,
+        phone=user.phone,
+        role=user.role,
+        language=user.language,
+        pending=user.stats.pending,
+        approved=user.stats.approved,
+        rejected=user.stats.rejected,
+        cancelled=user.stats.cancelled,
+        version=version,
+    )
+
+
+def booking_of(fields: BookingFields) -> Booking:
+    """A booking as the rules know it."""
+    values: dict[str, Any] = {name: getattr(fields, name) for name in BookingFields.model_fields}
+    return Booking(**{**values, "slots": tuple(fields.slots)})
+
+
+def booking_item(booking: Booking, version: int) -> BookingItem:
+    """A booking to be stored; `version` is the one that was read, 0 for a new one."""
+    return BookingItem(**_booking_values(booking, version))
+
+
+def user_booking_item(booking: Booking, version: int) -> UserBookingItem:
+    """A booking's copy under its user."""
+    return UserBookingItem(
+        user_id=booking.user_id,
+        booking_id=booking.booking_id,
+        date=booking.date,
+        duration=booking.duration,
+        status=booking.status,
+        requested_at=booking.requested_at,
+        version=version,
+    )
+
+
+def _booking_values(booking: Booking, version: int) -> dict[str, Any]:
+    values: dict[str, Any] = {name: getattr(booking, name) for name in BookingFields.model_fields}
+    return {**values, "slots": list(booking.slots), "version": version}
+
+
+def letter_item(notice: Notice, booking: Booking) -> OutboxItem:
+    """A letter to be sent about the booking as it stands in the notice's version."""
+    return OutboxItem(
+        notice_key=notice.key,
+        kind=notice.kind,
+        created_at=notice.created_at,
+        booking=BookingFields(**_booking_values(booking, booking.version)),
+    )
+
+
+def notice_of(item: OutboxItem) -> Notice:
+    """The notice that a letter of the outbox stands for."""
+    return Notice(item.kind, item.booking.booking_id, item.booking.version, item.created_at)
+
+
+def event_of(item: EventItem) -> Event:
+    """An event as the rules know it."""
+    values: dict[str, Any] = {name: getattr(item, name) for name in EventItem.model_fields}
+    return Event(**{**values, "slots": tuple(item.slots)})
+
+
+def event_item(event: Event, version: int = 0) -> EventItem:
+    """An event to be stored."""
+    values: dict[str, Any] = {name: getattr(event, name) for name in EventItem.model_fields}
+    return EventItem(**{**values, "slots": list(event.slots), "version": version})
+
+
+def slot_items(event: Event) -> list[EventSlotItem]:
+    """One item for each slot that an event holds."""
+    return [
+        EventSlotItem(
+            date=event.date,
+            slot=slot,
+            duration=event.duration,
+            event_id=event.event_id,
+            booking_id=event.booking_id,
+            kind=event.kind,
+            title=event.title,
+            created_by=event.created_by,
+            updated_at=event.updated_at,
+        )
+        for slot in event.slots
+    ]
+
+
+def held_slots(booking: Booking) -> list[EventSlotItem]:
+    """The slots that an approved booking holds, as far as they must be known to free them."""
+    assert booking.event_id is not None, "what holds slots has an event"
+    return [
+        EventSlotItem(
+            date=booking.date,
+            slot=slot,
+            duration=booking.duration,
+            event_id=booking.event_id,
+            booking_id=booking.booking_id,
+            kind=EventKind.PRIVATE_BOOKING,
+            title="",
+            created_by=booking.user_id,
+            updated_at=booking.requested_at,
+        )
+        for slot in booking.slots
+    ]
+
+
+def held_events(slots: Iterable[EventSlotItem], venue: Venue) -> list[Event]:
+    """The events that hold these slots, each with those of its slots that are among them, in the order of time."""
+    grouped: dict[str, list[EventSlotItem]] = {}
+    for one in slots:
+        grouped.setdefault(one.event_id, []).append(one)
+    events = [_held_event(parts, venue) for parts in grouped.values()]
+    return sorted(events, key=lambda event: (event.date, _place(event.slots[0], venue)))
+
+
+def _held_event(parts: list[EventSlotItem], venue: Venue) -> Event:
+    first = parts[0]
+    return Event(
+        event_id=first.event_id,
+        date=first.date,
+        duration=first.duration,
+        slots=tuple(sorted((part.slot for part in parts), key=lambda slot: _place(slot, venue))),
+        kind=first.kind,
+        title=first.title,
+        created_by=first.created_by,
+        updated_at=first.updated_at,
+        booking_id=first.booking_id,
+    )
+
+
+def _place(slot: str, venue: Venue) -> int:
+    """Where a slot stands in the day; one that the venue no longer has comes last."""
+    names = venue.slot_names
+    return names.index(slot) if slot in names else len(names)
+
+
+def payment_item(payment: Payment) -> PaymentItem:
+    """A payment to be stored."""
+    return PaymentItem(**{name: getattr(payment, name) for name in PaymentItem.model_fields})
+
+
+def payment_of(item: PaymentItem) -> Payment:
+    """A payment as the rules know it."""
+    return Payment(**{name: getattr(item, name) for name in PaymentItem.model_fields})
+
+
+def lock_code_item(code: LockCode) -> LockCodeItem:
+    """A lock code to be stored."""
+    return LockCodeItem(
+        event_id=code.event_id,
+        digits=code.digits,
+        valid_from=code.valid_from,
+        valid_until=code.valid_until,
+        expires_at=code.valid_until + LOCK_CODE_KEPT,
+    )
+
+
+def lock_code_of(item: LockCodeItem) -> LockCode:
+    """A lock code as the rules know it."""
+    return LockCode(item.event_id, item.digits, item.valid_from, item.valid_until)
+
+
+def audit_item(entry: AuditEntry) -> AuditItem:
+    """An entry of the audit log to be stored."""
+    return AuditItem(
+        entry_id=entry.entry_id,
+        actor_id=entry.actor_id,
+        action=entry.action,
+        subject=entry.subject,
+        at=entry.at,
+        details=dict(entry.details),
+    )
+
+
+def audit_of(item: AuditItem) -> AuditEntry:
+    """An entry of the audit log as the rules know it."""
+    return AuditEntry(item.entry_id, item.actor_id, item.action, item.subject, item.at, dict(item.details))

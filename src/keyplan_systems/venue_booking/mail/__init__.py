@@ -1,0 +1,1 @@
+"""E-mails of the venue: what they say, in which language, and how they leave."""

@@ -1,0 +1,166 @@
+"""Letters: a notice and its booking made into an e-mail with a text and an HTML part, in Italian or English.
+
+Sentences stand in `texts/<language>.toml`, the form in `templates/`. Whatever customers wrote is data: it is never
+read as a template, and the HTML part escapes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from babel.dates import format_date, format_time
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from keyplan_systems.venue_booking.domain.bookings import Booking
+from keyplan_systems.venue_booking.domain.codes import readable_code
+from keyplan_systems.venue_booking.domain.notices import Audience, Notice, NoticeKind
+from keyplan_systems.venue_booking.domain.requests import Language
+from keyplan_systems.venue_booking.domain.venue import Venue
+
+PACKAGE: Final = "keyplan_systems.venue_booking.mail"
+# Babel's English without a region writes months before days, as Italy's visitors do not expect it.
+_LOCALES: Final = {Language.ITALIAN: "it_IT", Language.ENGLISH: "en_GB"}
+
+
+@dataclass(frozen=True)
+class MailRoom:
+    """Who writes: addresses of the venue and its administrators, and the administrators' language.
+
+    `domain` makes message ids; `site_url` stands at the end of letters if it is given.
+    """
+
+    sender: str
+    administrators: tuple[str, ...]
+    domain: str
+    administrators_language: Language = Language.ITALIAN
+    site_url: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.administrators:
+            raise ValueError("a mail room needs the address of at least one administrator")
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A finished e-mail: `key` is the notice's own, so that a second delivery can be noticed."""
+
+    key: str
+    kind: NoticeKind
+    created_at: datetime
+    message: EmailMessage
+
+
+class LetterWriter:
+    """Writes letters for one venue; may be used from several threads."""
+
+    def __init__(self, venue: Venue, room: MailRoom) -> None:
+        self._venue = venue
+        self._room = room
+        self._templates = Environment(
+            loader=PackageLoader(PACKAGE, "templates"),
+            autoescape=select_autoescape(enabled_extensions=("html.j2",), default=False),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+
+    def write(self, notice: Notice, booking: Booking) -> Letter:
+        """The letter that the notice asks for, about the booking as it stood in the notice's version."""
+        for_customer = notice.kind.audience is Audience.CUSTOMER
+        language = booking.language if for_customer else self._room.administrators_language
+        content = self._content(notice.kind, booking, language)
+        message = self._envelope(notice, booking)
+        message["Subject"] = content["subject"]
+        message.set_content(self._templates.get_template("letter.txt.j2").render(content))
+        message.add_alternative(self._templates.get_template("letter.html.j2").render(content), subtype="html")
+        # Only now: turning a message into one of two parts moves what it says of its content into the first.
+        message["Content-Language"] = language.value
+        _fix_boundary(message, notice.key)
+        return Letter(notice.key, notice.kind, notice.created_at, message)
+
+    def _envelope(self, notice: Notice, booking: Booking) -> EmailMessage:
+        message = EmailMessage(policy=SMTP)
+        message["From"] = Address(self._venue.name, addr_spec=self._room.sender)
+        customer = Address(booking.contact.full_name, addr_spec=booking.contact.email)
+        if notice.kind.audience is Audience.CUSTOMER:
+            message["To"] = customer
+        else:
+            message["To"] = [Address(addr_spec=address) for address in self._room.administrators]
+            message["Reply-To"] = customer
+        message["Date"] = notice.created_at.astimezone(UTC)
+        message["Message-ID"] = f"<{notice.key}@{self._room.domain}>"
+        # Asks answering machines to stay silent (RFC 3834).
+        message["Auto-Submitted"] = "auto-generated"
+        return message
+
+    def _content(self, kind: NoticeKind, booking: Booking, language: Language) -> dict[str, Any]:
+        texts = load_texts(language)
+        own: Mapping[str, Any] = texts["letters"][kind.value]
+        values = self._values(booking, language, texts)
+        return {
+            "language": language.value,
+            "subject": own["subject"].format_map(values),
+            "greeting": own.get("greeting", texts["greeting"]).format_map(values),
+            "paragraphs": [paragraph.format_map(values) for paragraph in own["paragraphs"]],
+            "facts": _facts(kind, booking, values, texts["labels"]),
+            "reason_label": texts["labels"]["reason"],
+            "reason": booking.reason,
+            "closing": texts["closing"].format_map(values),
+            "site_url": self._room.site_url,
+        }
+
+    def _values(self, booking: Booking, language: Language, texts: Mapping[str, Any]) -> dict[str, str]:
+        locale = _LOCALES[language]
+        slots = booking.slots or self._venue.slots_of(booking.duration)
+        starts, ends = self._venue.span(booking.date, slots)
+        closes = "24:00" if ends.date() > booking.date else format_time(ends.timetz(), "HH:mm", locale=locale)
+        return {
+            "venue": self._venue.name,
+            "name": booking.contact.full_name,
+            "date": format_date(booking.date, "full", locale=locale),
+            "starts": format_time(starts.timetz(), "HH:mm", locale=locale),
+            "ends": closes,
+            "duration": texts["durations"].get(booking.duration, booking.duration),
+            "code": readable_code(booking.code),
+        }
+
+
+def _facts(
+    kind: NoticeKind, booking: Booking, values: Mapping[str, str], labels: Mapping[str, str]
+) -> list[tuple[str, str]]:
+    """The table of a letter. Administrators get all there is to know, customers their own request."""
+    facts = {
+        "code": values["code"],
+        "date": values["date"],
+        "time": f"{values['starts']}-{values['ends']} ({values['duration']})",
+        "attendees": str(booking.attendees),
+        "description": booking.description,
+        "association": booking.association or "",
+    }
+    if kind.audience is Audience.ADMINISTRATORS:
+        contact = booking.contact
+        facts |= {"name": contact.full_name, "email": contact.email, "phone": contact.phone}
+        facts["booking_id"] = booking.booking_id
+    return [(labels[name], value) for name, value in facts.items() if value]
+
+
+@cache
+def load_texts(language: Language) -> Mapping[str, Any]:
+    """The sentences of a language."""
+    source = files(PACKAGE).joinpath("texts", f"{language.value}.toml")
+    return tomllib.loads(source.read_text("utf-8"))
+
+
+def _fix_boundary(message: EmailMessage, key: str) -> None:
+    """A boundary that follows from the key: the same notice makes the same bytes at every attempt."""
+    message.set_boundary(f"letter-{hashlib.sha256(key.encode()).hexdigest()[:32]}")

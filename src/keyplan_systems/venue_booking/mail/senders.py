@@ -1,0 +1,197 @@
+"""How letters leave: through an SMTP server, or into a folder as .eml files when none is configured.
+
+Both are called again with the same letter after a crash. The folder notices that by the letter's key; an SMTP
+server cannot, so a letter may arrive twice, with the same Message-ID.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import smtplib
+import ssl
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from keyplan_systems.venue_booking.mail.letters import Letter
+
+
+class MailError(Exception):
+    """Root of what senders raise."""
+
+
+class MailUnavailableError(MailError):
+    """It did not leave now, but may later: no connection, a full disk, a server that asks to come back."""
+
+
+class MailRefusedError(MailError):
+    """It will never leave: the server refuses sender, content or every recipient for good."""
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What became of a letter. `refused` are recipients that the server refused while it took others."""
+
+    first_time: bool = True
+    refused: tuple[str, ...] = ()
+
+
+class Sender(Protocol):
+    """Sends letters; blocks until they are out of our hands."""
+
+    def send(self, letter: Letter) -> Sent:
+        """Hand the letter on; MailUnavailableError or MailRefusedError if that fails."""
+
+
+class Security(StrEnum):
+    """How the connection to an SMTP server is protected; certificates are always checked."""
+
+    NONE = "none"
+    STARTTLS = "starttls"
+    TLS = "tls"
+
+
+@dataclass(frozen=True)
+class SmtpSettings:
+    """An SMTP server and how to talk to it; `ca_file` replaces the system's certificate authorities."""
+
+    host: str
+    port: int = 587
+    security: Security = Security.STARTTLS
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    ca_file: Path | None = None
+    timeout_s: float = 20
+
+    def __post_init__(self) -> None:
+        if (self.username is None) is not (self.password is None):
+            raise ValueError("give username and password, or neither")
+        if self.username is not None and self.security is Security.NONE:
+            raise ValueError("a password would travel unprotected: use starttls or tls")
+
+
+class SmtpSender:
+    """Sends every letter over a connection of its own: traffic is low, and idle connections break."""
+
+    def __init__(self, settings: SmtpSettings) -> None:
+        self._settings = settings
+
+    def send(self, letter: Letter) -> Sent:
+        """Hand the letter to the server."""
+        try:
+            refused = self._hand_over(letter)
+        except smtplib.SMTPRecipientsRefused as error:
+            raise _recipients_error(error) from error
+        except smtplib.SMTPResponseException as error:
+            raise _response_error(error) from error
+        except smtplib.SMTPNotSupportedError as error:
+            raise MailRefusedError(f"the server cannot do what is configured: {error}") from error
+        except (smtplib.SMTPException, OSError) as error:
+            raise MailUnavailableError(f"no answer from {self._settings.host}: {error}") from error
+        return Sent(refused=tuple(sorted(refused)))
+
+    def _hand_over(self, letter: Letter) -> Collection[str]:
+        server = self._connect()
+        try:
+            refused = server.send_message(letter.message)
+            # The server has the letter: however it says goodbye, a second delivery would be wrong.
+            with suppress(smtplib.SMTPException, OSError):
+                server.quit()
+            return refused
+        finally:
+            server.close()
+
+    def _connect(self) -> smtplib.SMTP:
+        settings = self._settings
+        if settings.security is Security.TLS:
+            server: smtplib.SMTP = smtplib.SMTP_SSL(
+                settings.host, settings.port, timeout=settings.timeout_s, context=self._context()
+            )
+        else:
+            server = smtplib.SMTP(settings.host, settings.port, timeout=settings.timeout_s)
+        try:
+            if settings.security is Security.STARTTLS:
+                server.starttls(context=self._context())
+            if settings.username is not None and settings.password is not None:
+                server.login(settings.username, settings.password)
+        except BaseException:
+            server.close()
+            raise
+        return server
+
+    def _context(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=self._settings.ca_file)
+
+
+def _recipients_error(error: smtplib.SMTPRecipientsRefused) -> MailError:
+    """Worth another try if the server refused any recipient only for now."""
+    codes = {address: code for address, (code, _) in error.recipients.items()}
+    told = ", ".join(f"{address} ({code})" for address, code in sorted(codes.items()))
+    if any(code < 500 for code in codes.values()):
+        return MailUnavailableError(f"the server takes no mail now for {told}")
+    return MailRefusedError(f"the server refuses {told}")
+
+
+def _response_error(error: smtplib.SMTPResponseException) -> MailError:
+    answer = error.smtp_error
+    text = answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer
+    told = f"the server answered {error.smtp_code} {text}"
+    # A refused login is the operator's mistake: letters must wait until it is mended, not be lost.
+    if isinstance(error, smtplib.SMTPAuthenticationError) or error.smtp_code < 500:
+        return MailUnavailableError(told)
+    return MailRefusedError(told)
+
+
+class FolderSender:
+    """Puts letters into a folder, one .eml file each, named by time, kind and key."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def send(self, letter: Letter) -> Sent:
+        """Write the letter completely, then link it into place; a letter that is there already stays as it is."""
+        path = self._folder / file_name(letter)
+        draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            try:
+                _write(draft, letter.message.as_bytes())
+                path.hardlink_to(draft)
+            except FileExistsError:
+                return Sent(first_time=False)
+            finally:
+                draft.unlink(missing_ok=True)
+            _sync_folder(self._folder)
+        except OSError as error:
+            raise MailUnavailableError(f"cannot write {path}: {error.strerror}") from error
+        return Sent()
+
+
+def file_name(letter: Letter) -> str:
+    """The file of a letter: the same at every attempt, sorted by time in a listing."""
+    digest = hashlib.sha256(letter.key.encode()).hexdigest()[:16]
+    return f"{letter.created_at:%Y%m%dT%H%M%SZ}-{letter.kind.value}-{digest}.eml"
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Letters hold private data, so only the owner may read them."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

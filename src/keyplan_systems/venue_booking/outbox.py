@@ -1,0 +1,128 @@
+"""The outbox emptied: letters sent as the table's stream tells of them, and those that the stream did not bring.
+
+A letter is sent, then taken out of the outbox and put into its user's history in one transaction. Whoever is
+killed between the two sends it again under the same key, by which a folder knows it; a mail server gets it twice
+with the same Message-ID. Two workers at once are kept apart by the leases of the stream's shards.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from keyplan.changes import Checkpoints, JsonLinesFolder, Runner, TableCheckpoints
+from keyplan.connections.errors import ConditionFailedError, TransactionFailedError
+from keyplan.design import Inserted
+from keyplan_systems.venue_booking import design, reads, writes
+from keyplan_systems.venue_booking.asking import Asking
+from keyplan_systems.venue_booking.domain.notices import Audience
+from keyplan_systems.venue_booking.entities import NotificationItem, OutboxItem, venue
+from keyplan_systems.venue_booking.items import booking_of, notice_of
+from keyplan_systems.venue_booking.mail.letters import LetterWriter
+from keyplan_systems.venue_booking.mail.senders import MailRefusedError, MailUnavailableError, Sender, Sent
+
+logger = logging.getLogger(__name__)
+
+KEPT: Final = timedelta(days=30)
+"""How long letters stay in the outbox after they left."""
+OVERDUE: Final = timedelta(minutes=10)
+"""After how long a letter that has not left is looked after."""
+_MOST_TOLD: Final = 500
+"""Characters of a reason that are kept."""
+
+
+@dataclass(frozen=True)
+class Postman:
+    """Sends letters of the outbox; may be used from several threads."""
+
+    asking: Asking
+    writer: LetterWriter
+    sender: Sender
+
+    def handle(self, change: Inserted[OutboxItem]) -> None:
+        """Send a letter that came into the outbox. MailUnavailableError where it cannot leave now."""
+        self.send(change.new.notice_key)
+
+    def send(self, notice_key: str) -> bool:
+        """Send a letter unless it has left; whether it was sent now. MailUnavailableError where it cannot leave now."""
+        item = self.asking.connection.run(reads.letter_by_key(notice_key))
+        if item is None or item.sent_at is not None:
+            return False
+        letter = self.writer.write(notice_of(item), booking_of(item.booking))
+        try:
+            sent = self.sender.send(letter)
+        except MailRefusedError as error:
+            logger.exception("a letter can never be sent", extra={"letter": notice_key})
+            self._give_up(item, str(error))
+            return False
+        self._keep(item, sent)
+        return True
+
+    def send_overdue(self) -> int:
+        """Send what has waited for too long, because the stream no longer had it or the mail server was away."""
+        before = self.asking.now() - OVERDUE
+        sent = 0
+        for item in self.asking.connection.all(reads.unsent_letters()):
+            if item.created_at > before:
+                break
+            try:
+                sent += self.send(item.notice_key)
+            except MailUnavailableError:
+                logger.warning("the mail server takes no letters now", exc_info=True)
+                break
+        return sent
+
+    def _keep(self, item: OutboxItem, sent: Sent) -> None:
+        """Take a letter out of the outbox; one to its user also goes into the user's history."""
+        now = self.asking.now()
+        until = now + KEPT
+        # A transaction also for the one write: a lost answer then leaves nothing open.
+        try:
+            if item.kind.audience is Audience.CUSTOMER:
+                self.asking.connection.run(design.write_sent(item, now, until, _history(item, sent, now)))
+            else:
+                self.asking.connection.transact(writes.close_letter(item, now, None, until))
+        except TransactionFailedError as error:
+            if not isinstance(error.reasons[0], ConditionFailedError):
+                raise
+            logger.warning("a letter left twice, under one key", extra={"letter": item.notice_key})
+
+    def _give_up(self, item: OutboxItem, why: str) -> None:
+        now = self.asking.now()
+        try:
+            self.asking.connection.transact(writes.close_letter(item, now, why[:_MOST_TOLD], now + KEPT))
+        except TransactionFailedError as error:
+            if not isinstance(error.reasons[0], ConditionFailedError):
+                raise
+            logger.warning("a refused letter had left before", extra={"letter": item.notice_key})
+
+
+def _history(item: OutboxItem, sent: Sent, now: datetime) -> NotificationItem:
+    return NotificationItem(
+        user_id=item.booking.user_id,
+        notice_key=item.notice_key,
+        kind=item.kind,
+        booking_id=item.booking.booking_id,
+        sent_at=now,
+        refused=list(sent.refused),
+    )
+
+
+def letter_runner(postman: Postman, failures: Path, checkpoints: Checkpoints | None = None) -> Runner:
+    """What reads the table's stream and sends new letters.
+
+    A letter that fails again and again is noted in the folder `failures` and goes on waiting in the outbox.
+    """
+    asking = postman.asking
+    return Runner(
+        asking.connection,
+        venue,
+        [design.send_letter],
+        handlers={design.send_letter: postman.handle},
+        destinations={"letters": JsonLinesFolder(failures)},
+        checkpoints=checkpoints or TableCheckpoints(asking.connection, clock=asking.clock, create=True),
+        clock=asking.clock,
+    )

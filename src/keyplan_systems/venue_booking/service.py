@@ -1,0 +1,34 @@
+"""The uses of venue booking, put together over one connection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keyplan.clock import Clock
+from keyplan.connections.connection import Connection
+from keyplan_systems.venue_booking.asking import Asking
+from keyplan_systems.venue_booking.domain.venue import Venue
+from keyplan_systems.venue_booking.service_bookings import Bookings
+from keyplan_systems.venue_booking.service_calendar import Calendar
+from keyplan_systems.venue_booking.service_records import Records
+from keyplan_systems.venue_booking.service_users import Users
+
+
+@dataclass(frozen=True)
+class Service:
+    """Every use, one method each. Threads may share it."""
+
+    asking: Asking
+    users: Users
+    bookings: Bookings
+    calendar: Calendar
+    records: Records
+
+    @classmethod
+    def over(cls, connection: Connection, clock: Clock, venue: Venue | None = None) -> Service:
+        """The service on the table that a connection reaches."""
+        asking = Asking(connection, clock, venue or Venue())
+        users = Users(asking)
+        bookings = Bookings(asking, users)
+        calendar = Calendar(asking)
+        return cls(asking, users, bookings, calendar, Records(asking, bookings, calendar))

@@ -1,0 +1,181 @@
+"""Uses of bookings: asking for the venue, deciding, cancelling, looking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict
+
+from keyplan.design.patterns import Call
+from keyplan_systems.venue_booking import design, reads
+from keyplan_systems.venue_booking.asking import Asking, Listed, is_id
+from keyplan_systems.venue_booking.domain.bookings import (
+    Action,
+    Booking,
+    Written,
+    check_may,
+    check_may_see,
+    decide,
+    request_booking,
+)
+from keyplan_systems.venue_booking.domain.codes import new_code
+from keyplan_systems.venue_booking.domain.records import AuditAction, AuditEntry
+from keyplan_systems.venue_booking.domain.refusals import NotFoundError
+from keyplan_systems.venue_booking.domain.requests import BookingRequest, Reason, checked_booking, parse
+from keyplan_systems.venue_booking.domain.users import Actor, Status, require_admin
+from keyplan_systems.venue_booking.entities import UserBookingItem
+from keyplan_systems.venue_booking.items import (
+    audit_item,
+    booking_item,
+    booking_of,
+    event_item,
+    held_slots,
+    letter_item,
+    slot_items,
+    user_booking_item,
+)
+from keyplan_systems.venue_booking.service_users import Person, Users
+from keyplan_systems.venue_booking.writing import write
+
+_AUDITED: Final = {
+    Action.APPROVE: AuditAction.APPROVE_BOOKING,
+    Action.REJECT: AuditAction.REJECT_BOOKING,
+    Action.CANCEL: AuditAction.CANCEL_BOOKING,
+}
+
+
+class _Note(BaseModel):
+    """What somebody says to a decision."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    reason: Reason | None = None
+
+
+@dataclass(frozen=True)
+class Bookings:
+    """Uses of bookings."""
+
+    asking: Asking
+    users: Users
+
+    def request(self, person: Person, values: Mapping[str, Any]) -> Booking:
+        """Ask for the venue. It is no confirmation, and holds nothing. Raises RefusalError."""
+        now = self.asking.now()
+        request = checked_booking(parse(BookingRequest, values), self.asking.venue, now)
+        user = self.users.current(person)
+        written = request_booking(
+            request, booking_id=self.asking.new_id(), user_id=user.user_id, code=new_code(), now=now
+        )
+        booking = written.booking
+        letters = [letter_item(notice, booking) for notice in written.notices]
+        call = design.write_request(booking_item(booking, 0), user_booking_item(booking, 0), user.user_id, letters)
+        write(self.asking.connection, call, is_done=lambda: self._is_stored(booking))
+        return booking
+
+    def decide(
+        self, actor: Actor, booking_id: str, action: Action, *, reason: str | None = None, known: int | None = None
+    ) -> Booking:
+        """Approve, reject or cancel a booking; `known`: only if it still has this version.
+
+        Raises RefusalError: SlotTakenError, AlreadyDecidedError and StaleVersionError tell apart why it came too late.
+        """
+        note = parse(_Note, {"reason": reason})
+        booking = self._read(booking_id)
+        now = self.asking.now()
+        check_may(booking, action, actor)
+        written = decide(
+            booking,
+            action,
+            actor,
+            self.asking.venue,
+            now,
+            event_id=self.asking.new_id(),
+            reason=note.reason,
+            known_version=known,
+        )
+        after = written.booking
+        call = self._call(written, booking, action, actor)
+        write(self.asking.connection, call, booking.status, is_done=lambda: self._is_stored(after))
+        return after
+
+    def _call(self, written: Written, before: Booking, action: Action, actor: Actor) -> Call[None]:
+        after = written.booking
+        item, copy = booking_item(after, before.version), user_booking_item(after, before.version)
+        letters = [letter_item(notice, after) for notice in written.notices]
+        entries = [audit_item(self._entry(written, action, actor))] if written.audited else []
+        if written.takes is not None:
+            event = written.takes
+            return design.write_approval(
+                booking=item,
+                copy=copy,
+                user_id=after.user_id,
+                event=event_item(event),
+                slots=slot_items(event),
+                letters=letters,
+                entries=entries,
+            )
+        counts = {status.value: written.stats.get(status, 0) for status in Status}
+        held, event_ids = ([], []) if before.event_id is None else (held_slots(before), [before.event_id])
+        assert len(held) == len(written.frees), "the rules free what the booking holds"
+        return design.write_refusal(
+            booking=item,
+            copy=copy,
+            user_id=after.user_id,
+            **counts,
+            held=held,
+            event_ids=event_ids,
+            letters=letters,
+            entries=entries,
+        )
+
+    def _entry(self, written: Written, action: Action, actor: Actor) -> AuditEntry:
+        after = written.booking
+        details = {"user": after.user_id, "date": after.date.isoformat(), "duration": after.duration}
+        if after.reason is not None:
+            details["reason"] = after.reason
+        return AuditEntry(
+            self.asking.new_id(), actor.user_id, _AUDITED[action], after.booking_id, self.asking.now(), details
+        )
+
+    def one(self, actor: Actor, booking_id: str) -> Booking:
+        """A booking as it is now. NotFoundError if there is none, or it is not the actor's to see."""
+        booking = self._read(booking_id)
+        check_may_see(booking, actor)
+        return booking
+
+    def _is_stored(self, booking: Booking) -> bool:
+        """Whether a booking stands in the table just so: with the moment, the actor and the ids of this very step."""
+        item = self.asking.connection.run(reads.booking_by_id(booking.booking_id))
+        return item is not None and booking_of(item) == booking
+
+    def _read(self, booking_id: str) -> Booking:
+        item = self.asking.connection.run(reads.booking_by_id(booking_id)) if is_id(booking_id) else None
+        if item is None:
+            raise NotFoundError(f"There is no booking {booking_id[:64]}.")
+        return booking_of(item)
+
+    def of_user(self, actor: Actor, limit: int, cursor: str | None) -> Listed[UserBookingItem]:
+        """The actor's own bookings, the latest date first, without what only the booking itself has."""
+        return self.asking.listed(reads.bookings_of_user(actor.user_id), lambda item: item, limit, cursor)
+
+    def several(self, booking_ids: Sequence[str]) -> list[Booking | None]:
+        """Some bookings, each in the place of its id. Who asks has made sure that they may be seen."""
+        items = self.asking.connection.run(reads.bookings_by_id(list(booking_ids)))
+        return [None if item is None else booking_of(item) for item in items]
+
+    def with_status(self, actor: Actor, status: Status, limit: int, cursor: str | None) -> Listed[Booking]:
+        """Bookings of a status in the order of their requests, for administrators."""
+        require_admin(actor)
+        return self.asking.listed(reads.bookings_with_status(status), booking_of, limit, cursor)
+
+    def in_month(
+        self, actor: Actor, month: date, status: Status | None, limit: int, cursor: str | None
+    ) -> Listed[Booking]:
+        """Bookings for dates of a month, of one status or grouped by status, for administrators."""
+        require_admin(actor)
+        call = reads.all_bookings_in_month(month) if status is None else reads.bookings_in_month(month, status)
+        return self.asking.listed(call, booking_of, limit, cursor)

@@ -1,0 +1,95 @@
+"""Uses of what stands beside bookings and events: payments, lock codes, the audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from keyplan_systems.venue_booking import design, reads
+from keyplan_systems.venue_booking.asking import Asking, Listed, is_id
+from keyplan_systems.venue_booking.domain.records import (
+    AuditAction,
+    AuditEntry,
+    LockCode,
+    Payment,
+    PaymentRequest,
+    check_may_see_lock_code,
+    new_lock_code,
+    record_payment,
+)
+from keyplan_systems.venue_booking.domain.refusals import InvalidRequestError, NotFoundError
+from keyplan_systems.venue_booking.domain.requests import parse
+from keyplan_systems.venue_booking.domain.users import Actor, require_admin
+from keyplan_systems.venue_booking.items import (
+    audit_item,
+    audit_of,
+    event_of,
+    lock_code_item,
+    lock_code_of,
+    payment_item,
+    payment_of,
+)
+from keyplan_systems.venue_booking.service_bookings import Bookings
+from keyplan_systems.venue_booking.service_calendar import Calendar
+from keyplan_systems.venue_booking.writing import write
+
+
+@dataclass(frozen=True)
+class Records:
+    """Uses of payments, lock codes and the audit log."""
+
+    asking: Asking
+    bookings: Bookings
+    calendar: Calendar
+
+    def add_payment(self, actor: Actor, values: Mapping[str, Any]) -> Payment:
+        """Record money that came in, for administrators; no payment provider is called."""
+        request = parse(PaymentRequest, values)
+        if not is_id(request.booking_id):
+            raise NotFoundError(f"There is no booking {request.booking_id}.")
+        payment = record_payment(request, actor, payment_id=self.asking.new_id(), now=self.asking.now())
+        amount = {"amount_cents": str(payment.amount_cents), "currency": payment.currency}
+        entry = self._entry(actor, AuditAction.RECORD_PAYMENT, payment.booking_id, amount)
+        call = design.write_payment(payment.booking_id, payment_item(payment), audit_item(entry))
+        write(self.asking.connection, call)
+        return payment
+
+    def payments(self, actor: Actor, booking_id: str, limit: int, cursor: str | None) -> Listed[Payment]:
+        """Payments for a booking, oldest first, for its owner and administrators."""
+        self.bookings.one(actor, booking_id)
+        return self.asking.listed(reads.payments_of_booking(booking_id), payment_of, limit, cursor)
+
+    def issue_lock_code(self, actor: Actor, event_id: str) -> LockCode:
+        """A new lock code for an event, in place of an earlier one, for administrators."""
+        require_admin(actor)
+        item = self.calendar.stored(event_id)
+        code = new_lock_code(event_of(item), self.asking.venue)
+        entry = audit_item(self._entry(actor, AuditAction.ISSUE_LOCK_CODE, event_id, {"date": item.date.isoformat()}))
+        write(self.asking.connection, design.write_lock_code(event_id, lock_code_item(code), entry))
+        return code
+
+    def lock_code(self, actor: Actor, event_id: str) -> LockCode | None:
+        """The lock code of an event, None where none was issued; for administrators and whose booking it is."""
+        item = self.calendar.stored(event_id)
+        check_may_see_lock_code(event_of(item), actor)
+        code = self.asking.connection.run(reads.lock_code_of_event(event_id))
+        return None if code is None else lock_code_of(code)
+
+    def audit(self, actor: Actor, month: date, limit: int, cursor: str | None) -> Listed[AuditEntry]:
+        """What administrators did in a month of UTC, newest first, for administrators."""
+        require_admin(actor)
+        at = datetime.combine(month.replace(day=1), time(), ZoneInfo("UTC"))
+        return self.asking.listed(reads.audit_in_month(at), audit_of, limit, cursor)
+
+    def audit_of(self, actor: Actor, subject: str, limit: int, cursor: str | None) -> Listed[AuditEntry]:
+        """What administrators did to one booking or event, oldest first, for administrators."""
+        require_admin(actor)
+        if not is_id(subject):
+            raise InvalidRequestError("This is no id of a booking or an event.", {"field": "subject"})
+        return self.asking.listed(reads.audit_of_subject(subject), audit_of, limit, cursor)
+
+    def _entry(self, actor: Actor, action: AuditAction, subject: str, details: Mapping[str, str]) -> AuditEntry:
+        return AuditEntry(self.asking.new_id(), actor.user_id, action, subject, self.asking.now(), details)

@@ -1,0 +1,77 @@
+"""What the venue's process is told by its environment: the venue itself, and how letters leave."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from keyplan_systems.venue_booking.domain.requests import Language
+from keyplan_systems.venue_booking.domain.venue import Venue
+from keyplan_systems.venue_booking.mail.letters import MailRoom
+from keyplan_systems.venue_booking.mail.senders import FolderSender, Security, Sender, SmtpSender, SmtpSettings
+
+PREFIX: Final = "KEYPLAN_VENUE_"
+_DEFAULT_PORT: Final = 587
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A venue, who writes its letters, and how they leave."""
+
+    venue: Venue
+    room: MailRoom
+    sender: Sender
+
+
+def settings_from(folder: Path, environment: Mapping[str, str] | None = None) -> Settings:
+    """Read the environment. Raises ValueError for what cannot be.
+
+    KEYPLAN_VENUE_CONFIG names a JSON file with the fields of a venue. KEYPLAN_VENUE_SENDER, _ADMINISTRATORS
+    (addresses with commas), _DOMAIN, _ADMINISTRATORS_LANGUAGE and _SITE say who writes; KEYPLAN_VENUE_SMTP_HOST, _PORT,
+    _SECURITY, _USERNAME and _PASSWORD how. Without a host letters are files in the folder `letters`.
+    """
+    told = os.environ if environment is None else environment
+    values = {name.removeprefix(PREFIX): text for name, text in told.items() if name.startswith(PREFIX)}
+    return Settings(_venue(values), _room(values), _sender(values, folder))
+
+
+def _venue(values: Mapping[str, str]) -> Venue:
+    path = values.get("CONFIG")
+    if path is None:
+        return Venue()
+    try:
+        return Venue.model_validate_json(Path(path).read_bytes())
+    except OSError as error:
+        raise ValueError(f"{PREFIX}CONFIG: cannot read {path}: {error.strerror}") from error
+
+
+def _room(values: Mapping[str, str]) -> MailRoom:
+    domain = values.get("DOMAIN", "localhost")
+    administrators = values.get("ADMINISTRATORS", f"administrators@{domain}")
+    return MailRoom(
+        sender=values.get("SENDER", f"venue@{domain}"),
+        administrators=tuple(address.strip() for address in administrators.split(",") if address.strip()),
+        domain=domain,
+        administrators_language=Language(values.get("ADMINISTRATORS_LANGUAGE", Language.ITALIAN)),
+        site_url=values.get("SITE"),
+    )
+
+
+def _sender(values: Mapping[str, str], folder: Path) -> Sender:
+    host = values.get("SMTP_HOST")
+    if host is None:
+        return FolderSender(folder / "letters")
+    port = values.get("SMTP_PORT", str(_DEFAULT_PORT))
+    if not port.isdecimal():
+        raise ValueError(f"{PREFIX}SMTP_PORT is a number, not {port!r}")
+    settings = SmtpSettings(
+        host,
+        int(port),
+        Security(values.get("SMTP_SECURITY", Security.STARTTLS)),
+        values.get("SMTP_USERNAME"),
+        values.get("SMTP_PASSWORD"),
+    )
+    return SmtpSender(settings)

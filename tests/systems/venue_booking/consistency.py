@@ -1,0 +1,89 @@
+"""What must be true of the table whatever happened: copies, index keys, counters, slots, letters and acts agree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from tests.systems.venue_booking.stage import TABLE, all_items, raw
+
+from keyplan.engine.engine import Engine
+from keyplan_systems.venue_booking.domain.users import Status
+
+
+def of_kind(items: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    """The items of an entity."""
+    return [item for item in items if item.get("entityType", {}).get("S") == kind]
+
+
+def text(item: dict[str, Any], name: str) -> str:
+    """A text of an item."""
+    value: str = item[name]["S"]
+    return value
+
+
+def check(engine: Engine) -> int:
+    """Hold everything against everything else; how many bookings there are."""
+    items = all_items(engine)
+    bookings = of_kind(items, "Booking")
+    _check_copies(bookings, of_kind(items, "UserBooking"))
+    _check_index(engine, bookings)
+    _check_counters(bookings, of_kind(items, "User"))
+    _check_slots(bookings, of_kind(items, "Event"), of_kind(items, "EventSlot"))
+    _check_letters(bookings, of_kind(items, "Outbox"), of_kind(items, "AuditEntry"))
+    return len(bookings)
+
+
+def _check_copies(bookings: list[dict[str, Any]], copies: list[dict[str, Any]]) -> None:
+    told = {text(copy, "bookingId"): (text(copy, "status"), copy["version"]["N"]) for copy in copies}
+    assert told == {text(one, "bookingId"): (text(one, "status"), one["version"]["N"]) for one in bookings}
+
+
+def _check_index(engine: Engine, bookings: list[dict[str, Any]]) -> None:
+    listed: dict[str, str] = {}
+    for status in Status:
+        answer = raw(
+            engine,
+            "Query",
+            {
+                "TableName": TABLE,
+                "IndexName": "GSI1",
+                "KeyConditionExpression": "GSI1PK = :status",
+                "ExpressionAttributeValues": {":status": {"S": f"STATUS#{status.value.upper()}"}},
+            },
+        )
+        assert "LastEvaluatedKey" not in answer
+        for item in answer["Items"]:
+            assert text(item, "bookingId") not in listed
+            assert text(item, "GSI2SK").startswith(f"{status.value.upper()}#")
+            listed[text(item, "bookingId")] = status.value
+    assert listed == {text(one, "bookingId"): text(one, "status") for one in bookings}
+
+
+def _check_counters(bookings: list[dict[str, Any]], users: list[dict[str, Any]]) -> None:
+    counted = Counter((text(one, "userId"), text(one, "status")) for one in bookings)
+    for user in users:
+        for status in Status:
+            stored = int(user[f"{status.value}Bookings"]["N"])
+            assert stored == counted[text(user, "userId"), status.value], f"{text(user, 'userId')} {status}"
+
+
+def _check_slots(bookings: list[dict[str, Any]], events: list[dict[str, Any]], slots: list[dict[str, Any]]) -> None:
+    held = {(text(slot, "date"), text(slot, "timeSlot"), text(slot, "eventId")) for slot in slots}
+    meant = {(text(one, "date"), slot["S"], text(one, "eventId")) for one in events for slot in one["slots"]["L"]}
+    assert held == meant
+    assert len(held) == len({(day, slot) for day, slot, _ in held})
+    approved = {text(one, "bookingId") for one in bookings if text(one, "status") == "approved"}
+    assert {text(one, "bookingId") for one in events if "bookingId" in one} == approved
+    assert sum("bookingId" in one for one in events) == len(approved)
+
+
+def _check_letters(bookings: list[dict[str, Any]], letters: list[dict[str, Any]], acts: list[dict[str, Any]]) -> None:
+    """Every version of every booking has its letters, every decision that only administrators make its act."""
+    asked = {text(letter, "noticeKey").rsplit(".", 1)[0] for letter in letters}
+    every = {f"{text(one, 'bookingId')}.{step + 1}" for one in bookings for step in range(int(one["version"]["N"]))}
+    assert asked == every
+    recorded = Counter(text(act, "subject") for act in acts)
+    for one in bookings:
+        if text(one, "status") in {"approved", "rejected"}:
+            assert recorded[text(one, "bookingId")] == int(one["version"]["N"]) - 1

@@ -1,0 +1,208 @@
+"""Transitions, who may do them, what they write, and counters that always add up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.systems.venue_booking.samples import ADMIN, DAY, OWNER, STRANGER, VENUE, booking, event
+
+from keyplan_systems.venue_booking.domain.bookings import (
+    MOVES,
+    Action,
+    Booking,
+    Written,
+    check_may_see,
+    conflicting,
+    decide,
+)
+from keyplan_systems.venue_booking.domain.notices import NoticeKind
+from keyplan_systems.venue_booking.domain.refusals import (
+    AlreadyDecidedError,
+    DateNotBookableError,
+    NotAllowedError,
+    NotFoundError,
+    StaleVersionError,
+)
+from keyplan_systems.venue_booking.domain.requests import EventKind
+from keyplan_systems.venue_booking.domain.users import Actor, Role, Stats, Status, stats_changes
+from keyplan_systems.venue_booking.domain.venue import Venue
+
+LATER = datetime(2025, 10, 22, 9, 0, tzinfo=UTC)
+
+
+def act(
+    one: Booking, action: Action, actor: Actor = ADMIN, *, reason: str | None = None, known: int | None = None
+) -> Written:
+    return decide(one, action, actor, VENUE, LATER, event_id="e9", reason=reason, known_version=known)
+
+
+def approved() -> Booking:
+    return act(booking(), Action.APPROVE).booking
+
+
+def test_approving_takes_every_slot_of_the_duration() -> None:
+    written = act(booking(), Action.APPROVE)
+    after = written.booking
+    assert (after.status, after.version, after.decided_by, after.decided_at) == (Status.APPROVED, 2, "root", LATER)
+    assert after.slots == ("MORNING", "AFTERNOON", "EVENING")
+    assert after.event_id == "e9"
+    assert written.takes is not None
+    assert written.takes.slots == after.slots
+    assert (written.takes.booking_id, written.takes.kind) == ("b1", EventKind.PRIVATE_BOOKING)
+    assert written.takes.title == "Birthday party"
+    assert written.frees == ()
+    assert written.stats == {Status.PENDING: -1, Status.APPROVED: 1}
+    assert written.before == booking()
+    assert written.audited
+
+
+def test_rejecting_a_request_touches_no_slot_and_keeps_the_reason() -> None:
+    written = act(booking(), Action.REJECT, reason="Roof repairs")
+    assert (written.booking.status, written.booking.reason) == (Status.REJECTED, "Roof repairs")
+    assert (written.takes, written.frees) == (None, ())
+
+
+@pytest.mark.parametrize(("action", "status"), [(Action.CANCEL, Status.CANCELLED), (Action.REJECT, Status.REJECTED)])
+def test_leaving_approval_frees_what_was_taken(action: Action, status: Status) -> None:
+    written = act(approved(), action)
+    assert written.booking.status is status
+    assert written.frees == ("MORNING", "AFTERNOON", "EVENING")
+    assert (written.booking.slots, written.booking.event_id) == ((), None)
+    assert written.takes is None
+
+
+def test_freeing_goes_by_what_was_taken_even_if_durations_changed() -> None:
+    shorter = Venue(durations={"FULL_DAY": ("MORNING", "AFTERNOON")})
+    written = decide(approved(), Action.CANCEL, OWNER, shorter, LATER, event_id="e9")
+    assert written.frees == ("MORNING", "AFTERNOON", "EVENING")
+
+
+def test_owners_may_cancel_pending_and_approved_bookings_without_audit() -> None:
+    for one in (booking(), approved()):
+        written = act(one, Action.CANCEL, OWNER)
+        assert written.booking.status is Status.CANCELLED
+        assert not written.audited
+
+
+@pytest.mark.parametrize("action", [Action.APPROVE, Action.REJECT])
+def test_owners_may_not_decide_on_their_own_requests(action: Action) -> None:
+    with pytest.raises(NotAllowedError):
+        act(booking(), action, OWNER)
+
+
+@pytest.mark.parametrize("action", list(Action))
+def test_strangers_do_not_learn_that_a_booking_exists(action: Action) -> None:
+    with pytest.raises(NotFoundError):
+        act(booking(), action, STRANGER)
+    with pytest.raises(NotFoundError):
+        check_may_see(booking(), STRANGER)
+
+
+@pytest.mark.parametrize("status", list(Status))
+@pytest.mark.parametrize("action", list(Action))
+def test_moves_that_the_table_does_not_name_are_refused_with_the_status(status: Status, action: Action) -> None:
+    one = booking(status=status)
+    if (status, action) in MOVES:
+        assert act(one, action).booking.status is MOVES[status, action].status
+    else:
+        with pytest.raises(AlreadyDecidedError) as refusal:
+            act(one, action)
+        assert refusal.value.details == {"status": status.value}
+
+
+def test_rejected_and_cancelled_are_final() -> None:
+    assert {status for status, _ in MOVES} == {Status.PENDING, Status.APPROVED}
+
+
+def test_a_caller_with_an_old_version_is_told_so_after_the_status() -> None:
+    with pytest.raises(StaleVersionError) as refusal:
+        act(booking(version=5), Action.APPROVE, known=4)
+    assert refusal.value.details == {"known": 4, "current": 5}
+    assert act(booking(version=5), Action.APPROVE, known=5).booking.version == 6
+    with pytest.raises(AlreadyDecidedError):
+        act(booking(version=5, status=Status.REJECTED), Action.APPROVE, known=4)
+
+
+def test_a_date_that_is_over_cannot_be_approved_but_be_rejected() -> None:
+    over = datetime(2025, 11, 15, 23, 0, tzinfo=UTC)
+    with pytest.raises(DateNotBookableError):
+        decide(booking(), Action.APPROVE, ADMIN, VENUE, over, event_id="e9")
+    assert decide(booking(), Action.REJECT, ADMIN, VENUE, over, event_id="e9").booking.status is Status.REJECTED
+
+
+@pytest.mark.parametrize(("action", "actor", "kinds"), [
+    (Action.APPROVE, ADMIN, [NoticeKind.APPROVED]),
+    (Action.REJECT, ADMIN, [NoticeKind.REJECTED]),
+    (Action.CANCEL, ADMIN, [NoticeKind.CANCELLED]),
+    (Action.CANCEL, OWNER, [NoticeKind.CANCELLED, NoticeKind.ADMIN_CANCELLED]),
+    (Action.CANCEL, Actor("ada", Role.ADMIN), [NoticeKind.CANCELLED, NoticeKind.ADMIN_CANCELLED]),
+])  # fmt: skip
+def test_every_move_tells_those_who_did_not_do_it(action: Action, actor: Actor, kinds: list[NoticeKind]) -> None:
+    notices = act(booking(), action, actor).notices
+    assert [notice.kind for notice in notices] == kinds
+    assert len({notice.key for notice in notices}) == len(kinds)
+
+
+def test_the_keys_of_notices_differ_between_versions_and_not_between_attempts() -> None:
+    first, again = act(booking(), Action.APPROVE).notices[0], act(booking(), Action.APPROVE).notices[0]
+    assert first.key == again.key
+    assert act(booking(version=3), Action.APPROVE).notices[0].key != first.key
+
+
+def test_waiting_bookings_conflict_as_soon_as_one_of_their_slots_is_taken() -> None:
+    morning = booking(booking_id="m", duration="HALF_DAY_MORNING")
+    evening = booking(booking_id="e", duration="EVENING")
+    full = booking(booking_id="f")
+    decided = booking(booking_id="d", status=Status.REJECTED)
+    waiting = [morning, evening, full, decided]
+    assert conflicting(waiting, [event()], VENUE) == {"m", "f"}
+    assert conflicting(waiting, [], VENUE) == frozenset()
+    assert conflicting(waiting, [event(date=DAY.replace(day=16))], VENUE) == frozenset()
+
+
+def test_a_booking_that_stays_where_it_is_changes_no_counter() -> None:
+    assert stats_changes(Status.APPROVED, Status.APPROVED) == {}
+    assert stats_changes(None, Status.PENDING) == {Status.PENDING: 1}
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from(Action), st.booleans()), max_size=40))
+def test_counters_always_equal_a_count_of_the_bookings(steps: list[tuple[int, Action, bool]]) -> None:
+    bookings = [booking(booking_id=str(number)) for number in range(5)]
+    stats = Stats(pending=5)
+    for number, action, by_owner in steps:
+        try:
+            written = act(bookings[number], action, OWNER if by_owner else ADMIN)
+        except (AlreadyDecidedError, NotAllowedError):
+            continue
+        bookings[number] = written.booking
+        stats = stats.after(written.stats)
+    counted = Counter(one.status for one in bookings)
+    assert {status: stats.count(status) for status in Status} == {status: counted[status] for status in Status}
+    assert stats.total == 5
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(Action)), max_size=40))
+def test_taking_and_freeing_never_leaves_a_slot_to_two_or_to_none(steps: list[tuple[int, Action]]) -> None:
+    durations = ["FULL_DAY", "HALF_DAY_MORNING", "EVENING"] * 2
+    bookings = [booking(booking_id=str(n), duration=duration) for n, duration in enumerate(durations)]
+    held: dict[str, str] = {}
+    for number, action in steps:
+        try:
+            written = act(bookings[number], action)
+        except AlreadyDecidedError:
+            continue
+        if written.takes is not None and any(slot in held for slot in written.takes.slots):
+            continue
+        for slot in written.takes.slots if written.takes else ():
+            held[slot] = str(number)
+        for slot in written.frees:
+            assert held.pop(slot) == str(number)
+        bookings[number] = written.booking
+    assert held == {slot: one.booking_id for one in bookings for slot in one.slots}
+    assert all(bool(one.slots) is (one.status is Status.APPROVED) for one in bookings)

@@ -1,0 +1,119 @@
+"""A cancelled transaction told in the venue's words: one right answer for every mixture of reasons."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.systems.venue_booking.samples import DAY
+
+from keyplan_systems.venue_booking.domain.outcomes import (
+    CONDITION_FAILED,
+    BookingGuard,
+    EmailGuard,
+    Found,
+    Guard,
+    Reason,
+    SlotFreeGuard,
+    SlotHeldGuard,
+    UnexplainedCancellationError,
+    Unguarded,
+    VersionGuard,
+    explain,
+)
+from keyplan_systems.venue_booking.domain.refusals import (
+    AlreadyDecidedError,
+    EmailTakenError,
+    NotFoundError,
+    RefusalError,
+    SlotTakenError,
+    StaleVersionError,
+    TryAgainError,
+)
+from keyplan_systems.venue_booking.domain.users import Status
+
+GUARDS: list[Guard] = [
+    BookingGuard(Status.PENDING, 3),
+    Unguarded("copy under the user"),
+    SlotFreeGuard(DAY, "MORNING"),
+    SlotFreeGuard(DAY, "EVENING"),
+]
+FINE = Reason("None")
+FAILED = Reason(CONDITION_FAILED)
+CONFLICT = Reason("TransactionConflict")
+
+
+def failed(status: Status | None = None, version: int | None = None) -> Reason:
+    return Reason(CONDITION_FAILED, Found(status, version))
+
+
+def test_taken_slots_are_all_named_in_one_answer() -> None:
+    refusal = explain(GUARDS, [FINE, FINE, FAILED, FAILED])
+    assert isinstance(refusal, SlotTakenError)
+    assert refusal.details == {"date": "2025-11-15", "slots": ["MORNING", "EVENING"]}
+
+
+def test_a_decided_booking_comes_before_its_slots() -> None:
+    refusal = explain(GUARDS, [failed(Status.REJECTED, 4), FINE, FAILED, FINE])
+    assert isinstance(refusal, AlreadyDecidedError)
+    assert refusal.details == {"status": "rejected"}
+
+
+def test_the_same_status_in_another_version_is_stale() -> None:
+    refusal = explain(GUARDS, [failed(Status.PENDING, 4), FINE, FINE, FINE])
+    assert isinstance(refusal, StaleVersionError)
+    assert refusal.details == {"known": 3, "current": 4}
+
+
+def test_a_booking_that_is_gone_is_not_found() -> None:
+    assert isinstance(explain(GUARDS, [FAILED, FINE, FINE, FINE]), NotFoundError)
+
+
+@pytest.mark.parametrize("code", ["TransactionConflict", "ProvisionedThroughputExceeded", "ThrottlingError"])
+def test_conflicts_alone_are_worth_another_try(code: str) -> None:
+    assert isinstance(explain(GUARDS, [FINE, Reason(code), CONFLICT, FINE]), TryAgainError)
+
+
+def test_a_failed_condition_counts_more_than_a_conflict_beside_it() -> None:
+    assert isinstance(explain(GUARDS, [CONFLICT, FINE, FINE, FAILED]), SlotTakenError)
+
+
+def test_a_slot_that_somebody_else_holds_is_not_freed_but_looked_at_again() -> None:
+    assert isinstance(explain([SlotHeldGuard(DAY, "MORNING")], [failed()]), TryAgainError)
+
+
+def test_addresses_and_versions_have_their_own_answers() -> None:
+    assert isinstance(explain([EmailGuard()], [FAILED]), EmailTakenError)
+    assert isinstance(explain([VersionGuard("user", 2)], [FAILED]), NotFoundError)
+    refusal = explain([VersionGuard("user", 2)], [failed(version=5)])
+    assert refusal.details == {"known": 2, "current": 5}
+
+
+@pytest.mark.parametrize(("guards", "reasons"), [
+    ([Unguarded("audit entry")], [FAILED]),
+    ([Unguarded("audit entry")], [Reason("ValidationError")]),
+    ([Unguarded("audit entry")], [FINE]),
+    ([Unguarded("audit entry")], []),
+    ([EmailGuard(), Unguarded("x")], [CONFLICT, Reason("ItemCollectionSizeLimitExceeded")]),
+])  # fmt: skip
+def test_what_no_rule_accounts_for_is_a_fault_of_the_program(guards: list[Guard], reasons: list[Reason]) -> None:
+    with pytest.raises(UnexplainedCancellationError):
+        explain(guards, reasons)
+
+
+ANY_GUARD = st.sampled_from([*GUARDS, SlotHeldGuard(DAY, "MORNING"), EmailGuard(), VersionGuard("event", 1)])
+ANY_REASON = st.sampled_from([FINE, FAILED, CONFLICT, failed(Status.APPROVED, 4), failed(None, None)])
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(ANY_GUARD, ANY_REASON), min_size=1, max_size=8))
+def test_every_mixture_has_an_answer_or_is_a_fault(pairs: list[tuple[Guard, Reason]]) -> None:
+    guards, reasons = [guard for guard, _ in pairs], [reason for _, reason in pairs]
+    acted = [guard for guard, reason in pairs if reason.code == CONDITION_FAILED and not isinstance(guard, Unguarded)]
+    try:
+        refusal = explain(guards, reasons)
+    except UnexplainedCancellationError:
+        assert not acted
+    else:
+        assert isinstance(refusal, RefusalError)
+        assert acted or isinstance(refusal, TryAgainError)

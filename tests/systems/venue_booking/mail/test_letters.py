@@ -1,0 +1,160 @@
+"""Letters: every kind in both languages, complete, escaped, and the same at every attempt."""
+
+from __future__ import annotations
+
+import email
+import string
+from collections.abc import Iterator
+from dataclasses import replace
+from email.message import EmailMessage
+from email.policy import default
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.systems.venue_booking.samples import NOW, VENUE, booking
+
+from keyplan_systems.venue_booking.domain.bookings import Booking
+from keyplan_systems.venue_booking.domain.contacts import Contact
+from keyplan_systems.venue_booking.domain.notices import Audience, Notice, NoticeKind
+from keyplan_systems.venue_booking.domain.requests import Language
+from keyplan_systems.venue_booking.mail.letters import LetterWriter, MailRoom, load_texts
+
+ROOM = MailRoom(
+    "casello@example.org", ("one@example.org", "two@example.org"), "casello.example.org", site_url="https://casello.example"
+)  # fmt: skip
+WRITER = LetterWriter(VENUE, ROOM)
+KINDS = list(NoticeKind)
+
+
+def write(kind: NoticeKind, one: Booking | None = None, writer: LetterWriter = WRITER) -> EmailMessage:
+    return writer.write(Notice(kind, "b1", 2, NOW), one or booking()).message
+
+
+def part(message: EmailMessage, kind: str) -> str:
+    body = message.get_body((kind,))
+    assert body is not None
+    content: str = body.get_content()
+    return content
+
+
+@pytest.mark.parametrize("language", list(Language))
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_letter_is_complete_in_both_languages_and_both_forms(kind: NoticeKind, language: Language) -> None:
+    writer = LetterWriter(VENUE, replace(ROOM, administrators_language=language))
+    message = write(kind, booking(language=language), writer)
+    text, html = part(message, "plain"), part(message, "html")
+    weekday = {"it": "sabato 15 novembre 2025", "en": "Saturday 15 November 2025"}[language.value]
+    for content in (text, html):
+        assert weekday in content.replace("Saturday,", "Saturday")
+        assert "06:30-24:00" in content
+        assert "ABCD-1234" in content
+        assert "Birthday party" in content
+        assert "https://casello.example" in content
+        assert "{" not in content.replace("{margin", "")
+    assert f'lang="{language.value}"' in html
+    assert message["Content-Language"] == language.value
+    assert message["Subject"]
+
+
+def test_customers_are_written_to_in_their_language_and_administrators_in_theirs() -> None:
+    english = booking(language=Language.ENGLISH)
+    assert write(NoticeKind.APPROVED, english)["Content-Language"] == "en"
+    assert write(NoticeKind.ADMIN_NEW_REQUEST, english)["Content-Language"] == "it"
+
+
+def test_languages_have_the_same_letters_labels_and_placeholders() -> None:
+    italian, english = (load_texts(language) for language in Language)
+    assert placeholders(italian["letters"]).keys() == {kind.value for kind in KINDS}
+    assert {kind: sorted(texts) for kind, texts in italian["letters"].items()} == {
+        kind: sorted(texts) for kind, texts in english["letters"].items()
+    }
+    assert placeholders(italian["letters"]) == placeholders(english["letters"])
+    assert italian["labels"].keys() == english["labels"].keys()
+    assert italian["durations"].keys() == english["durations"].keys() == set(VENUE.durations)
+
+
+def placeholders(letters: dict[str, dict[str, Any]]) -> dict[str, set[str]]:
+    def names(texts: dict[str, Any]) -> Iterator[str]:
+        for value in [texts["subject"], texts.get("greeting", ""), *texts["paragraphs"]]:
+            yield from (name for _, name, _, _ in string.Formatter().parse(value) if name)
+
+    return {kind: set(names(texts)) for kind, texts in letters.items()}
+
+
+def test_customers_get_letters_from_the_venue_to_themselves() -> None:
+    message = write(NoticeKind.RECEIVED)
+    assert message["To"] == "Ada Rossi <ada@example.org>"
+    assert message["From"] == "Casello <casello@example.org>"
+    assert message["Reply-To"] is None
+    assert message["Message-ID"] == "<b1.2.received@casello.example.org>"
+    assert message["Date"] == "Tue, 21 Oct 2025 10:00:00 +0000"
+    assert "393331234567" not in message.as_string()
+
+
+def test_administrators_get_all_there_is_and_answer_to_the_requester() -> None:
+    message = write(NoticeKind.ADMIN_NEW_REQUEST, booking(association="Amici del Casello"))
+    assert message["To"] == "one@example.org, two@example.org"
+    assert message["Reply-To"] == "Ada Rossi <ada@example.org>"
+    for content in (part(message, "plain"), part(message, "html")):
+        for fact in ("Ada Rossi", "ada@example.org", "+393331234567", "50", "Amici del Casello", "b1"):
+            assert fact in content
+
+
+def test_a_request_is_told_to_be_no_confirmation() -> None:
+    assert "non è ancora una conferma" in part(write(NoticeKind.RECEIVED), "plain")
+
+
+def test_a_reason_is_handed_on() -> None:
+    message = write(NoticeKind.REJECTED, booking(reason="Il tetto <perde>"))
+    assert "Messaggio del gruppo:\nIl tetto <perde>" in part(message, "plain").replace("\r\n", "\n")
+    assert "Il tetto &lt;perde&gt;" in part(message, "html")
+    assert "Messaggio" not in part(write(NoticeKind.REJECTED), "plain")
+
+
+EVIL = ["<script>alert(1)</script>", "{{ 7*7 }}", "{name.__class__}", "{0}", "%s", '" onload="x', "&amp;", "ü 🎉 漢字"]
+
+
+@pytest.mark.parametrize("evil", EVIL)
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_customers_wrote_is_shown_as_it_is_and_never_run(kind: NoticeKind, evil: str) -> None:
+    contact = Contact(full_name=evil, email="ada@example.org", phone="+393331234567")
+    message = write(kind, booking(description=evil, contact=contact, reason=evil))
+    assert evil in part(message, "plain")
+    html = part(message, "html")
+    assert "<script" not in html
+    assert "49" not in html
+    again = email.message_from_bytes(message.as_bytes(), policy=default)
+    assert again["Message-ID"] == message["Message-ID"]
+    named = again["To"] if kind.audience is Audience.CUSTOMER else again["Reply-To"]
+    assert named.addresses[0].display_name == evil
+
+
+@settings(deadline=None)
+@given(st.text(alphabet=st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=100))
+def test_no_name_breaks_the_headers(name: str) -> None:
+    contact = Contact.model_construct(full_name=name, email="ada@example.org", phone="+393331234567")
+    again = email.message_from_bytes(write(NoticeKind.ADMIN_CANCELLED, booking(contact=contact)).as_bytes())
+    expected = {
+        "From", "To", "Reply-To", "Date", "Message-ID", "Auto-Submitted", "Subject", "Content-Language",
+        "MIME-Version", "Content-Type",
+    }  # fmt: skip
+    assert set(again.keys()) == expected
+
+
+def test_the_same_notice_makes_the_same_bytes() -> None:
+    for kind in KINDS:
+        assert write(kind).as_bytes() == write(kind, writer=LetterWriter(VENUE, ROOM)).as_bytes()
+
+
+def test_a_boundary_cannot_be_forged_by_text() -> None:
+    message = write(NoticeKind.RECEIVED)
+    forged = f"--{message.get_boundary()}--\n\nend"
+    again = email.message_from_bytes(write(NoticeKind.RECEIVED, booking(description=forged)).as_bytes(), policy=default)
+    assert [each.get_content_type() for each in again.iter_parts()] == ["text/plain", "text/html"]
+
+
+def test_a_mail_room_needs_administrators() -> None:
+    with pytest.raises(ValueError, match="at least one administrator"):
+        MailRoom("a@example.org", (), "example.org")

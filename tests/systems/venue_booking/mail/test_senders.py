@@ -1,0 +1,218 @@
+"""Senders against a real SMTP server and a real folder, with all that can go wrong on the way."""
+
+from __future__ import annotations
+
+import email
+import socket
+import stat
+import threading
+from collections.abc import Iterator
+from email.policy import default
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.systems.venue_booking.mail.smtp_server import HOST, Inbox, certificate, knows_ada, smtp_server
+from tests.systems.venue_booking.samples import NOW, VENUE, booking
+
+from keyplan_systems.venue_booking.domain.contacts import Contact
+from keyplan_systems.venue_booking.domain.notices import Notice, NoticeKind
+from keyplan_systems.venue_booking.mail.letters import Letter, LetterWriter, MailRoom
+from keyplan_systems.venue_booking.mail.senders import (
+    FolderSender,
+    MailRefusedError,
+    MailUnavailableError,
+    Security,
+    Sent,
+    SmtpSender,
+    SmtpSettings,
+)
+
+WRITER = LetterWriter(VENUE, MailRoom("casello@example.org", ("one@example.org", "two@example.org"), "example.org"))
+
+
+def letter(kind: NoticeKind = NoticeKind.RECEIVED) -> Letter:
+    contact = Contact(full_name="Ada Müller", email="ada@example.org", phone="+393331234567")
+    return WRITER.write(Notice(kind, "b1", 1, NOW), booking(contact=contact, description="Così fan tutte.\n.\nEnd"))
+
+
+def plain(port: int) -> SmtpSender:
+    return SmtpSender(SmtpSettings(HOST, port, Security.NONE, timeout_s=10))
+
+
+@pytest.fixture
+def inbox() -> Inbox:
+    return Inbox()
+
+
+@pytest.fixture
+def port(inbox: Inbox) -> Iterator[int]:
+    with smtp_server(inbox) as port:
+        yield port
+
+
+def test_a_letter_arrives_as_it_was_written(inbox: Inbox, port: int) -> None:
+    assert plain(port).send(letter()) == Sent()
+    (envelope,) = inbox.envelopes
+    assert (envelope.mail_from, envelope.rcpt_tos) == ("casello@example.org", ["ada@example.org"])
+    assert isinstance(envelope.content, bytes)
+    arrived = email.message_from_bytes(envelope.content, policy=default)
+    assert arrived["To"].addresses[0].display_name == "Ada Müller"
+    body = arrived.get_body(("plain",))
+    assert body is not None
+    assert "Così fan tutte.\n.\nEnd" in body.get_content().replace("\r\n", "\n")
+
+
+def test_a_letter_to_administrators_arrives_at_each_of_them(inbox: Inbox, port: int) -> None:
+    plain(port).send(letter(NoticeKind.ADMIN_NEW_REQUEST))
+    assert inbox.envelopes[0].rcpt_tos == ["one@example.org", "two@example.org"]
+
+
+def test_one_refused_recipient_of_two_is_reported_and_the_other_served(inbox: Inbox, port: int) -> None:
+    inbox.answers["two@example.org"] = "550 no such user"
+    assert plain(port).send(letter(NoticeKind.ADMIN_NEW_REQUEST)) == Sent(refused=("two@example.org",))
+    assert inbox.envelopes[0].rcpt_tos == ["one@example.org"]
+
+
+@pytest.mark.parametrize(("place", "answer", "kind"), [
+    ("ada@example.org", "550 no such user", MailRefusedError),
+    ("ada@example.org", "451 come back later", MailUnavailableError),
+    ("DATA", "554 this is spam", MailRefusedError),
+    ("DATA", "452 disk full", MailUnavailableError),
+])  # fmt: skip
+def test_refusals_for_good_are_told_from_refusals_for_now(
+    inbox: Inbox, port: int, place: str, answer: str, kind: type[Exception]
+) -> None:
+    inbox.answers[place] = answer
+    with pytest.raises(kind, match=answer[:3]):
+        plain(port).send(letter())
+    assert inbox.envelopes == []
+
+
+def test_a_server_that_is_not_there_may_be_later() -> None:
+    with socket.create_server((HOST, 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(MailUnavailableError, match="no answer"):
+        plain(port).send(letter())
+
+
+def test_a_server_that_hangs_up_or_stays_silent_may_answer_later() -> None:
+    with socket.create_server((HOST, 0)) as silent:
+        sender = SmtpSender(SmtpSettings(HOST, silent.getsockname()[1], Security.NONE, timeout_s=0.05))
+        with pytest.raises(MailUnavailableError, match="no answer"):
+            sender.send(letter())
+
+
+def test_a_server_that_breaks_off_after_taking_the_letter_has_taken_it() -> None:
+    heard: list[bytes] = []
+
+    def serve(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection, connection.makefile("rwb", buffering=0) as stream:
+            for greeting in (b"220 mail\r\n", b"250 mail\r\n", b"250 ok\r\n", b"250 ok\r\n", b"354 go\r\n"):
+                stream.write(greeting)
+                heard.append(stream.readline())
+            while heard[-1] != b".\r\n":
+                heard.append(stream.readline())
+            stream.write(b"250 taken\r\n")
+
+    with socket.create_server((HOST, 0)) as listener:
+        thread = threading.Thread(target=serve, args=(listener,))
+        thread.start()
+        assert plain(listener.getsockname()[1]).send(letter()) == Sent()
+        thread.join()
+    assert heard[-1] == b".\r\n"
+
+
+@pytest.mark.parametrize("security", [Security.STARTTLS, Security.TLS])
+def test_letters_travel_encrypted_with_a_password(inbox: Inbox, tmp_path: Path, security: Security) -> None:
+    context, authority = certificate(tmp_path)
+    with running(inbox, security, context) as port:
+        settings = SmtpSettings(HOST, port, security, "ada", "lovelace", authority, timeout_s=10)
+        SmtpSender(settings).send(letter())
+    assert len(inbox.envelopes) == 1
+    assert inbox.encrypted == [True]
+
+
+@pytest.mark.parametrize("security", [Security.STARTTLS, Security.TLS])
+def test_a_certificate_nobody_vouches_for_is_not_spoken_to(inbox: Inbox, tmp_path: Path, security: Security) -> None:
+    context, _ = certificate(tmp_path)
+    with running(inbox, security, context) as port:
+        sender = SmtpSender(SmtpSettings(HOST, port, security, "ada", "lovelace", timeout_s=10))
+        with pytest.raises(MailUnavailableError, match="CERTIFICATE_VERIFY_FAILED"):
+            sender.send(letter())
+    assert inbox.envelopes == []
+
+
+def test_a_wrong_password_keeps_letters_waiting(inbox: Inbox, tmp_path: Path) -> None:
+    context, authority = certificate(tmp_path)
+    with running(inbox, Security.STARTTLS, context) as port:
+        sender = SmtpSender(SmtpSettings(HOST, port, Security.STARTTLS, "ada", "wrong", authority, timeout_s=10))
+        with pytest.raises(MailUnavailableError, match="535"):
+            sender.send(letter())
+
+
+def test_a_server_without_the_configured_encryption_is_refused(inbox: Inbox, port: int) -> None:
+    with pytest.raises(MailRefusedError, match="cannot do what is configured"):
+        SmtpSender(SmtpSettings(HOST, port, Security.STARTTLS, timeout_s=10)).send(letter())
+    assert inbox.envelopes == []
+
+
+def running(inbox: Inbox, security: Security, context: Any) -> Any:
+    options: dict[str, Any] = {"authenticator": knows_ada}
+    if security is Security.TLS:
+        return smtp_server(inbox, over_tls=context, auth_require_tls=False, **options)
+    return smtp_server(inbox, tls_context=context, require_starttls=True, **options)
+
+
+def test_passwords_are_neither_shown_nor_sent_unprotected() -> None:
+    assert "lovelace" not in repr(SmtpSettings(HOST, username="ada", password="lovelace"))
+    with pytest.raises(ValueError, match="unprotected"):
+        SmtpSettings(HOST, 25, Security.NONE, "ada", "lovelace")
+    with pytest.raises(ValueError, match="or neither"):
+        SmtpSettings(HOST, username="ada")
+
+
+def test_a_folder_gets_one_private_file_per_letter(tmp_path: Path) -> None:
+    folder = tmp_path / "out" / "box"
+    assert FolderSender(folder).send(letter()) == Sent()
+    (file,) = folder.iterdir()
+    assert file.name.startswith("20251021T100000Z-received-")
+    assert file.suffix == ".eml"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    read = email.message_from_bytes(file.read_bytes(), policy=default)
+    assert read["Message-ID"] == "<b1.1.received@example.org>"
+
+
+def test_a_second_delivery_changes_nothing(tmp_path: Path) -> None:
+    sender = FolderSender(tmp_path)
+    sender.send(letter())
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(b"read and marked")
+    assert sender.send(letter()) == Sent(first_time=False)
+    assert file.read_bytes() == b"read and marked"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_of_all_who_deliver_at_once_exactly_one_is_first(tmp_path: Path) -> None:
+    together = threading.Barrier(8)
+    seen: list[bool] = []
+
+    def deliver() -> None:
+        one = letter()
+        together.wait()
+        seen.append(FolderSender(tmp_path).send(one).first_time)
+
+    threads = [threading.Thread(target=deliver) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(seen) == [False] * 7 + [True]
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_folder_that_cannot_be_made_is_worth_another_try(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(MailUnavailableError, match="cannot write"):
+        FolderSender(tmp_path / "file" / "box").send(letter())

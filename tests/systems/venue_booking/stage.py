@@ -1,0 +1,215 @@
+"""The venue booking system on a real socket, with people who have tokens, for tests and audits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+from tests.systems.venue_booking.samples import REQUEST
+
+import keyplan
+from keyplan.clock import Clock
+from keyplan.connections.connection import Connection
+from keyplan.connections.context import Retries
+from keyplan.connections.steps import Transport
+from keyplan.engine.engine import Engine
+from keyplan.errors import InternalServerError, ProvisionedThroughputExceededError, ThrottlingError
+from keyplan_systems.venue_booking.api.application import application
+from keyplan_systems.venue_booking.domain.users import ADMINISTRATORS
+from keyplan_systems.venue_booking.domain.venue import Venue
+from keyplan_systems.venue_booking.entities import venue
+from keyplan_systems.venue_booking.service import Service
+from keyplan_systems.web.development import DevelopmentKey, development_key, issue_development_token
+from keyplan_systems.web.serving import Running
+from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
+
+AUDIENCE = "venue"
+TABLE = "venue-booking"
+METERED = frozenset({"GetItem", "BatchGetItem", "Query", "Scan", "PutItem", "UpdateItem", "TransactWriteItems"})
+
+
+class Refused(Exception):  # noqa: N818 - what a caller was told, and no fault
+    """GraphQL errors, by their first one."""
+
+    def __init__(self, errors: list[dict[str, Any]]) -> None:
+        super().__init__(errors[0]["message"])
+        self.errors = errors
+        self.code: str = errors[0]["extensions"]["code"]
+        self.details: dict[str, Any] = errors[0]["extensions"].get("details", {})
+
+
+class Counting:
+    """A transport that counts what goes through it and what it cost."""
+
+    def __init__(self, inner: Transport) -> None:
+        self.inner = inner
+        self.sent: list[str] = []
+        self.requests: list[dict[str, Any]] = []
+        self.units = 0.0
+
+    def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Pass a request on, and ask what it costs."""
+        self.sent.append(operation)
+        self.requests.append(request)
+        if operation not in METERED:
+            return self.inner.call(operation, request)
+        answer = self.inner.call(operation, {**request, "ReturnConsumedCapacity": "TOTAL"})
+        told = answer.get("ConsumedCapacity", [])
+        self.units += sum(one["CapacityUnits"] for one in (told if isinstance(told, list) else [told]))
+        return answer
+
+    def close(self) -> None:
+        """Close what is below."""
+        self.inner.close()
+
+    def reset(self) -> None:
+        """Begin to count anew."""
+        self.sent.clear()
+        self.requests.clear()
+        self.units = 0.0
+
+
+@dataclass
+class Stage:
+    """One system with everything under it."""
+
+    connection: Connection
+    clock: Clock
+    service: Service
+    url: str
+    key: DevelopmentKey
+    clients: list[httpx.Client] = field(default_factory=list)
+
+    def token(self, subject: str, /, *roles: str, **claims: Any) -> str:
+        """A good token."""
+        told = {"email": f"{subject}@example.org", "name": subject.title(), **claims}
+        return issue_development_token(
+            self.key, subject, audience=AUDIENCE, roles=roles, claims=told, clock=self.clock, lifetime_s=10**8
+        )
+
+    def client(self, token: str | None = None) -> httpx.Client:
+        """A client, with a token or without."""
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        client = httpx.Client(base_url=self.url, headers=headers, timeout=120, trust_env=False)
+        self.clients.append(client)
+        return client
+
+    def person(self, subject: str, /, *roles: str, **claims: Any) -> Caller:
+        """Somebody with a good token."""
+        return Caller(self.client(self.token(subject, *roles, **claims)), subject)
+
+    def admin(self, subject: str = "root") -> Caller:
+        """An administrator."""
+        return self.person(subject, ADMINISTRATORS)
+
+
+@dataclass
+class Caller:
+    """Somebody who sends queries."""
+
+    client: httpx.Client
+    name: str
+
+    def ask(self, query: str, **variables: Any) -> Any:
+        """The data of a query. Raises Refused."""
+        answer = self.client.post("/graphql", json={"query": query, "variables": variables})
+        assert answer.status_code == 200, answer.text
+        body = answer.json()
+        if body.get("errors"):
+            raise Refused(body["errors"])
+        return body["data"]
+
+    def request(self, **changes: Any) -> dict[str, Any]:
+        """A new booking of the sample request, with changes."""
+        told = self.ask(
+            "mutation ($input: BookingInput!) {"
+            " requestBooking(input: $input) { id code status version date duration } }",
+            input=booking_input(**changes),
+        )
+        made: dict[str, Any] = told["requestBooking"]
+        return made
+
+    def decide(self, what: str, booking_id: str, **values: Any) -> dict[str, Any]:
+        """Approve, reject or cancel."""
+        query = (
+            "mutation ($id: ID!, $version: Int, $reason: String) {"
+            f" {what}Booking(id: $id, version: $version, reason: $reason) {{ id status version slots eventId }} }}"
+        )
+        told = self.ask(query, id=booking_id, **values)
+        decided: dict[str, Any] = told[f"{what}Booking"]
+        return decided
+
+    def event(self, **changes: Any) -> dict[str, Any]:
+        """A new event of an administrator."""
+        values = {"date": "2025-12-06", "duration": "FULL_DAY", "kind": "PUBLIC_EVENT", "title": "Market", **changes}
+        told = self.ask(
+            "mutation ($input: EventInput!) { createEvent(input: $input) { id date slots version title } }",
+            input=values,
+        )
+        made: dict[str, Any] = told["createEvent"]
+        return made
+
+
+def booking_input(**changes: Any) -> dict[str, Any]:
+    """The sample request as GraphQL has it, with changes."""
+    contact: Mapping[str, Any] = REQUEST["contact"]
+    values = {**REQUEST, **changes}
+    values["contact"] = {
+        "fullName": contact["full_name"],
+        "email": contact["email"],
+        "phone": contact["phone"],
+        **changes.get("contact", {}),
+    }
+    return values
+
+
+@contextmanager
+def staged(connection: Connection, clock: Clock, folder: Path, rules: Venue | None = None) -> Iterator[Stage]:
+    """The API over a connection, on a real socket."""
+    connection.create_tables(venue)
+    service = Service.over(connection, clock, rules)
+    key = development_key(folder)
+    verifier = TokenVerifier(TokenRules(AUDIENCE), development_keys(key), clock)
+
+    async def well() -> object:
+        return None
+
+    with Running(application(service, verifier, clock, {"table": well})) as server:
+        stage = Stage(connection, clock, service, server.url, key)
+        try:
+            yield stage
+        finally:
+            for client in stage.clients:
+                client.close()
+
+
+def connected(engine: Engine, clock: Clock, attempts: int = 40) -> Connection:
+    """A connection to an engine that waits little before it repeats, and does not soon give up."""
+    retries = Retries(attempts=attempts, first_s=0.002, most_s=0.1)
+    return keyplan.connect(engine=engine, clock=clock, retries=retries, cursor_key=b"tests")
+
+
+def all_items(engine: Engine) -> list[dict[str, Any]]:
+    """Everything in the table, in the service's form."""
+    found: list[dict[str, Any]] = []
+    request: dict[str, Any] = {"TableName": TABLE, "ConsistentRead": True}
+    while True:
+        answer = raw(engine, "Scan", request)
+        found += answer["Items"]
+        if not answer.get("LastEvaluatedKey"):
+            return found
+        request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+
+def raw(engine: Engine, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+    """What an engine says, asked again while faults on purpose stand in the way."""
+    while True:
+        try:
+            answer: dict[str, Any] = engine.call(operation, request)
+        except (InternalServerError, ProvisionedThroughputExceededError, ThrottlingError):
+            continue
+        return answer

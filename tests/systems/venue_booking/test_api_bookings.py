@@ -1,0 +1,215 @@
+"""Asking, deciding, cancelling and looking, over GraphQL on a real socket."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import pytest
+from tests.systems.venue_booking.consistency import check, of_kind
+from tests.systems.venue_booking.stage import Caller, Refused, Stage, all_items, booking_input
+
+from keyplan.clock import ManualClock
+from keyplan.engine.engine import Engine
+
+
+def slots_of(caller: Caller, day: str = "2025-11-15") -> dict[str, str]:
+    """What is free on a date."""
+    query = (
+        "query ($day: Date!) { availability(firstDate: $day, lastDate: $day)"
+        " { slots { name state } morningAvailable afternoonAvailable } }"
+    )
+    (told,) = caller.ask(query, day=day)["availability"]
+    return {slot["name"]: slot["state"] for slot in told["slots"]}
+
+
+def refusal(caller: Caller, what: str, booking_id: str, **values: Any) -> Refused:
+    with pytest.raises(Refused) as refused:
+        caller.decide(what, booking_id, **values)
+    return refused.value
+
+
+def test_a_request_is_pending_has_a_code_and_holds_nothing(stage: Stage, ada: Caller, engine: Engine) -> None:
+    made = ada.request()
+    assert (made["status"], made["version"], made["duration"]) == ("PENDING", 1, "FULL_DAY")
+    assert len(made["code"]) == 9
+    assert made["code"][4] == "-"
+    assert set(slots_of(ada).values()) == {"FREE"}
+    assert check(engine) == 1
+
+
+def test_approving_takes_every_slot_of_the_duration(ada: Caller, admin: Caller, engine: Engine) -> None:
+    made = ada.request()
+    approved = admin.decide("approve", made["id"], version=1, reason="Welcome")
+    assert (approved["status"], approved["version"]) == ("APPROVED", 2)
+    assert slots_of(ada) == {"MORNING": "TAKEN", "AFTERNOON": "TAKEN", "EVENING": "TAKEN"}
+    keys = {(item["PK"]["S"], item["SK"]["S"]) for item in of_kind(all_items(engine), "EventSlot")}
+    assert keys == {("EVENTDATE#2025-11-15", slot) for slot in ("MORNING", "AFTERNOON", "EVENING")}
+    assert check(engine) == 1
+
+
+def test_a_full_day_and_half_a_day_cannot_both_hold_the_morning(ada: Caller, admin: Caller, engine: Engine) -> None:
+    whole, half = ada.request(), ada.request(duration="HALF_DAY_MORNING")
+    admin.decide("approve", half["id"])
+    error = refusal(admin, "approve", whole["id"])
+    assert error.code == "slot_taken"
+    assert error.details == {"date": "2025-11-15", "slots": ["MORNING"]}
+    assert check(engine) == 2
+
+
+def test_reasons_for_coming_too_late_are_told_apart(ada: Caller, admin: Caller) -> None:
+    first, second = ada.request(), ada.request()
+    admin.decide("approve", first["id"])
+    assert refusal(admin, "approve", second["id"]).code == "slot_taken"
+    decided = refusal(admin, "approve", first["id"])
+    assert (decided.code, decided.details) == ("already_decided", {"status": "approved"})
+    stale = refusal(admin, "reject", first["id"], version=1)
+    assert (stale.code, stale.details) == ("stale_version", {"known": 1, "current": 2})
+    assert refusal(admin, "approve", "nobody").code == "not_found"
+
+
+@pytest.mark.parametrize("what", ["reject", "cancel"])
+def test_an_approved_booking_that_ends_frees_its_slots(what: str, ada: Caller, admin: Caller, engine: Engine) -> None:
+    first, second = ada.request(), ada.request(duration="EVENING")
+    admin.decide("approve", first["id"])
+    ended = admin.decide(what, first["id"], reason="The roof leaks")
+    assert (ended["slots"], ended["eventId"]) == ([], None)
+    assert set(slots_of(ada).values()) == {"FREE"}
+    admin.decide("approve", second["id"])
+    assert slots_of(ada) == {"MORNING": "FREE", "AFTERNOON": "FREE", "EVENING": "TAKEN"}
+    assert refusal(admin, what, first["id"]).code == "already_decided"
+    assert check(engine) == 2
+
+
+def test_ending_a_booking_never_frees_what_is_held_by_another(
+    stage: Stage, ada: Caller, admin: Caller, engine: Engine
+) -> None:
+    made = ada.request(duration="EVENING")
+    admin.decide("approve", made["id"])
+    key = {"PK": {"S": "EVENTDATE#2025-11-15"}, "SK": {"S": "EVENING"}}
+    update = {"UpdateExpression": "SET bookingId = :other", "ExpressionAttributeValues": {":other": {"S": "other"}}}
+    engine.call("UpdateItem", {"TableName": "venue-booking", "Key": key, **update})
+    assert refusal(ada, "cancel", made["id"]).code == "try_again"
+    assert engine.call("GetItem", {"TableName": "venue-booking", "Key": key})["Item"]["bookingId"]["S"] == "other"
+
+
+def test_owners_cancel_their_own_and_strangers_learn_nothing(stage: Stage, ada: Caller, engine: Engine) -> None:
+    bob, made = stage.person("bob"), ada.request()
+    assert refusal(bob, "cancel", made["id"]).code == "not_found"
+    assert refusal(ada, "approve", made["id"]).code == "forbidden"
+    assert ada.decide("cancel", made["id"])["status"] == "CANCELLED"
+    with pytest.raises(Refused) as refused:
+        bob.ask("query ($id: ID!) { booking(id: $id) { id } }", id=made["id"])
+    assert refused.value.code == "not_found"
+    assert check(engine) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"date": "2025-10-23"}, "date_not_bookable"),
+        ({"date": "2030-01-01"}, "date_not_bookable"),
+        ({"duration": "FULLDAY"}, "invalid"),
+        ({"attendees": 0}, "invalid"),
+        ({"attendees": 101}, "invalid"),
+        ({"description": "  "}, "invalid"),
+        ({"consent": False}, "invalid"),
+        ({"contact": {"phone": "12"}}, "invalid"),
+        ({"contact": {"email": "nobody"}}, "invalid"),
+        ({"date": "tomorrow"}, "bad_query"),
+    ],
+    ids=str,
+)
+def test_a_request_that_breaks_a_rule_is_refused_and_stores_nothing(
+    changes: dict[str, Any], code: str, ada: Caller, engine: Engine
+) -> None:
+    with pytest.raises(Refused) as refused:
+        ada.request(**changes)
+    assert refused.value.code == code
+    assert of_kind(all_items(engine), "Booking") == []
+
+
+def test_the_history_is_in_the_order_of_dates_and_goes_on_page_by_page(ada: Caller) -> None:
+    days = [f"2025-11-{number}" for number in (20, 12, 28, 16, 24)]
+    made = {ada.request(date=day)["id"] for day in days}
+    query = (
+        "query ($after: String) { myBookings(first: 2, after: $after)"
+        " { cursor entries { date status booking { id description contact { email } } } } }"
+    )
+    found: list[dict[str, Any]] = []
+    after = None
+    while True:
+        told = ada.ask(query, after=after)["myBookings"]
+        found += told["entries"]
+        after = told["cursor"]
+        if after is None:
+            break
+    assert [one["date"] for one in found] == sorted(days, reverse=True)
+    assert {one["booking"]["id"] for one in found} == made
+    assert found[0]["booking"]["contact"]["email"] == "ada@example.org"
+
+
+def test_a_cursor_of_another_list_is_refused(ada: Caller, admin: Caller) -> None:
+    for day in ("2025-11-12", "2025-11-13"):
+        ada.request(date=day)
+    cursor = ada.ask("{ myBookings(first: 1) { cursor } }")["myBookings"]["cursor"]
+    with pytest.raises(Refused) as refused:
+        admin.ask("query ($after: String) { bookings(after: $after) { cursor } }", after=cursor)
+    assert refused.value.code == "invalid"
+
+
+def test_bookings_are_listed_by_status_and_by_month(
+    stage: Stage, ada: Caller, admin: Caller, clock: ManualClock
+) -> None:
+    bob = stage.person("bob")
+    first = ada.request(date="2025-11-28")
+    clock.advance(60)
+    second = bob.request(date="2025-11-10")
+    clock.advance(60)
+    third = ada.request(date="2025-12-03")
+    admin.decide("reject", first["id"])
+    listed = admin.ask("{ bookings { entries { id user { name } requestedAt } } }")["bookings"]["entries"]
+    assert [(one["id"], one["user"]["name"]) for one in listed] == [(second["id"], "Bob"), (third["id"], "Ada")]
+    rejected = admin.ask("{ bookings(status: REJECTED) { entries { id } } }")["bookings"]["entries"]
+    assert rejected == [{"id": first["id"]}]
+    query = 'query ($s: BookingStatus) { bookingsByMonth(month: "2025-11", status: $s) { entries { id } } }'
+    assert [one["id"] for one in admin.ask(query, s="PENDING")["bookingsByMonth"]["entries"]] == [second["id"]]
+    every = admin.ask(query)["bookingsByMonth"]["entries"]
+    assert {one["id"] for one in every} == {first["id"], second["id"]}
+    with pytest.raises(Refused) as refused:
+        admin.ask('{ bookingsByMonth(month: "11/2025") { cursor } }')
+    assert refused.value.code == "invalid"
+
+
+def test_waiting_requests_that_meet_a_held_slot_are_marked(ada: Caller, admin: Caller) -> None:
+    held, meets, free = ada.request(), ada.request(duration="EVENING"), ada.request(date="2025-11-16")
+    admin.decide("approve", held["id"])
+    listed = admin.ask("{ bookings { entries { id conflicting } } }")["bookings"]["entries"]
+    assert {one["id"]: one["conflicting"] for one in listed} == {meets["id"]: True, free["id"]: False}
+
+
+def test_counters_follow_every_move(ada: Caller, admin: Caller) -> None:
+    first, second, third = ada.request(), ada.request(duration="EVENING"), ada.request(date="2025-11-20")
+    admin.decide("approve", first["id"])
+    admin.decide("reject", second["id"])
+    ada.decide("cancel", third["id"])
+    stats = ada.ask("{ me { stats { pending approved rejected cancelled total } } }")["me"]["stats"]
+    assert stats == {"pending": 0, "approved": 1, "rejected": 1, "cancelled": 1, "total": 3}
+
+
+def test_a_date_that_is_over_cannot_be_approved(ada: Caller, admin: Caller, clock: ManualClock) -> None:
+    made = ada.request()
+    clock.advance(26 * 86_400)
+    assert refusal(admin, "approve", made["id"]).code == "date_not_bookable"
+    assert admin.decide("reject", made["id"])["status"] == "REJECTED"
+
+
+def test_user_and_bookings_come_in_one_query_without_letters(stage: Stage, ada: Caller) -> None:
+    made = ada.request()
+    told = ada.ask("{ profile { user { email stats { pending } } bookings { bookingId booking { attendees } } } }")
+    assert told["profile"]["user"] == {"email": "ada@example.org", "stats": {"pending": 1}}
+    assert told["profile"]["bookings"] == [{"bookingId": made["id"], "booking": {"attendees": 50}}]
+
+
+def test_the_input_of_the_stage_is_the_rules_own() -> None:
+    assert date.fromisoformat(booking_input()["date"]) == date(2025, 11, 15)

@@ -1,0 +1,142 @@
+"""The calendar over GraphQL and as a feed: events, closures, what strangers see."""
+
+from __future__ import annotations
+
+import pytest
+from icalendar import Calendar
+from tests.systems.venue_booking.consistency import check, of_kind
+from tests.systems.venue_booking.stage import Caller, Refused, Stage, all_items
+
+from keyplan.clock import ManualClock
+from keyplan.engine.engine import Engine
+
+ON = "query ($day: Date!) { eventsOn(date: $day) { id kind title slots bookingId booking { attendees } } }"
+
+
+def test_an_event_and_a_closure_take_slots_like_a_booking(ada: Caller, admin: Caller, engine: Engine) -> None:
+    admin.event(date="2025-11-15", duration="HALF_DAY_MORNING", title="Market")
+    admin.event(date="2025-11-15", duration="EVENING", kind="CLOSURE", title="Works")
+    made = ada.request()
+    with pytest.raises(Refused) as refused:
+        admin.decide("approve", made["id"])
+    assert refused.value.details == {"date": "2025-11-15", "slots": ["MORNING", "EVENING"]}
+    query = '{ availability(firstDate: "2025-11-15", lastDate: "2025-11-15") { durations slots { state } } }'
+    (day,) = ada.ask(query)["availability"]
+    assert [slot["state"] for slot in day["slots"]] == ["TAKEN", "FREE", "CLOSED"]
+    assert day["durations"] == ["HALF_DAY_AFTERNOON"]
+    assert check(engine) == 1
+
+
+def test_an_event_without_booking_is_removed_with_its_slots_and_its_lock_code(admin: Caller, engine: Engine) -> None:
+    made = admin.event()
+    admin.ask("mutation ($id: ID!) { issueLockCode(eventId: $id) { digits } }", id=made["id"])
+    remove = "mutation ($id: ID!, $version: Int) { deleteEvent(id: $id, version: $version) { title } }"
+    with pytest.raises(Refused) as refused:
+        admin.ask(remove, id=made["id"], version=9)
+    assert refused.value.code == "stale_version"
+    assert admin.ask(remove, id=made["id"], version=1) == {"deleteEvent": {"title": "Market"}}
+    kinds = {item["entityType"]["S"] for item in all_items(engine)}
+    assert kinds == {"AuditEntry"}
+    with pytest.raises(Refused) as refused:
+        admin.ask(remove, id=made["id"])
+    assert refused.value.code == "not_found"
+
+
+def test_the_event_of_a_booking_goes_only_with_its_booking(ada: Caller, admin: Caller) -> None:
+    event = admin.decide("approve", ada.request()["id"])["eventId"]
+    with pytest.raises(Refused) as refused:
+        admin.ask("mutation ($id: ID!) { deleteEvent(id: $id) { id } }", id=event)
+    assert refused.value.code == "invalid"
+
+
+def test_strangers_see_that_a_slot_is_held_and_not_by_whom(stage: Stage, ada: Caller, admin: Caller) -> None:
+    made = ada.request()
+    admin.decide("approve", made["id"])
+    (seen,) = stage.person("bob").ask(ON, day="2025-11-15")["eventsOn"]
+    assert seen == {
+        "id": None,
+        "kind": "PRIVATE_BOOKING",
+        "title": None,
+        "slots": ["MORNING", "AFTERNOON", "EVENING"],
+        "bookingId": None,
+        "booking": None,
+    }
+    for caller in (ada, admin):
+        (seen,) = caller.ask(ON, day="2025-11-15")["eventsOn"]
+        assert (seen["title"], seen["bookingId"]) == ("Birthday party", made["id"])
+        assert seen["booking"] == {"attendees": 50}
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"kind": "PRIVATE_BOOKING"}, "invalid"),
+        ({"title": ""}, "invalid"),
+        ({"duration": "NIGHT"}, "invalid"),
+        ({"date": "2025-10-20"}, "date_not_bookable"),
+    ],
+    ids=str,
+)
+def test_an_event_that_breaks_a_rule_is_refused(changes: dict[str, str], code: str, admin: Caller) -> None:
+    with pytest.raises(Refused) as refused:
+        admin.event(**changes)
+    assert refused.value.code == code
+
+
+def test_administrators_are_not_bound_by_the_lead_time(admin: Caller) -> None:
+    assert admin.event(date="2025-10-21")["date"] == "2025-10-21"
+
+
+@pytest.mark.parametrize(("first", "last"), [("2025-11-02", "2025-11-01"), ("2025-11-01", "2026-03-01")])
+def test_a_range_that_is_empty_or_too_long_is_refused(first: str, last: str, ada: Caller) -> None:
+    with pytest.raises(Refused) as refused:
+        ada.ask("query ($a: Date!, $b: Date!) { availability(firstDate: $a, lastDate: $b) { date } }", a=first, b=last)
+    assert refused.value.code == "invalid"
+
+
+def test_a_range_over_the_end_of_a_month_shows_both_months(admin: Caller) -> None:
+    admin.event(date="2025-11-30", duration="EVENING")
+    admin.event(date="2025-12-01", duration="EVENING")
+    query = '{ availability(firstDate: "2025-11-29", lastDate: "2025-12-02") { date slots { name state } } }'
+    days = admin.ask(query)["availability"]
+    taken = [day["date"] for day in days if any(slot["state"] == "TAKEN" for slot in day["slots"])]
+    assert taken == ["2025-11-30", "2025-12-01"]
+
+
+def test_the_feed_needs_no_token_and_says_nothing_of_bookings(stage: Stage, ada: Caller, admin: Caller) -> None:
+    admin.decide("approve", ada.request()["id"])
+    admin.event(title="Market", description="Books and toys")
+    client = stage.client()
+    answer = client.get("/calendar.ics")
+    assert answer.headers["Content-Type"] == "text/calendar; charset=utf-8"
+    entries = list(Calendar.from_ical(answer.content).walk("VEVENT"))
+    assert [(str(one["SUMMARY"]), str(one["DESCRIPTION"])) for one in entries] == [("Market", "Books and toys")]
+    assert b"Birthday" not in answer.content
+    shown = client.get("/calendar.ics", params={"reserved": "true", "language": "en"})
+    assert {str(one["SUMMARY"]) for one in Calendar.from_ical(shown.content).walk("VEVENT")} == {"Market", "Reserved"}
+    assert b"Birthday" not in shown.content
+
+
+def test_the_feed_is_not_sent_again_while_nothing_changes(stage: Stage, admin: Caller) -> None:
+    admin.event()
+    client = stage.client()
+    etag = client.get("/calendar.ics").headers["ETag"]
+    assert client.get("/calendar.ics", headers={"If-None-Match": etag}).status_code == 304
+    admin.event(date="2025-12-07")
+    assert client.get("/calendar.ics", headers={"If-None-Match": etag}).status_code == 200
+
+
+def test_past_months_are_not_in_the_feed(stage: Stage, admin: Caller, clock: ManualClock) -> None:
+    admin.event()
+    clock.advance(40 * 86_400)
+    assert b"Market" in stage.client().get("/calendar.ics").content
+    clock.advance(40 * 86_400)
+    assert b"Market" not in stage.client().get("/calendar.ics").content
+
+
+def test_a_full_day_stands_under_one_vocabulary(admin: Caller, engine: Engine) -> None:
+    admin.event()
+    slots = of_kind(all_items(engine), "EventSlot")
+    assert {slot["duration"]["S"] for slot in slots} == {"FULL_DAY"}
+    assert {slot["SK"]["S"] for slot in slots} == {slot["timeSlot"]["S"] for slot in slots}
+    assert {slot["SK"]["S"] for slot in slots} == {"MORNING", "AFTERNOON", "EVENING"}

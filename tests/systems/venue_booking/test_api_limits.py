@@ -1,0 +1,203 @@
+"""Who is let in, how much a query may ask for, and how errors are told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.systems.venue_booking.stage import Caller, Refused, Stage
+
+from keyplan.clock import ManualClock
+from keyplan.connections.errors import OutcomeUnknownError, ThrottledError, UnavailableError
+from keyplan_systems.web.development import issue_development_token
+
+
+def code_of(caller: Caller, query: str, **variables: Any) -> str:
+    with pytest.raises(Refused) as refused:
+        caller.ask(query, **variables)
+    return refused.value.code
+
+
+def test_without_a_token_nothing_is_asked(stage: Stage) -> None:
+    answer = stage.client().post("/graphql", json={"query": "{ me { id } }"})
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+    assert answer.json()["error"]["code"] == "unauthorized"
+
+
+@pytest.mark.parametrize("wrong", ["audience", "issuer", "expired", "signature"])
+def test_a_token_that_is_not_good_is_refused(wrong: str, stage: Stage, clock: ManualClock) -> None:
+    told: dict[str, Any] = {"audience": "venue", "issuer": "keyplan-development"}
+    claims = {"exp": int(clock.now()) - 3_600} if wrong == "expired" else {}
+    if wrong in told:
+        told[wrong] = "another"
+    token = issue_development_token(stage.key, "ada", clock=clock, claims=claims, **told)
+    if wrong == "signature":
+        token = token[:-6] + ("AAAAAA" if not token.endswith("AAAAAA") else "BBBBBB")
+    answer = stage.client(token).post("/graphql", json={"query": "{ me { id } }"})
+    assert answer.status_code == 401
+
+
+ADMIN_ONLY = [
+    "{ bookings { cursor } }",
+    '{ bookingsByMonth(month: "2025-11") { cursor } }',
+    "{ users { cursor } }",
+    '{ userByEmail(email: "ada@example.org") { id } }',
+    '{ audit(month: "2025-11") { cursor } }',
+    '{ auditOf(subject: "x") { cursor } }',
+    'mutation { createEvent(input: {date: "2025-12-01", duration: "EVENING", kind: CLOSURE, title: "x"}) { id } }',
+    'mutation { deleteEvent(id: "x") { id } }',
+    'mutation { recordPayment(input: {bookingId: "x", amountCents: 1, method: CASH}) { id } }',
+    'mutation { issueLockCode(eventId: "x") { digits } }',
+]
+
+
+@pytest.mark.parametrize("query", ADMIN_ONLY)
+def test_what_is_for_administrators_is_refused_to_users(query: str, ada: Caller) -> None:
+    assert code_of(ada, query) == "forbidden"
+
+
+def test_groups_of_cognito_make_an_administrator_and_the_stored_role_does_not(stage: Stage) -> None:
+    eve = stage.person("eve", **{"cognito:groups": ["administrators"]})
+    assert eve.ask("{ me { role } bookings { cursor } }")["me"] == {"role": "ADMIN"}
+    again = stage.person("eve")
+    assert again.ask("{ me { role } }")["me"] == {"role": "ADMIN"}
+    assert code_of(again, "{ bookings { cursor } }") == "forbidden"
+
+
+def nested(levels: int) -> str:
+    """A query that goes down from an event to its booking and back."""
+    inside = "id"
+    for number in range(levels):
+        inside = ("event" if number % 2 else "booking") + " { " + inside + " }"
+    return f'{{ booking(id: "x") {{ event {{ {inside} }} }} }}'
+
+
+def test_a_query_that_goes_too_deep_is_refused_before_anything_is_read(stage: Stage, ada: Caller) -> None:
+    assert code_of(ada, nested(5)) == "not_found"
+    assert code_of(ada, nested(7)) == "too_deep"
+
+
+def test_a_query_that_asks_for_too_much_is_refused(ada: Caller, admin: Caller) -> None:
+    fields = "id code date duration description attendees user { id email name stats { total } } event { id title }"
+    assert admin.ask(f"{{ bookings(first: 100) {{ entries {{ {fields} }} }} }}") == {"bookings": {"entries": []}}
+    many = " ".join(f"a{number}: bookings(first: 100) {{ entries {{ {fields} }} }}" for number in range(6))
+    assert code_of(admin, f"{{ {many} }}") == "too_complex"
+    variable = f"query ($n: Int!) {{ {many.replace('100', '$n')} }}"
+    assert code_of(admin, variable, n=100) == "too_complex"
+    assert set(admin.ask(variable, n=5)) == {f"a{number}" for number in range(6)}
+
+
+def test_fragments_that_double_themselves_are_counted_and_not_followed(admin: Caller) -> None:
+    count = 40
+    parts = [f"fragment f{number} on Query {{ ...f{number + 1} ...f{number + 1} }}" for number in range(count)]
+    query = "{ ...f0 } " + " ".join(parts) + f" fragment f{count} on Query {{ me {{ id }} }}"
+    assert code_of(admin, query) == "too_complex"
+
+
+def test_a_query_of_too_many_words_is_not_even_read(admin: Caller) -> None:
+    assert code_of(admin, "{ " + "me { id } " * 600 + "}") == "bad_query"
+
+
+def test_a_body_that_is_too_large_is_refused(stage: Stage, ada: Caller) -> None:
+    assert ada.client.post("/graphql", json={"query": "#" * 70_000}).status_code == 413
+
+
+def test_queries_do_not_come_by_get(ada: Caller) -> None:
+    assert ada.client.get("/graphql", params={"query": "{ me { id } }"}).status_code in {400, 404, 405}
+
+
+def test_a_mistake_in_the_query_is_told_without_suggestions(ada: Caller) -> None:
+    with pytest.raises(Refused) as refused:
+        ada.ask("{ me { idd } }")
+    assert refused.value.code == "bad_query"
+    assert "Did you mean" not in str(refused.value)
+
+
+def test_what_nobody_foresaw_says_only_that_it_happened(
+    stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError("secret of the house")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stage.connection, "run", fail)
+        with pytest.raises(Refused) as refused:
+            ada.ask("{ me { id } }")
+    assert refused.value.code == "server_error"
+    assert "secret" not in str(refused.value.errors)
+    assert refused.value.errors[0]["extensions"]["request_id"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UnavailableError("no answer"), "unavailable"),
+        (ThrottledError("too much"), "unavailable"),
+        (OutcomeUnknownError("no answer"), "outcome_unknown"),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_a_table_that_is_away_is_told_as_such(
+    error: Exception, code: str, stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stage.connection, "run", fail)
+        assert code_of(ada, "{ me { id } }") == code
+
+
+def test_health_schema_and_description_are_there_for_anybody(stage: Stage) -> None:
+    client = stage.client()
+    assert client.get("/health").json() == {"status": "ok", "checks": {"table": "ok"}}
+    assert "requestBooking(input: BookingInput!): Booking!" in client.get("/schema.graphql").text
+    paths = client.get("/openapi.json").json()["paths"]
+    assert "/calendar.ics" in paths
+    described = paths["/graphql"]["post"]["requestBody"]["content"]["application/json"]
+    token = stage.token("ada")
+    assert stage.client(token).post("/graphql", json=described["example"]).json()["data"]["availability"]
+
+
+ODD = ["", "a#b", "x" * 300, "é", "a\u0000b", "../x", "BOOKING#1"]
+BY_ID = {
+    "booking": "query ($id: ID!) { booking(id: $id) { id } }",
+    "approve": "mutation ($id: ID!) { approveBooking(id: $id) { id } }",
+    "payments": "query ($id: ID!) { payments(bookingId: $id) { cursor } }",
+    "payment": "mutation ($id: ID!) { recordPayment(input: {bookingId: $id, amountCents: 1, method: CASH}) { id } }",
+    "lock code": "query ($id: ID!) { lockCode(eventId: $id) { digits } }",
+    "issue": "mutation ($id: ID!) { issueLockCode(eventId: $id) { digits } }",
+    "event": "mutation ($id: ID!) { deleteEvent(id: $id) { id } }",
+    "audit": "query ($id: ID!) { auditOf(subject: $id) { cursor } }",
+}
+
+
+@pytest.mark.parametrize("query", BY_ID.values(), ids=BY_ID)
+def test_odd_ids_are_nobodys(query: str, admin: Caller) -> None:
+    for odd in ODD:
+        assert code_of(admin, query, id=odd) in {"not_found", "invalid"}, odd
+
+
+MONTHS = ["bookingsByMonth(month: $m) { cursor }", "audit(month: $m) { cursor }"]
+
+
+@pytest.mark.parametrize("selected", MONTHS)
+@pytest.mark.parametrize("month", ["0000-01", "2025-13", "2025-1", "20251", "", "2025-11-01", "abcd-ef"])
+def test_what_is_no_month_is_refused(selected: str, month: str, admin: Caller) -> None:
+    assert code_of(admin, f"query ($m: String!) {{ {selected} }}", m=month) == "invalid"
+
+
+@pytest.mark.parametrize("month", ["0001-01", "9999-12"])
+def test_the_first_and_the_last_month_are_months(month: str, admin: Caller) -> None:
+    for selected in MONTHS:
+        assert admin.ask(f"query ($m: String!) {{ {selected} }}", m=month)
+    query = "query ($a: Date!, $b: Date!) { availability(firstDate: $a, lastDate: $b) { bookable } }"
+    days = admin.ask(query, a=f"{month}-01", b=f"{month}-31")["availability"]
+    assert len(days) == 31
+    assert not any(day["bookable"] for day in days)
+
+
+@pytest.mark.parametrize("first", [0, -1, 101, 2**31 - 1])
+def test_pages_have_bounds(first: int, admin: Caller) -> None:
+    assert code_of(admin, "query ($n: Int!) { bookings(first: $n) { cursor } }", n=first) == "invalid"

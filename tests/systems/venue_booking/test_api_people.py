@@ -1,0 +1,204 @@
+"""Profiles, and what stands beside bookings: payments, lock codes, the audit log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.systems.venue_booking.consistency import of_kind, text
+from tests.systems.venue_booking.stage import Caller, Refused, Stage, all_items, connected
+
+from keyplan.clock import ManualClock
+from keyplan.engine.engine import Engine
+from keyplan.engine.faults import Faults
+
+CHANGE = "mutation ($input: ProfileInput!, $version: Int) { changeProfile(input: $input, version: $version) {"
+CHANGE += " email name phone language version } }"
+
+
+def code_of(caller: Caller, query: str, **variables: Any) -> str:
+    with pytest.raises(Refused) as refused:
+        caller.ask(query, **variables)
+    return refused.value.code
+
+
+def test_a_profile_is_made_of_the_token_on_first_use(stage: Stage, engine: Engine) -> None:
+    caller = stage.person("ada", email="Ada@EXAMPLE.org", name="Ada Rossi")
+    me = caller.ask("{ me { id email name role language version createdAt } }")["me"]
+    assert me == {
+        "id": "ada",
+        "email": "ada@example.org",
+        "name": "Ada Rossi",
+        "role": "USER",
+        "language": "ITALIAN",
+        "version": 1,
+        "createdAt": "2025-10-21T10:00:00+00:00",
+    }
+    (user,) = of_kind(all_items(engine), "User")
+    assert text(user, "PK") == "USER#ada"
+    assert text(user, "SK") == "METADATA"
+    assert text(user, "GSI1PK") == "EMAIL#ada@example.org"
+    assert text(user, "GSI1SK") == "USER"
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [{"email": None}, {"email": "nobody"}, {"email_verified": False}, {"email_verified": "false"}, {"name": "a\nb"}],
+    ids=str,
+)
+def test_a_token_that_no_profile_can_be_made_of_is_told(claims: dict[str, Any], stage: Stage) -> None:
+    assert code_of(stage.person("ada", **claims), "{ me { id } }") == "invalid"
+
+
+def test_a_subject_that_is_no_id_is_told(stage: Stage) -> None:
+    assert code_of(stage.person("a#b"), "{ me { id } }") == "invalid"
+
+
+def test_a_changed_address_moves_its_guard_and_frees_the_old_one(stage: Stage, engine: Engine) -> None:
+    ada = stage.person("ada")
+    ada.ask("{ me { id } }")
+    changed = ada.ask(CHANGE, input={"email": " New@Example.org ", "phone": "333 123 4567", "language": "ENGLISH"})
+    assert changed["changeProfile"] == {
+        "email": "new@example.org",
+        "name": "Ada",
+        "phone": "+393331234567",
+        "language": "ENGLISH",
+        "version": 2,
+    }
+    guards = {item["PK"]["S"] for item in all_items(engine) if item["SK"]["S"] == "GUARD"}
+    assert guards == {"EMAIL#new@example.org"}
+    other = stage.person("other", email="ada@example.org")
+    assert other.ask("{ me { email } }") == {"me": {"email": "ada@example.org"}}
+
+
+def test_an_address_of_somebody_else_is_refused_in_any_case(stage: Stage, ada: Caller) -> None:
+    ada.ask("{ me { id } }")
+    bob = stage.person("bob")
+    bob.ask("{ me { id } }")
+    assert code_of(bob, CHANGE, input={"email": "ADA@example.ORG"}) == "email_taken"
+    assert code_of(stage.person("eve", email="Ada@Example.org"), "{ me { id } }") == "email_taken"
+
+
+def test_a_change_of_nothing_or_of_an_old_version_is_refused(ada: Caller) -> None:
+    ada.ask("{ me { id } }")
+    assert code_of(ada, CHANGE, input={}) == "invalid"
+    assert code_of(ada, CHANGE, input={"name": "A"}, version=4) == "stale_version"
+    assert code_of(ada, CHANGE, input={"phone": "1"}) == "invalid"
+
+
+def test_administrators_find_users_by_address_and_list_them(stage: Stage, admin: Caller, clock: ManualClock) -> None:
+    for name in ("ada", "bob", "eve"):
+        stage.person(name).ask("{ me { id } }")
+        clock.advance(1)
+    assert admin.ask('{ userByEmail(email: "BOB@example.org") { id } }') == {"userByEmail": {"id": "bob"}}
+    assert admin.ask('{ userByEmail(email: "none@example.org") { id } }') == {"userByEmail": None}
+    assert code_of(admin, '{ userByEmail(email: "bob") { id } }') == "invalid"
+    first = admin.ask("{ users(first: 2) { entries { id } cursor } }")["users"]
+    assert [one["id"] for one in first["entries"]] == ["ada", "bob"]
+    rest = admin.ask("query ($c: String) { users(first: 2, after: $c) { entries { id } } }", c=first["cursor"])
+    assert rest["users"]["entries"] == [{"id": "eve"}]
+
+
+PAY = "mutation ($input: PaymentInput!) { recordPayment(input: $input) { id amountCents currency } }"
+PAYMENTS = "query ($id: ID!) { payments(bookingId: $id) { entries { amountCents method recordedBy } } }"
+
+
+def test_payments_are_recorded_and_seen_by_the_owner(
+    stage: Stage, ada: Caller, admin: Caller, clock: ManualClock
+) -> None:
+    made = ada.request()
+    for cents in (5_000, 2_500):
+        admin.ask(PAY, input={"bookingId": made["id"], "amountCents": cents, "method": "TRANSFER"})
+        clock.advance(1)
+    told = ada.ask(PAYMENTS, id=made["id"])["payments"]["entries"]
+    assert told == [{"amountCents": cents, "method": "TRANSFER", "recordedBy": "root"} for cents in (5_000, 2_500)]
+    assert code_of(stage.person("bob"), PAYMENTS, id=made["id"]) == "not_found"
+    assert code_of(admin, PAY, input={"bookingId": made["id"], "amountCents": 0, "method": "CASH"}) == "invalid"
+
+
+def test_a_payment_for_nothing_is_refused_and_leaves_no_entry(admin: Caller, engine: Engine) -> None:
+    assert code_of(admin, PAY, input={"bookingId": "none", "amountCents": 1, "method": "CASH"}) == "not_found"
+    assert all_items(engine) == []
+
+
+CODE = "query ($id: ID!) { lockCode(eventId: $id) { digits validFrom validUntil } }"
+ISSUE = "mutation ($id: ID!) { issueLockCode(eventId: $id) { digits } }"
+
+
+def test_a_lock_code_is_for_whose_booking_it_is(stage: Stage, ada: Caller, admin: Caller, engine: Engine) -> None:
+    made = ada.request(duration="EVENING")
+    event = admin.decide("approve", made["id"])["eventId"]
+    assert ada.ask(CODE, id=event) == {"lockCode": None}
+    digits = admin.ask(ISSUE, id=event)["issueLockCode"]["digits"]
+    assert len(digits) == 6
+    told = ada.ask(CODE, id=event)["lockCode"]
+    assert told == {
+        "digits": digits,
+        "validFrom": "2025-11-15T19:00:00+00:00",
+        "validUntil": "2025-11-15T23:30:00+00:00",
+    }
+    assert code_of(stage.person("bob"), CODE, id=event) == "forbidden"
+    (item,) = of_kind(all_items(engine), "LockCode")
+    assert (text(item, "PK"), text(item, "SK")) == (f"EVENT#{event}", "LOCKCODE")
+    ada.decide("cancel", made["id"])
+    assert of_kind(all_items(engine), "LockCode") == []
+    assert code_of(admin, ISSUE, id=event) == "not_found"
+
+
+def test_every_act_of_an_administrator_is_in_the_audit_log(ada: Caller, admin: Caller, clock: ManualClock) -> None:
+    made, other = ada.request(), ada.request(date="2025-11-20")
+    event = admin.decide("approve", made["id"])["eventId"]
+    acts: list[tuple[str, dict[str, Any]]] = [
+        (ISSUE, {"id": event}),
+        (PAY, {"input": {"bookingId": made["id"], "amountCents": 100, "method": "CASH"}}),
+    ]
+    for query, variables in acts:
+        clock.advance(1)
+        admin.ask(query, **variables)
+    for what, one in (("reject", other), ("cancel", made)):
+        clock.advance(1)
+        admin.decide(what, one["id"])
+    clock.advance(1)
+    market = admin.event()
+    clock.advance(1)
+    admin.ask("mutation ($id: ID!) { deleteEvent(id: $id) { id } }", id=market["id"])
+    log = admin.ask('{ audit(month: "2025-10") { entries { actorId action subject } } }')["audit"]["entries"]
+    assert [one["action"] for one in log] == [
+        "DELETE_EVENT", "CREATE_EVENT", "CANCEL_BOOKING", "REJECT_BOOKING", "RECORD_PAYMENT", "ISSUE_LOCK_CODE",
+        "APPROVE_BOOKING",
+    ]  # fmt: skip
+    assert {one["actorId"] for one in log} == {"root"}
+    query = "query ($id: ID!) { auditOf(subject: $id) { entries { action details { name value } } } }"
+    told = admin.ask(query, id=made["id"])["auditOf"]["entries"]
+    assert [one["action"] for one in told] == ["APPROVE_BOOKING", "RECORD_PAYMENT", "CANCEL_BOOKING"]
+    assert {"name": "amount_cents", "value": "100"} in told[1]["details"]
+
+
+def test_what_an_owner_does_is_no_act_of_an_administrator(ada: Caller, engine: Engine) -> None:
+    ada.decide("cancel", ada.request()["id"])
+    assert of_kind(all_items(engine), "AuditEntry") == []
+
+
+def test_a_decision_that_fails_leaves_no_entry(ada: Caller, admin: Caller, engine: Engine) -> None:
+    first, second = ada.request(), ada.request()
+    admin.decide("approve", first["id"])
+    with pytest.raises(Refused):
+        admin.decide("approve", second["id"])
+    assert len(of_kind(all_items(engine), "AuditEntry")) == 1
+
+
+def test_lists_by_status_may_lag_and_decisions_do_not(tmp_path: Any) -> None:
+    from tests.systems.venue_booking.test_races import world  # noqa: PLC0415 - brings a world of its own
+
+    with world(tmp_path, Faults(gsi_lag=5.0), connected) as (stage, _engine, clock):
+        ada, admin = stage.person("ada"), stage.admin()
+        made = ada.request()
+        clock.advance(6)
+        admin.decide("approve", made["id"])
+        listed = admin.ask("{ bookings { entries { id status } } }")["bookings"]["entries"]
+        assert listed == [{"id": made["id"], "status": "PENDING"}]
+        with pytest.raises(Refused) as refused:
+            admin.decide("approve", made["id"])
+        assert refused.value.code == "already_decided"
+        one = admin.ask("query ($id: ID!) { booking(id: $id) { status } }", id=made["id"])
+        assert one == {"booking": {"status": "APPROVED"}}

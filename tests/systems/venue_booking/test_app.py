@@ -1,0 +1,107 @@
+"""The system as it is put together: on another process's DynamoDB too, with workers, settings and sample data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.systems.venue_booking.stage import Caller
+
+import keyplan
+from keyplan.clock import SystemClock
+from keyplan.engine.engine import Engine
+from keyplan.server.thread import ThreadedServer
+from keyplan_systems.venue_booking import app as system
+from keyplan_systems.venue_booking.domain.requests import Language
+from keyplan_systems.venue_booking.domain.users import ADMINISTRATORS
+from keyplan_systems.venue_booking.entities import venue
+from keyplan_systems.venue_booking.mail.senders import FolderSender, SmtpSender
+from keyplan_systems.venue_booking.settings import settings_from
+from keyplan_systems.web.development import development_key, issue_development_token
+from keyplan_systems.web.serving import Running
+from keyplan_systems.web.system import Resources
+from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
+
+
+@pytest.fixture(params=["embedded", "http"])
+def resources(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Resources]:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "any")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "any")
+    clock = SystemClock()
+    verifier = TokenVerifier(TokenRules("venue"), development_keys(development_key(tmp_path / "k")))
+    with Engine.memory(clock=clock, ttl_sweep_s=None) as engine, ThreadedServer(engine) as server:
+        given = {"engine": engine} if request.param == "embedded" else {"url": server.url}
+        with keyplan.connect(**given, clock=clock) as connection:
+            connection.create_tables(venue)
+            yield Resources(connection, tmp_path, clock, verifier)
+
+
+def test_samples_requests_and_workers_work_together(resources: Resources) -> None:
+    built = system.SYSTEM.build(resources)
+    built.load_sample()
+    built.load_sample()
+    workers = {worker.name: worker for worker in built.workers}
+    assert set(workers) == {"venue letters", "venue late letters"}
+    token = issue_development_token(
+        development_key(resources.folder / "k"), "root", audience="venue", roles=[ADMINISTRATORS]
+    )
+    with (
+        Running(built.app) as server,
+        httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}) as client,
+    ):
+        assert client.get("/health").json()["checks"] == {"table": "ok"}
+        root = Caller(client, "root")
+        told = root.ask("{ bookings { entries { id } } users { entries { name } } }")
+        assert len(told["bookings"]["entries"]) == 3
+        assert {one["name"] for one in told["users"]["entries"]} == {"Ada Rossi", "Bruno Conti"}
+        assert b"Mercatino" in client.get("/calendar.ics").content
+    assert workers["venue letters"].run_once() == 9
+    assert workers["venue letters"].run_once() == 0
+    assert workers["venue late letters"].run_once() == 0
+    assert len(list((resources.folder / "letters").glob("*.eml"))) == 9
+    built.close()
+
+
+def test_without_settings_letters_are_files_and_the_venue_is_the_default_one(tmp_path: Path) -> None:
+    settings = settings_from(tmp_path, {})
+    assert isinstance(settings.sender, FolderSender)
+    assert settings.venue.slot_names == ("MORNING", "AFTERNOON", "EVENING")
+    assert settings.room.administrators == ("administrators@localhost",)
+
+
+def test_settings_make_another_venue_and_send_by_smtp(tmp_path: Path) -> None:
+    config = tmp_path / "venue.json"
+    config.write_text('{"name": "Casello", "lead_days": 7, "durations": {"FULL_DAY": ["MORNING", "AFTERNOON"]},'
+                      ' "slots": [{"name": "MORNING", "starts_minute": 480, "ends_minute": 780},'
+                      ' {"name": "AFTERNOON", "starts_minute": 840, "ends_minute": 1200}]}')  # fmt: skip
+    told = {
+        "KEYPLAN_VENUE_CONFIG": str(config),
+        "KEYPLAN_VENUE_DOMAIN": "casello.example",
+        "KEYPLAN_VENUE_ADMINISTRATORS": "a@casello.example, b@casello.example",
+        "KEYPLAN_VENUE_ADMINISTRATORS_LANGUAGE": "en",
+        "KEYPLAN_VENUE_SMTP_HOST": "mail.casello.example",
+        "KEYPLAN_VENUE_SMTP_SECURITY": "tls",
+    }
+    settings = settings_from(tmp_path, told)
+    assert isinstance(settings.sender, SmtpSender)
+    assert settings.venue.slots_of("FULL_DAY") == ("MORNING", "AFTERNOON")
+    assert settings.room.administrators == ("a@casello.example", "b@casello.example")
+    assert settings.room.administrators_language is Language.ENGLISH
+    assert settings.room.sender == "venue@casello.example"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("CONFIG", "/nowhere/venue.json", "cannot read"),
+        ("SMTP_PORT", "smtp", "is a number"),
+        ("ADMINISTRATORS", " , ", "at least one administrator"),
+        ("ADMINISTRATORS_LANGUAGE", "fr", "fr"),
+        ("SMTP_SECURITY", "maybe", "maybe"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_told(name: str, value: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=told):
+        settings_from(tmp_path, {f"KEYPLAN_VENUE_{name}": value, "KEYPLAN_VENUE_SMTP_HOST": "localhost"})

@@ -1,0 +1,149 @@
+"""How many requests and read units uses take: lists without a request for each entry, a month in one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+from tests.systems.venue_booking.samples import VENUE
+from tests.systems.venue_booking.stage import Caller, Counting, Stage, connected, staged
+
+from keyplan.clock import ManualClock
+from keyplan.connections.connection import Connection
+from keyplan.engine.engine import Engine
+from keyplan_systems.venue_booking import reads
+from keyplan_systems.venue_booking.domain.users import Status
+
+
+@pytest.fixture
+def counting(engine: Engine, clock: ManualClock) -> Iterator[Counting]:
+    with connected(engine, clock) as connection:
+        yield Counting(connection.transport)
+
+
+@pytest.fixture
+def stage(engine: Engine, clock: ManualClock, counting: Counting, tmp_path: Path) -> Iterator[Stage]:
+    with connected(engine, clock) as below:
+        connection = Connection(counting, below.context)
+        with staged(connection, clock, tmp_path / "keys", VENUE) as stage:
+            yield stage
+
+
+LIST = """
+query ($status: BookingStatus!) {
+  bookings(status: $status, first: 50) {
+    entries { id conflicting user { name stats { total } } event { title booking { id user { email } } } }
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("count", [2, 12])
+def test_a_list_of_bookings_takes_as_many_requests_however_long_it_is(
+    count: int, stage: Stage, counting: Counting
+) -> None:
+    admin = stage.admin()
+    for number in range(count):
+        day = (date(2025, 11, 3) + timedelta(days=number)).isoformat()
+        made = stage.person(f"user{number}").request(date=day)
+        admin.decide("approve", made["id"])
+    counting.reset()
+    entries = admin.ask(LIST, status="APPROVED")["bookings"]["entries"]
+    assert {one["event"]["booking"]["user"]["email"] for one in entries} == {
+        f"user{number}@example.org" for number in range(count)
+    }
+    # The list; its users; its events; the bookings of these, whose users are known by then.
+    assert Counter(counting.sent) == {"Query": 1, "BatchGetItem": 3}
+
+
+@pytest.mark.parametrize("count", [2, 12])
+def test_waiting_bookings_are_held_against_a_month_in_one_request(count: int, stage: Stage, counting: Counting) -> None:
+    ada, admin = stage.person("ada"), stage.admin()
+    for number in range(count):
+        ada.request(date=(date(2025, 11, 3) + timedelta(days=number)).isoformat())
+    counting.reset()
+    entries = admin.ask(LIST, status="PENDING")["bookings"]["entries"]
+    assert len(entries) == count
+    assert Counter(counting.sent) == {"Query": 2, "BatchGetItem": 1}
+
+
+def test_a_history_is_two_requests(stage: Stage, counting: Counting) -> None:
+    ada = stage.person("ada")
+    for number in range(10):
+        ada.request(date=(date(2025, 11, 3) + timedelta(days=number)).isoformat())
+    counting.reset()
+    told = ada.ask("{ myBookings { entries { booking { description user { name } event { id } } } } }")
+    assert len(told["myBookings"]["entries"]) == 10
+    assert Counter(counting.sent) == {"Query": 1, "BatchGetItem": 2}
+
+
+MONTH = """
+query ($first: Date!, $last: Date!) {
+  availability(firstDate: $first, lastDate: $last) { date bookable durations slots { name state } }
+}
+"""
+
+
+def test_a_month_of_availability_is_one_request_and_costs_what_its_bytes_cost(stage: Stage, counting: Counting) -> None:
+    ada, admin = stage.person("ada"), stage.admin()
+    november = {"first": "2025-11-01", "last": "2025-11-30"}
+    counting.reset()
+    assert len(ada.ask(MONTH, **november)["availability"]) == 30
+    assert (counting.sent, counting.units) == (["Query"], 0.5)
+    for number in range(30):
+        admin.event(date=(date(2025, 11, 1) + timedelta(days=number)).isoformat(), title="A market of some length")
+    counting.reset()
+    told = ada.ask(MONTH, **november)["availability"]
+    assert all(slot["state"] == "TAKEN" for day in told for slot in day["slots"])
+    assert counting.sent == ["Query"]
+    # 90 slots of at most 512 bytes are at most 12 blocks of 4 KB, and half a unit each; asked day by day, 15 at least.
+    assert counting.units <= 6
+
+
+def test_a_range_over_three_months_is_three_requests(stage: Stage, counting: Counting) -> None:
+    ada = stage.person("ada")
+    counting.reset()
+    ada.ask(MONTH, first="2025-11-30", last="2026-01-02")
+    assert counting.sent == ["Query"] * 3
+
+
+def test_approving_a_full_day_is_one_read_and_one_transaction(stage: Stage, counting: Counting) -> None:
+    ada, admin = stage.person("ada"), stage.admin()
+    made = ada.request()
+    counting.reset()
+    admin.decide("approve", made["id"])
+    assert counting.sent == ["GetItem", "TransactWriteItems"]
+    (transaction,) = (request for request in counting.requests if "TransactItems" in request)
+    assert len(transaction["TransactItems"]) == 9
+
+
+def test_every_documented_pattern_is_one_request(stage: Stage, counting: Counting, ada: Caller, admin: Caller) -> None:
+    made = ada.request()
+    event = admin.decide("approve", made["id"])["eventId"]
+    ask = admin.ask
+    ask("mutation ($id: ID!) { recordPayment(input: {bookingId: $id, amountCents: 5000, method: CASH}) { id } }",
+        id=made["id"])  # fmt: skip
+    ask("mutation ($id: ID!) { issueLockCode(eventId: $id) { digits } }", id=event)
+    run = stage.connection.run
+    calls = [
+        reads.user_by_id("ada"),
+        reads.booking_by_id(made["id"]),
+        reads.bookings_of_user("ada"),
+        reads.slots_on_date(date(2025, 11, 15)),
+        reads.bookings_with_status(Status.APPROVED),
+        reads.slots_in_months([date(2025, 11, 1)]),
+        reads.user_by_email("ada@example.org"),
+        reads.payments_of_booking(made["id"]),
+        reads.notifications_of_user("ada"),
+        reads.lock_code_of_event(event),
+    ]
+    for call in calls:
+        counting.reset()
+        found = run(call)
+        assert len(counting.sent) == 1, call.pattern.name
+        assert counting.units <= 1, call.pattern.name
+        if call.pattern.name != "notifications_of_user":  # no letter has left yet
+            assert found, call.pattern.name

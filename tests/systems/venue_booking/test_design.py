@@ -1,0 +1,101 @@
+"""The design holds what is asked of it: checked clean, documented as it is, one request for each documented pattern."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import keyplan_systems.venue_booking
+from keyplan.check.checking import check
+from keyplan.cost.estimate import estimate
+from keyplan.cost.prices import book
+from keyplan.design.design import Design
+from keyplan.verify.verifying import verify
+from keyplan_systems.venue_booking.entities import venue
+
+FOLDER = Path(keyplan_systems.venue_booking.__file__).parent
+DOCUMENTED = {
+    "user_by_id": "GetItem",
+    "booking_by_id": "GetItem",
+    "bookings_of_user": "Query",
+    "slots_on_date": "Query",
+    "bookings_with_status": "Query",
+    "slots_in_months": "Query",
+    "user_by_email": "Query",
+    "payments_of_booking": "Query",
+    "notifications_of_user": "Query",
+    "lock_code_of_event": "GetItem",
+}
+
+
+@pytest.fixture(scope="module")
+def design() -> Design:
+    return Design.load("keyplan_systems.venue_booking.design")
+
+
+def test_the_check_finds_nothing_that_is_not_accepted_with_a_reason(design: Design) -> None:
+    report = check(design)
+    assert report.findings == ()
+
+
+def test_the_documented_patterns_are_there_in_their_order_and_under_their_numbers(design: Design) -> None:
+    numbered = [one for one in design.patterns if (one.doc or "")[:1].isdigit()]
+    assert {one.name: one.plan.operation for one in numbered} == DOCUMENTED
+    assert [int(one.doc.split(".")[0]) for one in numbered] == list(range(1, 11))
+
+
+def test_keys_and_indexes_are_the_documents_own_as_far_as_they_hold(design: Design) -> None:
+    keys = {entity.name: tuple(part.text for part in entity.key.attributes) for entity in design.entities}
+    assert keys == {
+        "User": ("USER#{user_id}", "METADATA"),
+        "Booking": ("BOOKING#{booking_id}", "METADATA"),
+        "UserBooking": ("USER#{user_id}", "BOOKING#{date}#{booking_id}"),
+        "Event": ("EVENT#{event_id}", "METADATA"),
+        "EventSlot": ("EVENTDATE#{date}", "{slot}"),
+        "Payment": ("BOOKING#{booking_id}", "PAYMENT#{received_at:utc_ms}#{payment_id}"),
+        "Notification": ("USER#{user_id}", "NOTIFICATION#{sent_at:utc_ms}#{notice_key}"),
+        "LockCode": ("EVENT#{event_id}", "LOCKCODE"),
+        "AuditEntry": ("AUDIT#{at:month}", "{at:utc_ms}#{entry_id}"),
+        "Outbox": ("OUTBOX#{notice_key}", "LETTER"),
+    }
+    assert [index.name for index in venue.schema.indexes] == ["GSI1", "GSI2"]
+    assert venue.schema.key == ("PK", "SK")
+
+
+def test_everything_that_changes_has_a_version(design: Design) -> None:
+    versioned = {entity.name for entity in design.entities if entity.version is not None}
+    assert versioned == {"User", "Booking", "UserBooking", "Event"}
+
+
+def test_the_table_is_paid_by_the_request_and_can_be_restored() -> None:
+    assert type(venue.schema.billing).__name__ == "OnDemand"
+    assert venue.schema.point_in_time_recovery
+    assert venue.schema.deletion_protection
+
+
+def test_the_document_as_written_is_refused_for_what_is_wrong_in_it() -> None:
+    as_written = Design.load(str(Path(__file__).parents[3] / "examples" / "as_written" / "venue_booking.py"))
+    found = {(finding.code, finding.problem.split()[0]) for finding in check(as_written).findings}
+    codes = {code for code, _ in found}
+    # Prices, free tier, nothing a month; single table, backup, reserved index, versions, transactions, alternatives.
+    assert {"KP820", "KP821", "KP824", "KP825"} <= codes
+    # Unique by an index, decisions by an index, the copy forgotten, a blind change, one prefix for two id spaces.
+    assert {"KP605", "KP305", "KP616", "KP608", "KP203"} <= codes
+    # The event by its id and with its booking, an order that the key does not have, a sort key that never was.
+    assert {"KP301", "KP311", "KP319", "KP314", "KP401", "KP606"} <= codes
+
+
+def test_a_month_costs_cents_and_not_nothing(design: Design) -> None:
+    assert 0 < estimate(design, book("us-east-1")).total < 1
+
+
+def test_what_generated_data_costs_and_answers_is_as_predicted(design: Design) -> None:
+    result = verify(design)
+    assert [(one.name, one.verdict) for one in result.patterns if one.verdict != "OK"] == []
+    assert not result.failed
+
+
+def test_one_table_holds_everything(design: Design) -> None:
+    assert [table.name for table in design.tables] == ["venue-booking"]
+    assert len(list(design.entities)) == 10

@@ -1,0 +1,104 @@
+"""Answers that get lost: what was done is told as done, what was not as not known, and nothing happens twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.systems.venue_booking.consistency import check, of_kind, text
+from tests.systems.venue_booking.samples import VENUE
+from tests.systems.venue_booking.stage import Caller, Refused, Stage, all_items, connected, staged
+
+from keyplan.clock import ManualClock
+from keyplan.connections.connection import Connection
+from keyplan.connections.steps import Transport
+from keyplan.engine.engine import Engine
+from keyplan.errors import InternalServerError
+
+CHANGE = "mutation ($input: ProfileInput!) { changeProfile(input: $input) { email version } }"
+
+
+@dataclass
+class Losing:
+    """A transport on which, once told, answers to transactions get lost, or the transactions themselves."""
+
+    inner: Transport
+    loses: str = ""
+
+    def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Pass a request on, and lose what is to be lost."""
+        if operation == "TransactWriteItems" and self.loses == "requests":
+            raise InternalServerError("lost on the way")
+        answer = self.inner.call(operation, request)
+        if operation == "TransactWriteItems" and self.loses == "answers":
+            raise InternalServerError("lost on the way back")
+        return answer
+
+    def close(self) -> None:
+        """Close what is below."""
+        self.inner.close()
+
+
+@dataclass
+class World:
+    """The system on such a transport."""
+
+    stage: Stage
+    engine: Engine
+    transport: Losing
+
+    @contextmanager
+    def losing(self, what: str) -> Iterator[None]:
+        """Lose answers, or requests, for a while."""
+        self.transport.loses = what
+        yield
+        self.transport.loses = ""
+
+
+@pytest.fixture
+def world(engine: Engine, clock: ManualClock, tmp_path: Path) -> Iterator[World]:
+    with connected(engine, clock, attempts=3) as below:
+        transport = Losing(below.transport)
+        with staged(Connection(transport, below.context), clock, tmp_path / "keys", VENUE) as stage:
+            yield World(stage, engine, transport)
+
+
+@pytest.fixture
+def ada(world: World) -> Caller:
+    caller = world.stage.person("ada")
+    caller.ask("{ me { id } }")
+    return caller
+
+
+def test_what_was_done_is_told_as_done_though_every_answer_was_lost(world: World, ada: Caller) -> None:
+    admin = world.stage.admin()
+    with world.losing("answers"):
+        made = ada.request()
+        assert admin.decide("approve", made["id"], version=1)["version"] == 2
+        assert ada.decide("cancel", made["id"])["status"] == "CANCELLED"
+        admin.event()
+        assert ada.ask(CHANGE, input={"email": "new@example.org"})["changeProfile"]["email"] == "new@example.org"
+    assert check(world.engine) == 1
+    assert {text(slot, "date") for slot in of_kind(all_items(world.engine), "EventSlot")} == {"2025-12-06"}
+
+
+def test_what_was_not_done_is_told_as_not_known_and_can_be_repeated(world: World, ada: Caller) -> None:
+    admin, made = world.stage.admin(), ada.request()
+    before = all_items(world.engine)
+    with world.losing("requests"):
+        for work in (
+            ada.request,
+            lambda: admin.decide("approve", made["id"]),
+            admin.event,
+            lambda: ada.ask(CHANGE, input={"email": "new@example.org"}),
+        ):
+            with pytest.raises(Refused) as refused:
+                work()
+            assert refused.value.code == "outcome_unknown"
+    assert all_items(world.engine) == before
+    assert admin.decide("approve", made["id"])["status"] == "APPROVED"
+    assert check(world.engine) == 1

@@ -1,0 +1,226 @@
+"""Letters: written with what they tell of, sent once by the stream's consumer, kept while no server takes them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from email import message_from_bytes
+from email.policy import default
+from pathlib import Path
+
+import pytest
+from tests.systems.venue_booking.consistency import of_kind, text
+from tests.systems.venue_booking.mail.smtp_server import Inbox, smtp_server
+from tests.systems.venue_booking.samples import VENUE
+from tests.systems.venue_booking.stage import Caller, Stage, all_items, connected
+
+from keyplan.changes import FileCheckpoints, Runner
+from keyplan.clock import ManualClock
+from keyplan.engine.engine import Engine
+from keyplan.engine.faults import Faults
+from keyplan_systems.venue_booking.mail.letters import Letter, LetterWriter, MailRoom
+from keyplan_systems.venue_booking.mail.senders import (
+    FolderSender,
+    MailRefusedError,
+    MailUnavailableError,
+    Security,
+    Sent,
+    SmtpSender,
+    SmtpSettings,
+)
+from keyplan_systems.venue_booking.outbox import KEPT, OVERDUE, Postman, letter_runner
+
+ROOM = MailRoom("venue@example.org", ("root@example.org",), "example.org")
+
+
+@dataclass
+class Box:
+    """A sender that keeps letters, or fails as it is told."""
+
+    letters: list[Letter] = field(default_factory=list)
+    fails: list[Exception] = field(default_factory=list)
+
+    def send(self, letter: Letter) -> Sent:
+        """Keep it, or fail."""
+        if self.fails:
+            raise self.fails.pop(0)
+        self.letters.append(letter)
+        return Sent()
+
+
+@pytest.fixture
+def box() -> Box:
+    return Box()
+
+
+@pytest.fixture
+def postman(stage: Stage, box: Box) -> Postman:
+    return Postman(stage.service.asking, LetterWriter(VENUE, ROOM), box)
+
+
+@pytest.fixture
+def runner(postman: Postman, tmp_path: Path) -> Runner:
+    return letter_runner(postman, tmp_path / "failed")
+
+
+def kinds(box: Box) -> list[str]:
+    return sorted(letter.kind.value for letter in box.letters)
+
+
+def test_each_step_asks_for_its_letters_and_each_is_sent_once(
+    ada: Caller, admin: Caller, box: Box, runner: Runner
+) -> None:
+    made = ada.request()
+    runner.run_once()
+    assert kinds(box) == ["admin_new_request", "received"]
+    admin.decide("approve", made["id"], reason="Welcome")
+    ada.decide("cancel", made["id"])
+    runner.run_once()
+    runner.run_once()
+    assert kinds(box) == ["admin_cancelled", "admin_new_request", "approved", "cancelled", "received"]
+    assert len({letter.key for letter in box.letters}) == 5
+
+
+def test_letters_tell_of_the_booking_as_it_stood_in_their_step(
+    ada: Caller, admin: Caller, box: Box, runner: Runner
+) -> None:
+    made = ada.request(language="ENGLISH")
+    admin.decide("approve", made["id"], reason="Welcome to the house")
+    runner.run_once()
+    by_kind = {letter.kind.value: letter.message for letter in box.letters}
+    approved = by_kind["approved"].get_body(("plain",))
+    assert approved is not None
+    assert "Welcome to the house" in approved.get_content()
+    received = by_kind["received"].get_body(("html",))
+    assert received is not None
+    assert "Welcome to the house" not in received.get_content()
+    assert str(by_kind["approved"]["To"]) == "Ada Rossi <ada@example.org>"
+    assert "15 November 2025" in str(by_kind["approved"]["Subject"])
+    assert "15 novembre 2025" in str(by_kind["admin_new_request"]["Subject"])
+
+
+def test_a_step_that_fails_asks_for_no_letter(ada: Caller, admin: Caller, engine: Engine) -> None:
+    first, second = ada.request(), ada.request()
+    admin.decide("approve", first["id"])
+    with pytest.raises(Exception, match="taken"):
+        admin.decide("approve", second["id"])
+    assert len(of_kind(all_items(engine), "Outbox")) == 5
+
+
+def test_a_letter_that_left_is_in_its_users_history_and_expires_in_the_outbox(
+    ada: Caller, admin: Caller, runner: Runner, engine: Engine, clock: ManualClock
+) -> None:
+    made = ada.request()
+    clock.advance(5)
+    runner.run_once()
+    query = "{ myNotifications { entries { kind bookingId sentAt } } }"
+    told = ada.ask(query)["myNotifications"]["entries"]
+    assert [one["kind"] for one in told] == ["RECEIVED"]
+    assert {(one["bookingId"], one["sentAt"]) for one in told} == {(made["id"], "2025-10-21T10:00:05+00:00")}
+    for letter in of_kind(all_items(engine), "Outbox"):
+        assert "GSI1PK" not in letter
+        assert int(letter["expiresAt"]["N"]) == int(clock.now() + KEPT.total_seconds())
+
+
+def test_another_consumer_from_the_beginning_sends_nothing_again(
+    ada: Caller, box: Box, postman: Postman, runner: Runner, tmp_path: Path
+) -> None:
+    ada.request()
+    runner.run_once()
+    anew = letter_runner(postman, tmp_path / "failed", FileCheckpoints(tmp_path / "anew.json"))
+    assert anew.run_once().delivered == 2
+    assert len(box.letters) == 2
+
+
+def test_a_mail_server_that_is_away_is_tried_again(ada: Caller, box: Box, runner: Runner, clock: ManualClock) -> None:
+    box.fails = [MailUnavailableError("away")] * 3
+    ada.request()
+    for _ in range(20):
+        runner.run_once()
+        clock.advance(60)
+    assert kinds(box) == ["admin_new_request", "received"]
+
+
+def test_a_letter_given_up_by_the_consumer_is_sent_later_by_who_looks_after_it(
+    ada: Caller, box: Box, postman: Postman, runner: Runner, clock: ManualClock, tmp_path: Path, engine: Engine
+) -> None:
+    box.fails = [MailUnavailableError("away")] * 14
+    ada.request()
+    for _ in range(40):
+        runner.run_once()
+        clock.advance(60)
+    assert box.letters == []
+    assert list((tmp_path / "failed").rglob("*.jsonl"))
+    assert postman.send_overdue() == 2
+    assert postman.send_overdue() == 0
+    assert kinds(box) == ["admin_new_request", "received"]
+    assert all("sentAt" in letter for letter in of_kind(all_items(engine), "Outbox"))
+
+
+def test_letters_that_just_came_are_left_to_the_consumer(
+    ada: Caller, box: Box, postman: Postman, clock: ManualClock
+) -> None:
+    ada.request()
+    clock.advance(OVERDUE.total_seconds() - 1)
+    assert postman.send_overdue() == 0
+    clock.advance(2)
+    box.fails = [MailUnavailableError("away")]
+    assert postman.send_overdue() == 0
+    assert postman.send_overdue() == 2
+
+
+def test_a_letter_that_is_refused_for_good_is_closed_with_the_reason(
+    ada: Caller, box: Box, runner: Runner, engine: Engine
+) -> None:
+    box.fails = [MailRefusedError("no such address")]
+    ada.request()
+    runner.run_once()
+    runner.run_once()
+    closed = [letter for letter in of_kind(all_items(engine), "Outbox") if "failure" in letter]
+    assert [text(letter, "failure") for letter in closed] == ["no such address"]
+    assert len(box.letters) == 1
+    assert len(of_kind(all_items(engine), "Notification")) == kinds(box).count("received")
+
+
+def test_faults_of_streams_and_table_send_nothing_twice(tmp_path: Path) -> None:
+    from tests.systems.venue_booking.test_races import eager, world  # noqa: PLC0415 - brings its own world
+
+    faults = Faults(
+        seed=4,
+        conflicts=0.1,
+        internal_errors=0.1,
+        duplicate_stream_records=0.3,
+        reorder_stream_records=0.3,
+        stale_reads=0.3,
+    )
+    with world(tmp_path, faults, connected) as (stage, engine, clock):
+        folder = tmp_path / "letters"
+        writer = LetterWriter(VENUE, ROOM)
+        runner = letter_runner(Postman(stage.service.asking, writer, FolderSender(folder)), tmp_path / "failed")
+        ada, admin = stage.person("ada"), stage.admin()
+        for day in range(10, 20):
+            made = eager(lambda day=day: ada.request(date=f"2025-11-{day}"))
+            eager(lambda made=made: admin.decide("approve", made["id"]))
+        for _ in range(10):
+            runner.run_once()
+            clock.advance(30)
+        items = all_items(engine)
+        assert all("sentAt" in letter for letter in of_kind(items, "Outbox"))
+        assert len(of_kind(items, "Outbox")) == 30
+        assert Counter(text(one, "kind") for one in of_kind(items, "Notification")) == {"received": 10, "approved": 10}
+        messages = [message_from_bytes(path.read_bytes(), policy=default) for path in folder.glob("*.eml")]
+        assert Counter(Counter(str(message["Message-ID"]) for message in messages).values()) == {1: 30}
+
+
+def test_letters_leave_through_a_mail_server_in_both_parts(stage: Stage, ada: Caller, tmp_path: Path) -> None:
+    inbox = Inbox()
+    with smtp_server(inbox) as port:
+        sender = SmtpSender(SmtpSettings("127.0.0.1", port, Security.NONE))
+        runner = letter_runner(Postman(stage.service.asking, LetterWriter(VENUE, ROOM), sender), tmp_path / "failed")
+        ada.request()
+        assert runner.run_once().delivered == 2
+    assert len(inbox.envelopes) == 2
+    for envelope in inbox.envelopes:
+        assert isinstance(envelope.content, bytes)
+        message = message_from_bytes(envelope.content, policy=default)
+        assert [part.get_content_type() for part in message.iter_parts()] == ["text/plain", "text/html"]

@@ -1,0 +1,250 @@
+"""Many at once over real HTTP: one winner for each slot, decision and address, and a reason for the others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from tests.systems.venue_booking.consistency import check, of_kind, text
+from tests.systems.venue_booking.samples import NOW, VENUE
+from tests.systems.venue_booking.stage import Caller, Refused, Stage, all_items, connected, staged
+
+import keyplan
+from keyplan.clock import ManualClock
+from keyplan.connections.connection import Connection
+from keyplan.connections.context import Retries
+from keyplan.engine.engine import Engine
+from keyplan.engine.faults import Faults
+from keyplan.server.thread import ThreadedServer
+
+APPROVALS = 50
+DURATIONS = ("FULL_DAY", "HALF_DAY_MORNING", "HALF_DAY_AFTERNOON", "EVENING", "FULL_DAY")
+FAULTS = Faults(
+    seed=7, conflicts=0.1, internal_errors=0.05, gsi_lag=(0.0, 2.0), stale_reads=0.3, unprocessed=0.2, throttle=True
+)
+NO_FAULTS = Faults()
+
+
+@contextmanager
+def over_http(engine: Engine, clock: ManualClock) -> Iterator[Connection]:
+    """A connection through a server and boto3."""
+    config = Config(retries={"total_max_attempts": 1}, max_pool_connections=50)
+    with ThreadedServer(engine) as server:
+        client = boto3.client(
+            "dynamodb",
+            region_name="eu-south-1",
+            endpoint_url=server.url,
+            config=config,
+            aws_access_key_id="any",
+            aws_secret_access_key="any",
+        )
+        retries = Retries(attempts=40, first_s=0.002, most_s=0.1)
+        with keyplan.connect(client=client, clock=clock, retries=retries, cursor_key=b"tests") as connection:
+            yield connection
+
+
+@contextmanager
+def world(folder: Path, faults: Faults, door: Callable[..., Any]) -> Iterator[tuple[Stage, Engine, ManualClock]]:
+    clock = ManualClock(NOW.timestamp())
+    with (
+        Engine.memory(clock=clock, ttl_sweep_s=None, faults=faults) as engine,
+        door(engine, clock) as connection,
+        staged(connection, clock, folder / "keys", VENUE) as stage,
+    ):
+        yield stage, engine, clock
+
+
+def at_once(works: Sequence[Callable[[], Any]]) -> list[str]:
+    """What became of each work: "won", or the code of its refusal. Who is told to try again does."""
+
+    def outcome(work: Callable[[], Any]) -> str:
+        while True:
+            try:
+                work()
+            except Refused as refused:
+                if refused.code not in {"try_again", "unavailable"}:
+                    return refused.code
+            else:
+                return "won"
+
+    with ThreadPoolExecutor(len(works)) as pool:
+        return list(pool.map(outcome, works))
+
+
+def eager(work: Callable[[], Any]) -> Any:
+    """What a work gives, once it is not told to try again."""
+    while True:
+        try:
+            return work()
+        except Refused as refused:
+            if refused.code not in {"try_again", "unavailable"}:
+                raise
+
+
+def settled(engine: Engine, clock: ManualClock) -> int:
+    """Let indexes catch up, and hold everything against everything else."""
+    clock.advance(60)
+    all_items(engine)
+    clock.advance(60)  # so that not even a stale read shows how indexes were before
+    return check(engine)
+
+
+@pytest.mark.parametrize("faults", [NO_FAULTS, FAULTS], ids=["calm", "faults"])
+@pytest.mark.parametrize("door", [connected, over_http], ids=["inside", "over_http"])
+def test_fifty_approvals_at_once_leave_one_winner_for_each_slot(
+    tmp_path: Path, faults: Faults, door: Callable[..., Any]
+) -> None:
+    with world(tmp_path, faults, door) as (stage, engine, clock):
+        people = [stage.person(f"user{number}") for number in range(5)]
+        made = [
+            eager(lambda number=number: people[number % 5].request(duration=DURATIONS[number * 3 % 5]))
+            for number in range(APPROVALS)
+        ]
+        admins = [stage.admin(f"admin{number}") for number in range(10)]
+        works = [
+            lambda admin=admins[number % 10], one=one: admin.decide("approve", one["id"])
+            for number, one in enumerate(made)
+        ]
+        outcomes = at_once(works)
+        assert settled(engine, clock) == APPROVALS
+        held = of_kind(all_items(engine), "EventSlot")
+        assert sorted(text(slot, "timeSlot") for slot in held) == ["AFTERNOON", "EVENING", "MORNING"]
+        winners = {one["id"] for one, outcome in zip(made, outcomes, strict=True) if outcome == "won"}
+        assert winners == {text(slot, "bookingId") for slot in held}
+        assert set(outcomes) == {"won", "slot_taken"}
+        assert len(winners) in {1, 3}
+
+
+def test_a_loser_is_told_which_slots_were_taken(tmp_path: Path) -> None:
+    with world(tmp_path, NO_FAULTS, connected) as (stage, _engine, _clock):
+        ada, admin = stage.person("ada"), stage.admin()
+        made = [ada.request() for _ in range(8)]
+        told: list[dict[str, Any]] = []
+
+        def approve(booking_id: str) -> None:
+            try:
+                admin.decide("approve", booking_id)
+            except Refused as refused:
+                told.append(refused.details)
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(approve, [one["id"] for one in made]))
+        assert told == [{"date": "2025-11-15", "slots": ["MORNING", "AFTERNOON", "EVENING"]}] * 7
+
+
+@pytest.mark.parametrize("faults", [NO_FAULTS, FAULTS], ids=["calm", "faults"])
+def test_of_many_decisions_on_one_booking_one_counts(tmp_path: Path, faults: Faults) -> None:
+    with world(tmp_path, faults, connected) as (stage, engine, clock):
+        ada, admin = stage.person("ada"), stage.admin()
+        made = eager(ada.request)
+        works = [
+            lambda who=who, what=what: who.decide(what, made["id"], version=1)
+            for _ in range(7)
+            for who, what in ((admin, "approve"), (admin, "reject"), (ada, "cancel"))
+        ]
+        outcomes = Counter(at_once(works))
+        assert outcomes["won"] == 1
+        assert set(outcomes) <= {"won", "already_decided", "stale_version"}
+        assert settled(engine, clock) == 1
+
+
+@pytest.mark.parametrize("faults", [NO_FAULTS, FAULTS], ids=["calm", "faults"])
+def test_events_closures_and_approvals_meet_at_the_same_slots(tmp_path: Path, faults: Faults) -> None:
+    with world(tmp_path, faults, connected) as (stage, engine, clock):
+        ada, admin = stage.person("ada"), stage.admin()
+        made = [eager(lambda: ada.request(duration="EVENING")) for _ in range(8)]
+        works: list[Callable[[], Any]] = [lambda one=one: admin.decide("approve", one["id"]) for one in made]
+        for kind in ("PUBLIC_EVENT", "CLOSURE"):
+            works += [lambda kind=kind: admin.event(date="2025-11-15", kind=kind, duration="EVENING")] * 4
+        assert Counter(at_once(works)) == {"won": 1, "slot_taken": 15}
+        assert settled(engine, clock) == 8
+
+
+def test_bookings_that_come_and_go_at_once_leave_a_table_that_agrees(tmp_path: Path) -> None:
+    with world(tmp_path, FAULTS, connected) as (stage, engine, clock):
+        people = [stage.person(f"user{number}") for number in range(4)]
+        admin = stage.admin()
+
+        def life(number: int) -> None:
+            person = people[number % 4]
+            made = eager(lambda: person.request(duration=DURATIONS[number % 5]))
+            for caller, what in ((admin, "approve"), (admin, "reject"), (person, "cancel")):
+                at_once([lambda caller=caller, what=what: caller.decide(what, made["id"])])
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(life, range(24)))
+        assert settled(engine, clock) == 24
+        assert of_kind(all_items(engine), "EventSlot") == []
+
+
+CHANGE = "mutation ($input: ProfileInput!, $v: Int) { changeProfile(input: $input, version: $v) { email version } }"
+
+
+@pytest.mark.parametrize("faults", [NO_FAULTS, FAULTS], ids=["calm", "faults"])
+@pytest.mark.parametrize("door", [connected, over_http], ids=["inside", "over_http"])
+def test_of_many_who_want_one_address_one_has_it(tmp_path: Path, faults: Faults, door: Callable[..., Any]) -> None:
+    with world(tmp_path, faults, door) as (stage, engine, clock):
+        people = [stage.person(f"user{number}") for number in range(12)]
+        for person in people:
+            eager(lambda person=person: person.ask("{ me { id } }"))
+        wish = {"email": "Wanted@Example.org"}
+        outcomes = at_once([lambda person=person: person.ask(CHANGE, input=wish) for person in people])
+        assert Counter(outcomes) == {"won": 1, "email_taken": 11}
+        clock.advance(60)
+        _check_addresses(engine, people)
+
+
+def _check_addresses(engine: Engine, people: list[Caller]) -> None:
+    """Every address has one user and one guard, which is that user's."""
+    items = all_items(engine)
+    users = {text(item, "email"): text(item, "PK") for item in of_kind(items, "User")}
+    assert len(users) == len(people)
+    guards = [item for item in items if item["SK"]["S"] == "GUARD"]
+    assert {item["PK"]["S"].removeprefix("EMAIL#") for item in guards} == set(users)
+    assert len(guards) == len(people)
+
+
+def test_an_address_that_goes_around_is_never_two_peoples(tmp_path: Path) -> None:
+    with world(tmp_path, FAULTS, connected) as (stage, engine, clock):
+        people = [stage.person(f"user{number}") for number in range(6)]
+        for person in people:
+            eager(lambda person=person: person.ask("{ me { id } }"))
+
+        def change(number: int) -> None:
+            address = f"shared{number % 3}@example.org"
+            at_once([lambda: people[number % 6].ask(CHANGE, input={"email": address})])
+
+        with ThreadPoolExecutor(6) as pool:
+            list(pool.map(change, range(36)))
+        clock.advance(60)
+        _check_addresses(engine, people)
+
+
+def test_first_visits_with_one_address_make_one_user(tmp_path: Path) -> None:
+    with world(tmp_path, NO_FAULTS, connected) as (stage, engine, _clock):
+        people = [stage.person(f"user{number}", email="Same@example.org") for number in range(10)]
+        outcomes = Counter(at_once([lambda person=person: person.ask("{ me { id } }") for person in people]))
+        assert outcomes == {"won": 1, "email_taken": 9}
+        assert len(of_kind(all_items(engine), "User")) == 1
+
+
+def test_first_visits_of_one_person_at_once_make_one_profile(tmp_path: Path) -> None:
+    with world(tmp_path, NO_FAULTS, connected) as (stage, engine, _clock):
+        ada = stage.person("ada")
+        assert set(at_once([lambda: ada.ask("{ me { id } }")] * 10)) == {"won"}
+        assert len(of_kind(all_items(engine), "User")) == 1
+
+
+def test_who_changes_a_profile_that_has_moved_on_is_told(tmp_path: Path) -> None:
+    with world(tmp_path, NO_FAULTS, connected) as (stage, _engine, _clock):
+        ada = stage.person("ada")
+        ada.ask("{ me { id } }")
+        works = [lambda number=number: ada.ask(CHANGE, input={"name": f"Ada {number}"}, v=1) for number in range(8)]
+        assert Counter(at_once(works)) == {"won": 1, "stale_version": 7}

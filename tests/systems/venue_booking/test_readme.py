@@ -1,0 +1,47 @@
+"""README and TRACE say what is: made parts are as they are made, every requirement has its test, names are there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from graphql import parse, validate
+from tests.systems.venue_booking import readme
+
+from keyplan_systems.venue_booking.api.schema import make_schema
+
+TRACE = readme.README.with_name("TRACE.md")
+TESTS = Path(__file__).parent
+WANTED = [f"BK-{kind}{number}" for kind, last in (("R", 60), ("B", 11), ("W", 31)) for number in range(1, last + 1)]
+_ROW = re.compile(r"^\| (BK-[RBW]\d+) \| (.+) \| (\S+\.py) `(test_\w+)` \|$", re.MULTILINE)
+
+
+def test_every_requirement_is_there_once_with_words_and_a_test_that_exists() -> None:
+    found = _ROW.findall(TRACE.read_text())
+    assert [row[0] for row in found] == WANTED
+    for requirement, words, file, name in found:
+        assert len(words) > 10, requirement
+        assert f"def {name}(" in (TESTS / file).read_text(), f"{requirement}: {file} {name}"
+
+
+def test_the_table_of_patterns_is_that_of_the_design() -> None:
+    assert readme.block(readme.README.read_text(), "patterns") == readme.patterns()
+
+
+def test_the_measured_units_are_those_of_now() -> None:
+    assert readme.block(readme.README.read_text(), "costs") == readme.costs()
+
+
+def test_the_files_that_the_readme_names_are_there() -> None:
+    folder = readme.README.parent
+    named = re.findall(r"^\| (`[^|]+`) \|", readme.README.read_text().split("## Slots")[0], re.MULTILINE)
+    for name in re.findall(r"`([^`]+)`", " ".join(named)):
+        assert list(folder.glob(name)), name
+
+
+def test_the_queries_of_the_readme_are_good_ones() -> None:
+    found = re.search(r"```graphql\n(.*?)```", readme.README.read_text(), re.DOTALL)
+    assert found is not None
+    schema = make_schema()._schema
+    for query in re.split(r"\n(?=mutation|query)", found[1]):
+        assert validate(schema, parse(query)) == [], query
