@@ -1,0 +1,267 @@
+"""The forum's routes: parse, call, answer. Under /forum they have the platform's own paths."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from keyplan.clock import Clock
+from keyplan.connections.errors import CursorError, ThrottledError, UnavailableError
+from keyplan_systems.forum.bodies import Grant, NewMessage, Reading, Told, Wish
+from keyplan_systems.forum.domain import BadRequestError, ForumError, NotAllowedError, Thread, ThreadKey, checked_id
+from keyplan_systems.forum.relational.lists import PAGE_MOST, After, ListedThread
+from keyplan_systems.forum.relational.threads import thread_key
+from keyplan_systems.forum.service import Service, place_of
+from keyplan_systems.forum.tokens import ThreadRights
+from keyplan_systems.forum.wire import event_shown, notification_shown
+from keyplan_systems.web.application import web_application
+from keyplan_systems.web.authentication import Caller, require_role, unauthorized
+from keyplan_systems.web.health import Check
+from keyplan_systems.web.problems import Problem, ProblemStyle
+from keyplan_systems.web.tokens import Principal, TokenVerifier
+
+PLATFORM: Final = "platform"
+"""The role of the backend that tells of attempts, submissions and grades."""
+
+MESSAGES_DEFAULT, MESSAGES_MOST = 10, 20
+NextCursor = Annotated[str | None, Query(alias="next", description="From the answer before, to go on.")]
+PageLimit = Annotated[int, Query(ge=1, le=PAGE_MOST, description="How many at most.")]
+
+router = APIRouter()
+_bearer = HTTPBearer(auto_error=False, scheme_name="ThreadToken", description="The token of one thread.")
+
+
+def service_of(request: Request) -> Service:
+    """The application's service."""
+    service = request.app.state.service
+    assert isinstance(service, Service), "the app puts it there"
+    return service
+
+
+Uses = Annotated[Service, Depends(service_of)]
+
+
+def user_of(caller: Principal) -> str:
+    """The platform's id of who sent the request. Raises NotAllowedError for a token without one."""
+    try:
+        return checked_id(caller.subject, "the token's subject")
+    except BadRequestError as error:
+        raise NotAllowedError(str(error)) from error
+
+
+def rights_of(
+    item_id: str,
+    participant_id: str,
+    uses: Uses,
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+) -> ThreadRights:
+    """What the thread token allows in the thread that the path names."""
+    if credentials is None:
+        raise unauthorized()
+    return uses.checker.check_for(credentials.credentials, thread_key(item_id, participant_id))
+
+
+Rights = Annotated[ThreadRights, Depends(rights_of)]
+
+
+def _shown(thread: Thread) -> dict[str, Any]:
+    return {
+        "item_id": thread.key.item_id,
+        "participant_id": thread.key.participant_id,
+        "status": str(thread.status),
+        "helper_group_id": thread.helper_group_id,
+        "message_count": thread.message_count,
+        "latest_update_at": thread.latest_update_at_ms,
+    }
+
+
+# Threads.
+
+
+@router.get("/items/{item_id}/participant/{participant_id}/thread", tags=["threads"])
+def thread(item_id: str, participant_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
+    """A thread's status, `not_started` if there is none, and a token for its messages, good for two hours."""
+    view = uses.thread(user_of(caller), thread_key(item_id, participant_id))
+    return {"item_id": item_id, "participant_id": participant_id, "status": view.status, "token": view.token}
+
+
+@router.put("/items/{item_id}/participant/{participant_id}/thread", tags=["threads"])
+def update(item_id: str, participant_id: str, body: Wish, caller: Caller, uses: Uses) -> dict[str, Any]:
+    """Open, close or change a thread; it is started where there is none."""
+    return _shown(uses.update(user_of(caller), thread_key(item_id, participant_id), body.update()))
+
+
+@router.get("/threads", tags=["threads"])
+def listed(
+    caller: Caller,
+    uses: Uses,
+    *,
+    watched_group_id: str | None = None,
+    is_mine: bool | None = None,
+    limit: PageLimit = 20,
+    after: NextCursor = None,
+) -> dict[str, Any]:
+    """Threads that the caller may read, latest update first: of a group, one's own, or others'."""
+    page = uses.threads(user_of(caller), watched_group_id, is_mine, limit, _after(after))
+    return {"threads": [_listed(one) for one in page.threads], "next": _end(page.after)}
+
+
+@router.post("/items/{item_id}/help-grants", status_code=204, tags=["threads"])
+def grant_help(item_id: str, body: Grant, caller: Caller, uses: Uses) -> None:
+    """Let a group ask another one for help on an item."""
+    uses.grant_help(user_of(caller), body.group_id, item_id, body.helper_group_id)
+
+
+def _listed(one: ListedThread) -> dict[str, Any]:
+    return {**_shown(one.thread), "item_title": one.item_title, "participant_name": one.participant_name}
+
+
+def _end(after: After | None) -> str | None:
+    return None if after is None else f"{after.latest_update_at_ms}-{after.key.item_id}-{after.key.participant_id}"
+
+
+def _after(text: str | None) -> After | None:
+    if text is None:
+        return None
+    match = re.fullmatch(r"([0-9]{1,15})-([0-9]{1,19})-([0-9]{1,19})", text)
+    if match is None:
+        raise BadRequestError("next is not from an answer of this list")
+    return After(int(match[1]), ThreadKey(match[2], match[3]))
+
+
+# Messages and events.
+
+_THREAD: Final = "/thread/{item_id}/{participant_id}"
+
+
+@router.get(f"{_THREAD}/messages", tags=["messages"])
+def messages(
+    rights: Rights,
+    uses: Uses,
+    limit: Annotated[int, Query(ge=1, le=MESSAGES_MOST)] = MESSAGES_DEFAULT,
+    cursor: NextCursor = None,
+) -> dict[str, Any]:
+    """A thread's messages, newest first."""
+    page = uses.messages(rights, limit, cursor)
+    return {"messages": [event_shown(one) for one in page], "next": page.cursor}
+
+
+@router.post(f"{_THREAD}/messages", status_code=201, tags=["messages"])
+def post(body: NewMessage, rights: Rights, uses: Uses) -> dict[str, Any]:
+    """Write a message. Sent again with the same uuid it is stored once, and the answer is the same."""
+    return event_shown(uses.post(rights, str(body.uuid), body.text).event)
+
+
+@router.get(f"{_THREAD}/events", tags=["messages"])
+def history(rights: Rights, uses: Uses, limit: PageLimit = 20, cursor: NextCursor = None) -> dict[str, Any]:
+    """Everything that happened in a thread by its own time, newest first."""
+    page = uses.history(rights, limit, cursor)
+    return {"events": [event_shown(one) for one in page], "next": page.cursor}
+
+
+@router.get(f"{_THREAD}/arrivals", tags=["messages"])
+def arrivals(rights: Rights, uses: Uses, since: Annotated[int, Query(ge=0)], limit: PageLimit = 100) -> dict[str, Any]:
+    """What arrived after an event, in order and without a gap, whatever time it carries.
+
+    Fewer than `last_seq` says: ask again from the last one.
+    """
+    place = place_of(rights.key)
+    last_seq = uses.log.last_seq(place)
+    return {"events": [event_shown(one) for one in uses.log.since(place, since, limit)], "last_seq": last_seq}
+
+
+@router.post(f"{_THREAD}/events", tags=["messages"], dependencies=[Depends(require_role(PLATFORM))])
+def tell(item_id: str, participant_id: str, body: Told, uses: Uses) -> dict[str, Any]:
+    """The platform tells of attempts, submissions and grades, new or past; what it told before changes nothing."""
+    done = uses.record(place_of(thread_key(item_id, participant_id)), [one.fact() for one in body.events])
+    return {"events": [event_shown(one.event) for one in done], "new": sum(one.is_new for one in done)}
+
+
+# Follows and notifications.
+
+
+@router.get(f"{_THREAD}/follow", tags=["notifications"])
+def is_following(rights: Rights, uses: Uses) -> dict[str, bool]:
+    """Whether the token's user follows the thread."""
+    return {"follows": uses.following.is_following(place_of(rights.key), rights.user_id)}
+
+
+@router.put(f"{_THREAD}/follow", status_code=204, tags=["notifications"])
+def follow(rights: Rights, uses: Uses) -> None:
+    """Be told of new messages."""
+    uses.following.follow(place_of(rights.key), rights.user_id)
+
+
+@router.delete(f"{_THREAD}/follow", status_code=204, tags=["notifications"])
+def unfollow(rights: Rights, uses: Uses) -> None:
+    """No longer be told of new messages."""
+    uses.following.unfollow(place_of(rights.key), rights.user_id)
+
+
+@router.get("/notifications", tags=["notifications"])
+def notifications(caller: Caller, uses: Uses, limit: PageLimit = 20, cursor: NextCursor = None) -> dict[str, Any]:
+    """The caller's notifications, newest first."""
+    page = uses.following.notifications(user_of(caller), limit, cursor)
+    return {"notifications": [notification_shown(one) for one in page], "next": page.cursor}
+
+
+@router.delete("/notifications", tags=["notifications"])
+def drop_all(caller: Caller, uses: Uses) -> dict[str, int]:
+    """Delete all of the caller's notifications."""
+    return {"deleted": uses.following.drop_all(user_of(caller))}
+
+
+@router.put("/notifications/{notification_id}", tags=["notifications"])
+def mark(notification_id: str, body: Reading, caller: Caller, uses: Uses) -> dict[str, Any]:
+    """Mark a notification as read, or as unread."""
+    return notification_shown(uses.following.mark(user_of(caller), notification_id, is_read=body.is_read))
+
+
+@router.delete("/notifications/{notification_id}", status_code=204, tags=["notifications"])
+def drop(notification_id: str, caller: Caller, uses: Uses) -> Response:
+    """Delete a notification."""
+    uses.following.drop(user_of(caller), notification_id)
+    return Response(status_code=204)
+
+
+def _refused(error: ForumError) -> Problem:
+    return unauthorized(str(error)) if error.status == 401 else Problem(error.status, str(error))
+
+
+TRANSLATIONS: Mapping[type[Exception], Callable[[Any], Problem]] = {
+    ForumError: _refused,
+    CursorError: lambda _error: Problem(400, "This next is not one of this list.", code="invalid"),
+    ThrottledError: lambda _error: Problem(503, "The database is busy.", headers={"Retry-After": "1"}),
+    UnavailableError: lambda _error: Problem(503, "The database does not answer.", headers={"Retry-After": "5"}),
+}
+
+
+def application(
+    service: Service,
+    verifier: TokenVerifier,
+    clock: Clock,
+    checks: Mapping[str, Check],
+    *,
+    sockets: APIRouter | None = None,
+    lifespan: Callable[[FastAPI], AbstractAsyncContextManager[Any]] | None = None,
+) -> FastAPI:
+    """The API over a service, with the websocket's route and what its connections need around them."""
+    app = web_application(
+        "Forum",
+        style=ProblemStyle(invalid_status=400),
+        translations=TRANSLATIONS,
+        verifier=verifier,
+        checks=checks,
+        clock=clock,
+        lifespan=lifespan,
+    )
+    app.state.service = service
+    app.include_router(router)
+    if sockets is not None:
+        app.include_router(sockets)
+    return app

@@ -1,0 +1,93 @@
+"""The forum put together: API and websocket, the outbox's carrier, the notifier, the reader for the watchers."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+from starlette.concurrency import run_in_threadpool
+
+from keyplan.changes import JsonLinesFolder, Runner
+from keyplan_systems.forum import design, migrations
+from keyplan_systems.forum.api import application
+from keyplan_systems.forum.demo import play
+from keyplan_systems.forum.entities import Place, forum
+from keyplan_systems.forum.feed import Feed
+from keyplan_systems.forum.hub import Hub, Limits
+from keyplan_systems.forum.relational.outbox import forget_done, waiting
+from keyplan_systems.forum.relational.session import Database
+from keyplan_systems.forum.relational.threads import now_ms
+from keyplan_systems.forum.sample import load_sample
+from keyplan_systems.forum.service import Service
+from keyplan_systems.forum.signing import signing_key
+from keyplan_systems.forum.sockets import Sockets
+from keyplan_systems.web.system import Built, Resources, System, Worker
+
+DATABASE = "KEYPLAN_FORUM_DATABASE"
+"""The variable that names the relational database: postgresql://... or sqlite:///file; a file of its own without it."""
+IDLE = "KEYPLAN_FORUM_IDLE_SECONDS"
+TOTAL = "KEYPLAN_FORUM_CONNECTION_SECONDS"
+CARRIED_KEPT_SECONDS = 7 * 24 * 3600
+"""How long the outbox keeps what it has carried over, to look at."""
+
+
+def build(resources: Resources) -> Built:
+    """The system on its resources. Raises ValueError for settings that cannot be."""
+    url = os.environ.get(DATABASE) or f"sqlite:///{resources.folder / 'forum.db'}"
+    migrations.upgrade(url)
+    database = Database(url)
+    service = Service.over(resources.connection, database, resources.clock, signing_key(resources.folder))
+    hub = Hub(service.log, resources.clock, Limits(_seconds(IDLE, 600.0), _seconds(TOTAL, 7_200.0)))
+    failures = JsonLinesFolder(resources.folder / "failures")
+    feed = Feed(resources.connection, resources.clock, hub, {"unpushed": failures})
+    notifier = Runner(
+        resources.connection,
+        forum,
+        [design.notify_followers],
+        destinations={"unnotified": failures},
+        handlers={design.notify_followers: service.following.notify},
+        clock=resources.clock,
+    )
+
+    async def table_answers() -> object:
+        return await run_in_threadpool(resources.connection.run, design.head_of(Place("0", "0")))
+
+    async def database_answers() -> object:
+        return await run_in_threadpool(waiting, database)
+
+    def tell() -> int:
+        done = notifier.run_once()
+        return done.delivered + done.failed
+
+    def forget() -> int:
+        return forget_done(database, now_ms(resources.clock) - CARRIED_KEPT_SECONDS * 1000)
+
+    def close() -> None:
+        notifier.close()
+        database.close()
+
+    checks = {"table": table_answers, "database": database_answers, "pushes": feed.works}
+    sockets = Sockets(service, hub, resources.clock).router()
+    return Built(
+        application(service, resources.verifier, resources.clock, checks, sockets=sockets, lifespan=feed.lifespan),
+        (
+            Worker("forum log", service.carry_log, every_s=0.5),
+            Worker("forum outbox", forget, every_s=600.0),
+            Worker("forum notifications", tell, every_s=1.0),
+        ),
+        partial(load_sample, service),
+        close,
+    )
+
+
+def _seconds(variable: str, otherwise: float) -> float:
+    """A setting as a positive number of seconds. Raises ValueError for anything else."""
+    text = os.environ.get(variable)
+    if text is None:
+        return otherwise
+    if not text.isdecimal() or int(text) == 0:
+        raise ValueError(f"{variable} is a whole number of seconds, not {text!r}")
+    return float(text)
+
+
+SYSTEM = System("forum", "Forum of threads", "keyplan_systems.forum.design", build, demo=play)

@@ -1,0 +1,130 @@
+"""What is sent to the forum's routes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from keyplan_systems.forum.domain import Status, ThreadUpdate
+from keyplan_systems.forum.entities import MOST_CHARACTERS, EventType, Id
+from keyplan_systems.forum.service import Fact
+
+
+class Body(BaseModel):
+    """Unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Wish(Body):
+    """What shall change about a thread; what is left out stays as it is."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"status": "waiting_for_trainer", "helper_group_id": "103"}]},
+    )
+    status: Status | None = None
+    helper_group_id: Id | None = None
+    message_count: int | None = None
+    message_count_increment: int | None = None
+
+    def update(self) -> ThreadUpdate:
+        """The wish as the rules take it."""
+        return ThreadUpdate(self.status, self.helper_group_id, self.message_count, self.message_count_increment)
+
+
+class Grant(Body):
+    """Who may ask whom for help."""
+
+    group_id: Id
+    helper_group_id: Id
+
+
+class NewMessage(Body):
+    """A message. The uuid is the sender's: sent again with the same one, it is stored once."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"text": "Why does my loop not end?", "uuid": "0b7a3c52-9a53-4c0e-b7d4-0a9f1a6f2f11"}]
+        },
+    )
+    text: Annotated[str, StringConstraints(min_length=1, max_length=MOST_CHARACTERS)]
+    uuid: UUID
+
+    @model_validator(mode="after")
+    def _storable(self) -> NewMessage:
+        try:
+            self.text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError("the text holds half of a surrogate pair") from error
+        return self
+
+
+class ToldFact(Body):
+    """An attempt, a submission or a grade, with its own time in milliseconds."""
+
+    type: Literal["attempt_started", "submission", "grade_updated"]
+    time: Annotated[int, Field(ge=0, lt=10**13)]
+    attempt_id: Id
+    answer_id: Id | None = None
+    score: Annotated[float, Field(ge=0, le=100)] | None = None
+    validated: bool | None = None
+    score_improved: bool | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> ToldFact:
+        of_answer = (self.answer_id, self.score, self.validated)
+        if self.type == "attempt_started" and any(value is not None for value in (*of_answer, self.score_improved)):
+            raise ValueError("attempt_started has an attempt_id only")
+        if self.type != "attempt_started" and self.answer_id is None:
+            raise ValueError(f"{self.type} needs an answer_id")
+        if self.type == "submission" and self.score_improved is not None:
+            raise ValueError("score_improved belongs to grade_updated")
+        return self
+
+    def fact(self) -> Fact:
+        """As the service takes it."""
+        return Fact(
+            EventType(self.type),
+            self.time,
+            self.attempt_id,
+            self.answer_id,
+            self.score,
+            self.validated,
+            self.score_improved,
+        )
+
+
+class Told(Body):
+    """What the platform tells about a thread."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "events": [
+                        {"type": "attempt_started", "time": 1700000000000, "attempt_id": "1"},
+                        {
+                            "type": "submission",
+                            "time": 1700000060000,
+                            "attempt_id": "1",
+                            "answer_id": "11",
+                            "score": 0,
+                            "validated": False,
+                        },
+                    ]
+                }
+            ]
+        },
+    )
+    events: Annotated[list[ToldFact], Field(min_length=1, max_length=500)]
+
+
+class Reading(Body):
+    """Whether a notification has been read."""
+
+    is_read: bool

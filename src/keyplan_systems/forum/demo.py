@@ -1,0 +1,59 @@
+"""The forum's part of a demonstration: the tutor watches Ann's thread, she writes, he sees it as it is stored."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import Any
+
+import httpx
+import orjson
+import websockets
+
+from keyplan_systems.forum.sample import ANN, BEN, LOOPS, TUTOR
+from keyplan_systems.web.system import Stage
+
+_WAIT_S = 20.0
+
+
+def play(stage: Stage) -> None:
+    """Play it. Raises httpx.HTTPError where the system refuses, TimeoutError where nothing is pushed."""
+    thread = f"/items/{LOOPS}/participant/{ANN}/thread"
+    with stage.client(ANN) as ann, stage.client(TUTOR) as tutor, stage.client(BEN) as ben:
+        tokens = [_told(client.get(thread))["token"] for client in (ann, tutor)]
+        stage.say(f"ben, of the same class, may not read ann's thread: {ben.get(thread).status_code}")
+        pushed = asyncio.run(_watch(stage, ann, tokens[0], tokens[1]))
+        stage.say(f"the tutor's websocket gets it, as number {pushed['seq']} of the thread: {pushed['text']}")
+        path = f"/thread/{LOOPS}/{ANN}/messages"
+        kept = _told(ann.get(path, headers=_of_thread(tokens[0])))
+        stage.say(f"the thread keeps {len(next(iter(kept.values())))} message(s) on its newest page")
+
+
+async def _watch(stage: Stage, ann: httpx.Client, her_token: str, his_token: str) -> dict[str, Any]:
+    """Subscribe as the tutor, write as Ann, and give what is pushed."""
+    address = stage.url.replace("http", "ws", 1) + f"/ws?token={stage.token(TUTOR)}"
+    text = f"It ends now, thank you! ({uuid.uuid4().hex[:4]})"
+    async with asyncio.timeout(_WAIT_S), websockets.connect(address) as socket:
+        await socket.send(orjson.dumps({"action": "forum.subscribe", "token": his_token}).decode())
+        await socket.recv()
+        await asyncio.to_thread(_write, ann, her_token, text)
+        stage.say("ann writes")
+        while True:
+            message: dict[str, Any] = orjson.loads(await socket.recv())
+            if message.get("text") == text:
+                return message
+
+
+def _write(ann: httpx.Client, token: str, text: str) -> None:
+    body = {"text": text, "uuid": str(uuid.uuid4())}
+    ann.post(f"/thread/{LOOPS}/{ANN}/messages", json=body, headers=_of_thread(token)).raise_for_status()
+
+
+def _of_thread(token: str) -> dict[str, str]:
+    """What is said in a thread is said with the thread's own token."""
+    return {"Authorization": f"Bearer {token}"}
+
+
+def _told(answer: httpx.Response) -> Any:
+    answer.raise_for_status()
+    return answer.json()

@@ -1,0 +1,330 @@
+"""The forum's table: the log of its threads, who watches and follows them, and what users are told.
+
+One table with the document's names: `PK`, `time`, the prefixes THREADEV# and THREADSUB#. What differs, and why:
+
+* `time` is a String. An event's is its time in thirteen digits and, behind `#`, its number in the thread: two events of
+  one millisecond are two items. A subscription's is its connection's id: subscribing twice is one item, and no id has
+  to be pressed into a Number.
+* Every event has a number `seq`: 1, 2, 3 within its thread, in the order of storing, without a gap. It is given in
+  the transaction that stores the event, which writes the thread's head under the version that was read. So "events
+  since 7" misses neither what was written later nor what was back-filled with a past time, and whoever holds 7
+  knows that 8 is next. History is read by `time`, watchers are served by `seq` through the index `arrivals`, whose key
+  is the event's own attributes.
+* A mark per event, keyed by the event's own identity and written in the same transaction: a message, an attempt or an
+  answer that is sent again is not stored again, whatever time it comes with.
+* THREADSUB# cannot be found from a connection that ends: a connection item lists what it watches.
+* The thread's status lies in SQL. `thread_opened` and `thread_closed` are log entries that an outbox carries here.
+* Follows, notifications and `grade_updated` are of the current flow.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from keyplan.design import (
+    Change,
+    Cond,
+    F,
+    Inserted,
+    Key,
+    Rate,
+    WriteCall,
+    accept,
+    add_to_set,
+    at_version,
+    each,
+    key_of,
+    pk,
+    put,
+    remove_from_set,
+    set_,
+    sk,
+    transaction,
+    when,
+    where,
+)
+from keyplan_systems.forum.entities import (
+    MOST_WATCHED,
+    Connected,
+    Event,
+    EventType,
+    Follow,
+    Head,
+    Mark,
+    Notification,
+    Place,
+    Subscription,
+    forum,
+)
+
+EVENTS = Rate(average=5, peak=100)
+"""Events stored a second."""
+
+# Events.
+
+
+@forum.get(Head, consistent=True, after=["store_event", "store_first_event"], rate=Rate(average=8, peak=150))
+def head_of(place: Place) -> Key:
+    """How far a thread has come."""
+    return key_of(participant_id=place.participant_id, item_id=place.item_id)
+
+
+@forum.create(Head)
+def begin_head(head: Head) -> Change:
+    """A thread's first event."""
+    return put(head)
+
+
+@forum.replace(Head)
+def move_head(head: Head) -> Change:
+    """One more event, if no other came in between."""
+    return put(head)
+
+
+@forum.create(Mark)
+def add_mark(mark: Mark) -> Change:
+    """An event that was not stored before."""
+    return put(mark)
+
+
+@forum.create(Event)
+def add_event(event: Event) -> Change:
+    """A new event."""
+    return put(event)
+
+
+@transaction(rate=Rate(average=0.1, peak=5), returns=1)
+def store_first_event(
+    head: Head, mark: Mark, event: Event
+) -> list[WriteCall[Head] | WriteCall[Mark] | WriteCall[Event]]:
+    """A thread's first event, with its mark and the thread's head."""
+    return [begin_head(head), add_mark(mark), add_event(event)]
+
+
+@transaction(rate=EVENTS, returns=1)
+def store_event(head: Head, mark: Mark, event: Event) -> list[WriteCall[Head] | WriteCall[Mark] | WriteCall[Event]]:
+    """One more event, with its mark, on the head as it was read."""
+    return [move_head(head), add_mark(mark), add_event(event)]
+
+
+@forum.get(Mark, consistent=True, rate=Rate(average=0.1, peak=5))
+def mark_of(place: Place, event_id: str) -> Key:
+    """Under which key an event is stored."""
+    return key_of(participant_id=place.participant_id, item_id=place.item_id, event_id=event_id)
+
+
+@forum.get(Event, consistent=True, rate=Rate(average=0.1, peak=5))
+def event_at(place: Place, at_ms: int, seq: int) -> Key:
+    """An event by its key."""
+    return key_of(participant_id=place.participant_id, item_id=place.item_id, at_ms=at_ms, seq=seq)
+
+
+@forum.query(Event, index="arrivals", limit=100, returns=5, rate=Rate(average=5, peak=200))
+def events_since(place: Place, seq: int) -> Cond:
+    """What arrived in a thread after an event, in the order of arrival."""
+    return pk(participant_id=place.participant_id, item_id=place.item_id) & sk.gt(seq=seq)
+
+
+@forum.query(Event, descending=True, limit=20, returns=20, rate=Rate(average=5, peak=50))
+def history(place: Place) -> Cond:
+    """A thread's events by their own time, newest first."""
+    return pk(participant_id=place.participant_id, item_id=place.item_id)
+
+
+@forum.query(Event, descending=True, limit=10, returns=10, evaluates=20, rate=Rate(average=5, peak=50))
+def messages(place: Place) -> Cond:
+    """A thread's messages, newest first: as many as are asked for, however many other events lie between them."""
+    return pk(participant_id=place.participant_id, item_id=place.item_id) & where(F.type == EventType.MESSAGE)
+
+
+# Connections and subscriptions.
+
+
+@forum.create(Connected, rate=Rate(average=1, peak=50))
+def connect(connection: Connected) -> Change:
+    """A websocket is open."""
+    return put(connection)
+
+
+@forum.get(Connected, consistent=True, rate=Rate(average=1, peak=50))
+def connection_by_id(connection_id: str) -> Key:
+    """A websocket and what it watches."""
+    return key_of(connection_id=connection_id)
+
+
+@forum.put(Subscription)
+def add_subscription(subscription: Subscription) -> Change:
+    """A connection watches a thread: once, however often it says so."""
+    return put(subscription)
+
+
+@forum.update(Connected)
+def note_thread(connection_id: str, threads: frozenset[str]) -> Change:
+    """The connection remembers what it watches."""
+    room = F.threads.missing() | (F.threads.size() < MOST_WATCHED)
+    return key_of(connection_id=connection_id) & add_to_set(threads=threads) & when(room)
+
+
+@forum.delete(Subscription)
+def drop_subscription(place: Place, connection_id: str) -> Change:
+    """A connection no longer watches a thread."""
+    return key_of(participant_id=place.participant_id, item_id=place.item_id, connection_id=connection_id)
+
+
+@forum.update(Connected)
+def forget_thread(connection_id: str, threads: frozenset[str]) -> Change:
+    """The connection no longer lists it."""
+    return key_of(connection_id=connection_id) & remove_from_set(threads=threads)
+
+
+@forum.delete(Connected)
+def drop_connection(connection_id: str, version: int) -> Change:
+    """A websocket is gone, which still lists what was read."""
+    return key_of(connection_id=connection_id) & at_version(version)
+
+
+@transaction(rate=Rate(average=2, peak=100), returns=1)
+def subscribe(
+    subscription: Subscription, connection_id: str, threads: frozenset[str]
+) -> list[WriteCall[Subscription] | WriteCall[Connected]]:
+    """A connection watches a thread, and lists it."""
+    return [add_subscription(subscription), note_thread(connection_id, threads)]
+
+
+@transaction(rate=Rate(average=1, peak=50), returns=1)
+def unsubscribe(
+    place: Place, connection_id: str, threads: frozenset[str]
+) -> list[WriteCall[Subscription | None] | WriteCall[Connected]]:
+    """A connection no longer watches a thread, nor lists it."""
+    return [drop_subscription(place, connection_id), forget_thread(connection_id, threads)]
+
+
+Watched = Annotated[list[Place], Field(max_length=MOST_WATCHED)]
+
+
+@transaction(rate=Rate(average=1, peak=50), returns=1)
+def disconnect(
+    connection_id: str, version: int, places: Watched
+) -> list[WriteCall[Connected | None] | WriteCall[Subscription | None]]:
+    """A connection is gone, and with it all that it watched."""
+    return [drop_connection(connection_id, version), drop_subscription(each(places), connection_id)]
+
+
+@forum.query(Subscription, consistent=True, returns=2, rate=Rate(average=3, peak=50))
+def watchers(place: Place) -> Cond:
+    """Who watches a thread now; what has expired is left out although it may still be stored."""
+    return pk(participant_id=place.participant_id, item_id=place.item_id)
+
+
+# Follows.
+
+
+@forum.create(Follow, rate=Rate(average=0.3, peak=10))
+def follow(follower: Follow) -> Change:
+    """A user follows a thread."""
+    return put(follower)
+
+
+@forum.delete(Follow, rate=Rate(average=0.1, peak=5))
+def unfollow(place: Place, user_id: str) -> Change:
+    """A user no longer follows a thread."""
+    return key_of(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
+
+
+@forum.get(Follow, consistent=True, rate=Rate(average=1, peak=20))
+def follow_of(place: Place, user_id: str) -> Key:
+    """Whether a user follows a thread."""
+    return key_of(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
+
+
+@forum.query(Follow, consistent=True, returns=3, rate=Rate(average=3, peak=50))
+def followers(place: Place) -> Cond:
+    """Who follows a thread."""
+    return pk(participant_id=place.participant_id, item_id=place.item_id)
+
+
+@forum.update(Follow, rate=Rate(average=0.3, peak=10))
+def keep_follow(place: Place, user_id: str, status_seq: int) -> Change:
+    """The thread was opened: the follow stays; not if a later closing was followed already."""
+    return (
+        key_of(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
+        & set_(status_seq=status_seq, ttl=None)
+        & when(F.status_seq < status_seq)
+    )
+
+
+@forum.update(Follow, rate=Rate(average=0.3, peak=10))
+def end_follow(place: Place, user_id: str, status_seq: int, ttl: int) -> Change:
+    """The thread was closed: the follow ends in a while; not if a later opening was followed already."""
+    return (
+        key_of(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id)
+        & set_(status_seq=status_seq, ttl=ttl)
+        & when(F.status_seq < status_seq)
+    )
+
+
+# Notifications.
+
+
+@forum.create(Notification, rate=Rate(average=3, peak=60))
+def notify(notification: Notification) -> Change:
+    """A user is told of a message: once."""
+    return put(notification)
+
+
+@forum.query(Notification, descending=True, limit=20, returns=20, rate=Rate(average=2, peak=20))
+def notifications(user_id: str) -> Cond:
+    """A user's notifications, newest first."""
+    return pk(user_id=user_id)
+
+
+@forum.update(Notification, rate=Rate(average=1, peak=10))
+def mark_read(user_id: str, at_ms: int, event_id: str, is_read: bool) -> Change:
+    """Mark a notification as read or unread."""
+    return key_of(user_id=user_id, at_ms=at_ms, event_id=event_id) & set_(is_read=is_read)
+
+
+@forum.delete(Notification, rate=Rate(average=0.3, peak=5))
+def drop_notification(user_id: str, at_ms: int, event_id: str) -> Change:
+    """Delete a notification."""
+    return key_of(user_id=user_id, at_ms=at_ms, event_id=event_id)
+
+
+# What follows from changes. The app hands in what does it.
+
+
+@forum.on_change(Event, batch=100, retries=5, on_failure="unpushed", idempotent=True)
+def push_events(changes: list[Inserted[Event]]) -> None:
+    """Events that are stored go to the connections of this process."""
+    raise NotImplementedError(f"no handler was given for {len(changes)} events")
+
+
+@forum.on_change(Notification, batch=100, retries=5, on_failure="unpushed", idempotent=True)
+def push_notifications(changes: list[Inserted[Notification]]) -> None:
+    """Notifications that are stored go to their user's connections of this process."""
+    raise NotImplementedError(f"no handler was given for {len(changes)} notifications")
+
+
+@forum.on_change(Event, when=F.type == EventType.MESSAGE, retries=10, on_failure="unnotified", idempotent=True)
+def notify_followers(change: Inserted[Event]) -> None:
+    """A message is stored: followers who are not watching are told."""
+    raise NotImplementedError(f"no handler was given for message {change.new.event_id}")
+
+
+accepted = [
+    accept("KP114", reason="keyplan names every attribute by a placeholder"),
+    accept(
+        "KP310", on="messages", reason="half of a thread is messages: an index of them would cost more than it saves"
+    ),
+    accept(
+        "KP606", on="add_subscription", reason="the same connection watching the same thread again is the same item"
+    ),
+    accept("KP707", reason="both pushes are read by one runner of each process, notifications by one of all"),
+    accept(
+        "KP712", on="push_events", reason="one table is the document's; a process reads its stream once for both pushes"
+    ),
+    accept("KP712", on="push_notifications", reason="the same reading of the stream as for events"),
+    accept("KP805", on="store_event", reason="mark and head are what events are kept once and in order by"),
+]

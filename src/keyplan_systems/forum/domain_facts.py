@@ -1,0 +1,107 @@
+"""The facts that the permission rules look at: groups, memberships, managers, items and what was granted on them.
+
+Facts are plain values about one moment. They may hold more than a rule needs, never less: for every group a rule
+asks about, all memberships above it; for every item, all edges above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from keyplan_systems.forum.domain import GrantView, GroupKind, View, Watch
+
+Edges = Mapping[str, frozenset[str]]
+"""From a group or item to those directly above it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group of the tree: a user, a team, a class, or everybody."""
+
+    id: str
+    kind: GroupKind
+    is_public: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Manager:
+    """That members of `manager_id` manage `group_id` and all groups below it."""
+
+    group_id: str
+    manager_id: str
+    can_watch_members: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ItemEdge:
+    """That `child_id` stands below `parent_id`, and whether the right to request help comes down this edge."""
+
+    child_id: str
+    parent_id: str
+    request_help_propagation: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ItemPermission:
+    """What a group holds on an item. An owner holds the highest level of everything."""
+
+    group_id: str
+    item_id: str
+    view: View = View.NONE
+    grant_view: GrantView = GrantView.NONE
+    watch: Watch = Watch.NONE
+    is_owner: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HelpGrant:
+    """That `group_id` may request help on `item_id` from `helper_group_id` and every group below it."""
+
+    group_id: str
+    item_id: str
+    helper_group_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything the rules look at."""
+
+    groups: Mapping[str, Group] = field(default_factory=dict)
+    group_parents: Edges = field(default_factory=dict)
+    item_edges: tuple[ItemEdge, ...] = ()
+    managers: tuple[Manager, ...] = ()
+    permissions: tuple[ItemPermission, ...] = ()
+    help_grants: tuple[HelpGrant, ...] = ()
+    validated: frozenset[tuple[str, str]] = frozenset()
+    """Pairs (item, participant) of validated results."""
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The highest levels a user holds on one item, over all his groups."""
+
+    view: View = View.NONE
+    grant_view: GrantView = GrantView.NONE
+    watch: Watch = Watch.NONE
+    is_owner: bool = False
+
+
+def upward(edges: Edges, start: Iterable[str]) -> frozenset[str]:
+    """The starting nodes and everything above them; a cycle in the data ends where it began."""
+    seen = set(start)
+    waiting = list(seen)
+    while waiting:
+        for parent in edges.get(waiting.pop(), frozenset()):
+            if parent not in seen:
+                seen.add(parent)
+                waiting.append(parent)
+    return frozenset(seen)
+
+
+def edges_of(pairs: Iterable[tuple[str, str]]) -> dict[str, frozenset[str]]:
+    """Edges from (child, parent) pairs."""
+    parents: dict[str, set[str]] = {}
+    for child, parent in pairs:
+        parents.setdefault(child, set()).add(parent)
+    return {child: frozenset(above) for child, above in parents.items()}

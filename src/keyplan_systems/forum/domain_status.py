@@ -1,0 +1,189 @@
+"""What a wished change makes of a thread: rules of status, asked group and message count, without any I/O.
+
+Who may set which status (no row counts as not open; the wish of the status that is set already changes nothing):
+
+    now       wish      participant                       observer   other writer   anybody who sees the item
+    same      same      yes                               yes        yes            yes
+    open      open      yes                               yes        yes            no
+    open      closed    yes                               no         no             no
+    not open  open      if he may ask that group for help yes        no             no
+    no row    closed    no                                no         no             no
+
+The wish of a new status decides about the fields sent with it. Without one the asked group and the message count are
+for those who may write.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from keyplan_systems.forum.domain import (
+    MESSAGE_COUNT_MOST,
+    BadRequestError,
+    GroupKind,
+    LogEntry,
+    LogKind,
+    NotAllowedError,
+    Status,
+    Thread,
+    ThreadKey,
+    ThreadUpdate,
+    View,
+)
+from keyplan_systems.forum.domain_facts import Facts
+from keyplan_systems.forum.permissions import (
+    is_observer,
+    is_participant,
+    is_visible,
+    levels,
+    may_request_help,
+    may_write,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Who looks at which thread, and what is known: the thread as it is stored, and the facts about both."""
+
+    facts: Facts
+    user_id: str
+    key: ThreadKey
+    thread: Thread | None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the thread is open; without a row it is not."""
+        return self.thread is not None and self.thread.status.is_open
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether the user is, or acts for, the participant."""
+        return is_participant(self.facts, self.user_id, self.key)
+
+    @property
+    def may_write(self) -> bool:
+        """Whether the user may write into the thread as it is."""
+        return may_write(self.facts, self.user_id, self.key, self.thread)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The thread as it shall be stored, and the log entries that must be stored with it."""
+
+    thread: Thread
+    entries: tuple[LogEntry, ...] = ()
+
+
+def changed_thread(now: Situation, update: ThreadUpdate, at_ms: int) -> Change | None:
+    """What the update makes of the thread; None if everything is already as wished.
+
+    Raises `BadRequestError` for a wish that contradicts itself or the thread's state, `NotAllowedError` if the user
+    may not.
+    """
+    check_shape(update)
+    if levels(now.facts, now.user_id, now.key.item_id).view < View.CONTENT:
+        raise NotAllowedError("the content of the item must be visible to you")
+    check_participant(now.facts, now.key)
+    _check_helper_fits(now, update)
+    _check_helper_allowed(now, update)
+    if not _may_update(now, update):
+        raise NotAllowedError("you may not change this thread in this way")
+    return _change(now, update, at_ms)
+
+
+def check_shape(update: ThreadUpdate) -> None:
+    """Raise `BadRequestError` for a wish that is wrong whatever the thread is."""
+    if update.status is None and not update.touches_more_than_status:
+        raise BadRequestError("send status, helper_group_id, message_count or message_count_increment")
+    if update.message_count is not None and update.message_count_increment is not None:
+        raise BadRequestError("send message_count or message_count_increment, not both")
+    if update.message_count is not None and not 0 <= update.message_count <= MESSAGE_COUNT_MOST:
+        raise BadRequestError(f"message_count must be 0 to {MESSAGE_COUNT_MOST}")
+    if abs(update.message_count_increment or 0) > MESSAGE_COUNT_MOST:
+        raise BadRequestError(f"message_count_increment must be at most {MESSAGE_COUNT_MOST} either way")
+
+
+def check_participant(facts: Facts, key: ThreadKey) -> None:
+    """Raise `BadRequestError` unless the participant is a user or a team."""
+    group = facts.groups.get(key.participant_id)
+    if group is None or group.kind not in (GroupKind.USER, GroupKind.TEAM):
+        raise BadRequestError(f"participant {key.participant_id} is neither a user nor a team")
+
+
+def may_set_status(now: Situation, update: ThreadUpdate) -> bool:
+    """Whether the user may give the thread the wished status, as the table above says."""
+    wish = update.status
+    if wish is None or not _sets_new_status(now, update):
+        return True
+    if now.is_mine:
+        # Even an observer of his own work opens it only towards a group that he may ask.
+        return now.is_open or (wish.is_open and _may_ask(now, update))
+    if not wish.is_open:
+        return False
+    return is_observer(now.facts, now.user_id, now.key) or (now.is_open and now.may_write)
+
+
+def _sets_new_status(now: Situation, update: ThreadUpdate) -> bool:
+    return update.status is not None and (now.thread is None or update.status is not now.thread.status)
+
+
+def _may_update(now: Situation, update: ThreadUpdate) -> bool:
+    if update.touches_more_than_status and not _sets_new_status(now, update):
+        return now.may_write
+    return may_set_status(now, update)
+
+
+def _may_ask(now: Situation, update: ThreadUpdate) -> bool:
+    helper = update.helper_group_id
+    return helper is not None and may_request_help(now.facts, now.user_id, now.key.item_id, helper)
+
+
+def _check_helper_fits(now: Situation, update: ThreadUpdate) -> None:
+    """The asked group comes with opening, may come while open, and never with closing or staying closed."""
+    will_be_open = now.is_open if update.status is None else update.status.is_open
+    if update.helper_group_id is not None and not will_be_open:
+        raise BadRequestError("helper_group_id must not be sent when a thread is closed or stays closed")
+    if update.helper_group_id is None and will_be_open and not now.is_open:
+        raise BadRequestError("helper_group_id must be sent to open a thread")
+
+
+def _check_helper_allowed(now: Situation, update: ThreadUpdate) -> None:
+    helper = update.helper_group_id
+    if helper is None:
+        return
+    if not all(is_visible(now.facts, helper, one) for one in (now.user_id, now.key.participant_id)):
+        raise NotAllowedError("helper_group_id must be a group that you and the participant can see")
+    if now.is_mine and not _may_ask(now, update):
+        raise NotAllowedError("helper_group_id must be a group you may request help from, or one below it")
+
+
+def _change(now: Situation, update: ThreadUpdate, at_ms: int) -> Change | None:
+    old = now.thread or Thread(now.key, Status.CLOSED, "", 0, 0, None, 0)
+    new = _with_wishes(old, update)
+    if new == now.thread:
+        return None
+    # Two changes never share a time, so the log keeps their order even when the clock stands still or steps back.
+    new = replace(new, latest_update_at_ms=max(at_ms, old.latest_update_at_ms + 1))
+    if not _sets_new_status(now, update):
+        return Change(new)
+    closed_at_ms = None if new.status.is_open else new.latest_update_at_ms
+    new = replace(new, revision=old.revision + 1, closed_at_ms=closed_at_ms)
+    return Change(new, () if now.is_open == new.status.is_open else (_entry(now, new),))
+
+
+def _with_wishes(old: Thread, update: ThreadUpdate) -> Thread:
+    count = old.message_count if update.message_count is None else update.message_count
+    count += update.message_count_increment or 0
+    return replace(
+        old,
+        status=update.status or old.status,
+        helper_group_id=update.helper_group_id or old.helper_group_id,
+        message_count=min(MESSAGE_COUNT_MOST, max(0, count)),
+    )
+
+
+def _entry(now: Situation, new: Thread) -> LogEntry:
+    """The log entry of an opening or closing; its key is new with every change of status, and the same on a repeat."""
+    kind = LogKind.THREAD_OPENED if new.status.is_open else LogKind.THREAD_CLOSED
+    key = f"{kind}-{new.key.item_id}-{new.key.participant_id}-{new.revision}"
+    return LogEntry(key, kind, new.key, now.user_id, new.latest_update_at_ms)

@@ -1,0 +1,204 @@
+"""What the forum keeps in DynamoDB: events, their marks, heads, subscriptions, connections, follows, notifications."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Final
+
+from pydantic import Field, StringConstraints
+
+from keyplan.design import GSI, TTL, Bytes, Distinct, Entity, Items, Table, key
+
+MOST_CHARACTERS: Final = 8_000
+"""How long a message may be: far below the 128 KB of a websocket message, whatever the characters are."""
+
+MOST_WATCHED: Final = 50
+"""How many threads one connection may watch: all of its items go in one transaction when it ends."""
+
+Id = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,19}$")]
+"""An id of the platform: digits, so that it never holds the separator of a key."""
+
+EventId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,100}$")]
+"""What an event is known by to who sends it; the same event sent again has the same one."""
+
+Milliseconds = Annotated[int, Field(ge=0, lt=10**13)]
+"""A moment, in milliseconds since the Unix epoch: thirteen digits, until the year 2286."""
+
+
+class EventType(StrEnum):
+    """What can happen in a thread. The first five are the document's."""
+
+    THREAD_OPENED = "thread_opened"
+    ATTEMPT_STARTED = "attempt_started"
+    SUBMISSION = "submission"
+    THREAD_CLOSED = "thread_closed"
+    MESSAGE = "message"
+    GRADE_UPDATED = "grade_updated"
+    """A submission was graded, or graded anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A thread as keys name it: participant first."""
+
+    participant_id: str
+    item_id: str
+
+
+THREADS, SAMPLE = 60_000, 24
+"""Threads there are, and events in each, on average."""
+
+forum = Table(
+    "forum",
+    pk="PK",
+    sk="time",
+    ttl=TTL("ttl", means="old subscriptions, follows of closed threads and old notifications are removed"),
+    stream="NEW_AND_OLD_IMAGES",
+    indexes=[GSI("arrivals", pk=("participant_id", "item_id"), sk="seq")],
+    point_in_time_recovery=True,
+    deletion_protection=True,
+)
+
+_PARTICIPANTS, _ITEMS = Distinct(20_000, hottest=0.001), Distinct(500, hottest=0.02)
+_OF_A_THREAD = {"participant_id": _PARTICIPANTS, "item_id": _ITEMS}
+
+
+@forum.entity(
+    key=key("THREADEV#{participant_id}#{item_id}", "{at_ms:013d}#{seq:010d}"),
+    items=Items(
+        count=THREADS * SAMPLE,
+        bytes=Bytes(600, p99=9_000),
+        distinct={
+            **_OF_A_THREAD,
+            "type": {
+                EventType.MESSAGE: 0.5,
+                EventType.SUBMISSION: 0.25,
+                EventType.ATTEMPT_STARTED: 0.1,
+                EventType.GRADE_UPDATED: 0.05,
+                EventType.THREAD_OPENED: 0.05,
+                EventType.THREAD_CLOSED: 0.05,
+            },
+        },
+    ),
+)
+class Event(Entity):
+    """Something that happened in a thread. Keyed by when it happened; `seq` counts what arrived in the thread."""
+
+    participant_id: Id
+    item_id: Id
+    at_ms: Milliseconds
+    seq: int
+    """1, 2, 3, ... in the order in which events were stored, without a gap; breaks ties of `at_ms`."""
+    event_id: EventId
+    type: EventType
+    user_id: Id | None = None
+    attempt_id: Id | None = None
+    answer_id: Id | None = None
+    score: Annotated[float, Field(ge=0, le=100)] | None = None
+    validated: bool | None = None
+    score_improved: bool | None = None
+    content: Annotated[str, StringConstraints(min_length=1, max_length=MOST_CHARACTERS)] | None = None
+
+    @property
+    def place(self) -> Place:
+        """Its thread."""
+        return Place(self.participant_id, self.item_id)
+
+
+@forum.entity(
+    key=key("THREADMARK#{participant_id}#{item_id}", "{event_id}"),
+    items=Items(count=THREADS * SAMPLE, bytes=Bytes(180), distinct=_OF_A_THREAD),
+)
+class Mark(Entity):
+    """That an event is stored, and under which key: an event that is sent again is not stored again."""
+
+    participant_id: Id
+    item_id: Id
+    event_id: EventId
+    at_ms: Milliseconds
+    event_seq: int
+
+
+@forum.entity(
+    key=key("THREADHEAD#{participant_id}#{item_id}", "HEAD"),
+    version="last_seq",
+    items=Items(count=THREADS, bytes=Bytes(160), distinct=_OF_A_THREAD),
+)
+class Head(Entity):
+    """How far a thread has come. Every event writes it under the version that was read, so events never share a seq."""
+
+    participant_id: Id
+    item_id: Id
+    last_ms: Milliseconds
+    """The latest time of an event; what is written now is never earlier."""
+    last_seq: int = 0
+
+
+@forum.entity(
+    key=key("THREADSUB#{participant_id}#{item_id}", "{connection_id}"),
+    items=Items(count=2_000, bytes=Bytes(220), distinct=_OF_A_THREAD),
+)
+class Subscription(Entity):
+    """That a connection watches a thread."""
+
+    participant_id: Id
+    item_id: Id
+    connection_id: str
+    user_id: Id
+    ttl: int
+    """Seconds since 1970."""
+
+
+@forum.entity(
+    key=key("CONN#{connection_id}", "CONN"),
+    version="version",
+    items=Items(count=2_000, bytes=Bytes(200, p99=2_500), distinct={"connection_id": 2_000}, present={"threads": 0.7}),
+)
+class Connected(Entity):
+    """A websocket that is open, with the threads that it watches as `participant#item`."""
+
+    connection_id: str
+    user_id: Id
+    threads: Annotated[frozenset[str], Field(max_length=MOST_WATCHED)] = frozenset()
+    version: int = 0
+    ttl: int
+
+    def places(self) -> list[Place]:
+        """What it watches."""
+        return [Place(*one.split("#")) for one in sorted(self.threads)]
+
+
+@forum.entity(
+    key=key("THREADFOLLOW#{participant_id}#{item_id}", "{user_id}"),
+    items=Items(count=3 * THREADS, bytes=Bytes(160), distinct=_OF_A_THREAD, present={"ttl": 0.6}),
+)
+class Follow(Entity):
+    """That a user wants to be told of new messages."""
+
+    participant_id: Id
+    item_id: Id
+    user_id: Id
+    status_seq: int = 0
+    """The opening or closing of the thread that it has followed last."""
+    ttl: int | None = None
+    """Seconds since 1970; nothing while the thread is open."""
+
+
+@forum.entity(
+    key=key("NOTIF#{user_id}", "{at_ms:013d}#{event_id}"),
+    items=Items(count=400_000, bytes=Bytes(420, p99=700), distinct={"user_id": Distinct(20_000, hottest=0.001)}),
+)
+class Notification(Entity):
+    """That a message was written in a thread that the user follows."""
+
+    user_id: Id
+    at_ms: Milliseconds
+    event_id: EventId
+    participant_id: Id
+    item_id: Id
+    author_id: Id
+    excerpt: Annotated[str, StringConstraints(max_length=200)]
+    is_read: bool = False
+    ttl: int
+    """Seconds since 1970."""

@@ -1,0 +1,155 @@
+"""The event log of all threads: stored once each, numbered without a gap, read by number or by time."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Final
+
+from keyplan.clock import Clock
+from keyplan.connections.connection import Connection
+from keyplan.connections.context import Retries
+from keyplan.connections.errors import AlreadyExistsError, RunError, TransactionFailedError
+from keyplan.design import Page
+from keyplan_systems.forum import design
+from keyplan_systems.forum.domain import BadRequestError
+from keyplan_systems.forum.entities import Event, EventType, Head, Mark, Place
+from keyplan_systems.forum.relational.threads import now_ms
+
+AHEAD_MS: Final = 60_000
+"""How far a sender's clock may be ahead of ours."""
+
+_RETRIES: Final = Retries(attempts=40, first_s=0.005, most_s=0.25)
+_TURNS: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An event before it has its place in the log.
+
+    `event_id` is its identity: a draft whose id is known is not stored again. `at_ms` is when it happened, None
+    for now.
+    """
+
+    place: Place
+    event_id: str
+    type: EventType
+    at_ms: int | None = None
+    user_id: str | None = None
+    attempt_id: str | None = None
+    answer_id: str | None = None
+    score: float | None = None
+    validated: bool | None = None
+    score_improved: bool | None = None
+    content: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """The event as it is stored, and whether this call has stored it."""
+
+    event: Event
+    is_new: bool
+
+
+class EventLog:
+    """Appends and reads; may be shared by threads, and any number of processes may write."""
+
+    def __init__(self, db: Connection, clock: Clock) -> None:
+        self._db, self._clock = db, clock
+        # Writers of one thread in this process take turns, so that they do not race for its head; between
+        # processes the head's version decides.
+        self._turns = tuple(threading.Lock() for _ in range(_TURNS))
+
+    def append(self, draft: Draft) -> Appended:
+        """Store an event as the next of its thread, or find it where it is stored already.
+
+        What happens now is never earlier than what is stored. Raises BadRequestError for a time in the future, and
+        RunError where the database cannot do it.
+        """
+        if draft.at_ms is not None and draft.at_ms > now_ms(self._clock) + AHEAD_MS:
+            raise BadRequestError("an event that is still to come cannot be stored")
+        with self._turns[hash(draft.place) % _TURNS]:
+            for attempt in range(1, _RETRIES.attempts):
+                done = self._try(draft)
+                if done is not None:
+                    return done
+                self._clock.wait(threading.Event(), _RETRIES.wait_s(attempt, self._clock))
+            done = self._try(draft)
+        if done is None:
+            raise RunError(f"others kept writing to the thread of event {draft.event_id}")
+        return done
+
+    def last_seq(self, place: Place) -> int:
+        """The number of the newest event of a thread; 0 where there is none."""
+        head = self._db.run(design.head_of(place))
+        return 0 if head is None else head.last_seq
+
+    def since(self, place: Place, seq: int, most: int = 100) -> list[Event]:
+        """The events that come next after this number, without a gap.
+
+        The index may lag: then there are fewer than the head says, or none; ask again.
+        """
+        found: list[Event] = []
+        for event in self._db.run(design.events_since(place, seq), limit=most):
+            if event.seq != seq + len(found) + 1:
+                break
+            found.append(event)
+        return found
+
+    def history(self, place: Place, limit: int, cursor: str | None) -> Page[Event]:
+        """A thread's events by their own time, newest first. Raises CursorError."""
+        return self._db.run(design.history(place), limit=limit, cursor=cursor)
+
+    def messages(self, place: Place, limit: int, cursor: str | None) -> Page[Event]:
+        """A thread's messages, newest first, as many as asked for if there are. Raises CursorError."""
+        return self._db.run(design.messages(place), limit=limit, cursor=cursor)
+
+    def _try(self, draft: Draft) -> Appended | None:
+        """One attempt; None where another event came in between."""
+        head = self._db.run(design.head_of(draft.place))
+        event = self._next(draft, head)
+        place = {"participant_id": event.participant_id, "item_id": event.item_id}
+        mark = Mark(**place, event_id=event.event_id, at_ms=event.at_ms, event_seq=event.seq)
+        last_ms = event.at_ms if head is None else max(head.last_ms, event.at_ms)
+        moved = Head(**place, last_ms=last_ms, last_seq=0 if head is None else head.last_seq)
+        store = design.store_first_event if head is None else design.store_event
+        try:
+            self._db.run(store(moved, mark, event))
+        except TransactionFailedError as failed:
+            return self._refused(draft, failed)
+        return Appended(event, is_new=True)
+
+    def _refused(self, draft: Draft, failed: TransactionFailedError) -> Appended | None:
+        head, mark, event = failed.reasons
+        if isinstance(mark, AlreadyExistsError):
+            return Appended(self._known(draft), is_new=False)
+        if head is None and event is None:
+            raise failed
+        return None
+
+    def _known(self, draft: Draft) -> Event:
+        mark = self._db.run(design.mark_of(draft.place, draft.event_id))
+        event = None if mark is None else self._db.run(design.event_at(draft.place, mark.at_ms, mark.event_seq))
+        if event is None:
+            raise RunError(f"event {draft.event_id} is marked as stored, and is not there")
+        return event
+
+    def _next(self, draft: Draft, head: Head | None) -> Event:
+        last_ms, last_seq = (0, 0) if head is None else (head.last_ms, head.last_seq)
+        at_ms = max(now_ms(self._clock), last_ms) if draft.at_ms is None else draft.at_ms
+        return Event(
+            participant_id=draft.place.participant_id,
+            item_id=draft.place.item_id,
+            at_ms=at_ms,
+            seq=last_seq + 1,
+            event_id=draft.event_id,
+            type=draft.type,
+            user_id=draft.user_id,
+            attempt_id=draft.attempt_id,
+            answer_id=draft.answer_id,
+            score=draft.score,
+            validated=draft.validated,
+            score_improved=draft.score_improved,
+            content=draft.content,
+        )

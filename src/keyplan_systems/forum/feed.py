@@ -1,0 +1,108 @@
+"""Brings what is stored to the watchers: a reader of the table's stream in a thread, the hub in the event loop.
+
+Every process has its own reader with a place of its own, which begins with the latest change: each process hears of
+everything and serves its own connections. The reader has found its place before the first connection is taken. From
+there on nothing is lost to a watch, which asks for the number of the newest event after it has joined.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from fastapi import FastAPI
+from starlette.concurrency import run_in_threadpool
+
+from keyplan.changes import FileCheckpoints, Runner
+from keyplan.changes.failures import Destination
+from keyplan.clock import Clock
+from keyplan.connections.connection import Connection
+from keyplan.design import Inserted
+from keyplan_systems.forum import design
+from keyplan_systems.forum.entities import Event, Notification, forum
+from keyplan_systems.forum.hub import Hub
+
+POLL_S: Final = 0.1
+HANDING_OVER_S: Final = 30.0
+"""How long the event loop may take to listen before a delivery counts as failed."""
+
+
+class Feed:
+    """The reader of one process."""
+
+    def __init__(
+        self,
+        db: Connection,
+        clock: Clock,
+        hub: Hub,
+        destinations: Mapping[str, Destination],
+        *,
+        poll_s: float = POLL_S,
+        checkpoints: Path | None = None,
+    ) -> None:
+        """`checkpoints`: an empty folder for where it is; by default a temporary one."""
+        self.hub = hub
+        self._db, self._clock, self._destinations, self._poll_s = db, clock, destinations, poll_s
+        self._checkpoints = checkpoints
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._runner: Runner | None = None
+
+    @asynccontextmanager
+    async def lifespan(self, _app: FastAPI) -> AsyncIterator[None]:
+        """Read and sweep for as long as the application lives."""
+        self._loop = asyncio.get_running_loop()
+        with tempfile.TemporaryDirectory(prefix="forum-feed-") as folder:
+            runner = self._runner = self._reader(self._checkpoints or Path(folder))
+            await run_in_threadpool(runner.run_once)
+            runner.start()
+            sweeper = asyncio.create_task(self.hub.keep_sweeping())
+            try:
+                yield
+            finally:
+                sweeper.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await sweeper
+                await run_in_threadpool(runner.stop, drain=False)
+                self._runner = None
+
+    async def works(self) -> object:
+        """Raises what has ended the reader, if anything has: for the health check."""
+        runner = self._runner
+        if runner is None:
+            raise RuntimeError("the stream is not being read")
+        if runner.error is not None:
+            raise runner.error
+        return None
+
+    def _reader(self, folder: Path) -> Runner:
+        return Runner(
+            self._db,
+            forum,
+            [design.push_events, design.push_notifications],
+            checkpoints=FileCheckpoints(folder / "feed.json"),
+            destinations=self._destinations,
+            handlers={design.push_events: self._events, design.push_notifications: self._notifications},
+            start="latest",
+            poll_s=self._poll_s,
+            clock=self._clock,
+        )
+
+    def _events(self, changes: Sequence[Inserted[Event]]) -> None:
+        self._hand_over(self.hub.events, [change.new for change in changes])
+
+    def _notifications(self, changes: Sequence[Inserted[Notification]]) -> None:
+        self._hand_over(self.hub.notifications, [change.new for change in changes])
+
+    def _hand_over(self, listen: Callable[[Any], None], news: list[Any]) -> None:
+        """Call it in the event loop and wait, so that the reader is never far ahead of the loop."""
+        assert self._loop is not None, "the reader runs within the lifespan"
+
+        async def told() -> None:
+            listen(news)
+
+        asyncio.run_coroutine_threadsafe(told(), self._loop).result(HANDING_OVER_S)

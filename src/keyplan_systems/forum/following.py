@@ -1,0 +1,144 @@
+"""Who wants to be told of a thread, and what they are told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from keyplan.clock import Clock
+from keyplan.connections.connection import Connection
+from keyplan.connections.errors import AlreadyExistsError, ConditionFailedError, NotFoundError
+from keyplan.design import Inserted, Page
+from keyplan_systems.forum import design
+from keyplan_systems.forum.domain import BadRequestError, ForumError
+from keyplan_systems.forum.entities import Event, EventType, Follow, Notification, Place
+from keyplan_systems.forum.watching import Watching
+
+_DAY: Final = 24 * 3600
+CLOSED_FOLLOW_SECONDS: Final = 14 * _DAY
+"""How long follows outlive the closing of their thread."""
+NOTIFICATION_SECONDS: Final = 60 * _DAY
+EXCERPT_CHARACTERS: Final = 200
+
+_NOTIFICATION_ID = re.compile(r"([0-9]{13})-([A-Za-z0-9._-]{1,100})")
+
+
+class UnknownNotificationError(ForumError):
+    """The user has no such notification."""
+
+    status = 404
+
+
+class Following:
+    """Follows and notifications."""
+
+    def __init__(self, db: Connection, clock: Clock, watching: Watching) -> None:
+        self._db, self._clock, self._watching = db, clock, watching
+
+    # Follows.
+
+    def follow(self, place: Place, user_id: str) -> None:
+        """The user follows the thread; again is as good as once."""
+        self._add(place, user_id, 0)
+
+    def unfollow(self, place: Place, user_id: str) -> None:
+        """The user no longer follows the thread; again is as good as once."""
+        self._db.run(design.unfollow(place, user_id))
+
+    def is_following(self, place: Place, user_id: str) -> bool:
+        """Whether the user follows the thread."""
+        return self._db.run(design.follow_of(place, user_id)) is not None
+
+    def status_changed(self, event: Event, people: Iterable[str]) -> None:
+        """Follow an opening or closing, as often as it is told.
+
+        An opening makes these people followers and keeps all follows; a closing lets them end in two weeks. Item by
+        item, because a thread may have more followers than a transaction takes; an item that has followed a
+        later change stays as it is.
+        """
+        opened = event.type is EventType.THREAD_OPENED
+        if opened:
+            for user_id in people:
+                self._add(event.place, user_id, event.seq)
+        for follower in list(self._db.iterate(design.followers(event.place))):
+            self._apply(follower, event, None if opened else int(self._clock.now()) + CLOSED_FOLLOW_SECONDS)
+
+    def _add(self, place: Place, user_id: str, status_seq: int) -> None:
+        new = Follow(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id, status_seq=status_seq)
+        try:
+            self._db.run(design.follow(new))
+        except AlreadyExistsError:
+            return  # he follows it already
+
+    def _apply(self, follower: Follow, event: Event, ttl: int | None) -> None:
+        try:
+            if ttl is None:
+                self._db.run(design.keep_follow(event.place, follower.user_id, event.seq))
+            else:
+                self._db.run(design.end_follow(event.place, follower.user_id, event.seq, ttl))
+        except (ConditionFailedError, NotFoundError):
+            return  # it has followed this change, or a later one, or has been given up
+
+    # Notifications.
+
+    def notify(self, change: Inserted[Event]) -> None:
+        """Tell the followers of a message's thread, except its author and who watches; once, however often called."""
+        message = change.new
+        told = {follower.user_id for follower in self._db.iterate(design.followers(message.place))}
+        told -= self._watching.users(message.place)
+        for user_id in sorted(told - {message.user_id}):
+            self._notify(user_id, message)
+
+    def _notify(self, user_id: str, message: Event) -> None:
+        assert message.user_id is not None, "a message has an author"
+        assert message.content is not None, "a message has a text"
+        notification = Notification(
+            user_id=user_id,
+            at_ms=message.at_ms,
+            event_id=message.event_id,
+            participant_id=message.participant_id,
+            item_id=message.item_id,
+            author_id=message.user_id,
+            excerpt=message.content[:EXCERPT_CHARACTERS],
+            ttl=int(self._clock.now()) + NOTIFICATION_SECONDS,
+        )
+        try:
+            self._db.run(design.notify(notification))
+        except AlreadyExistsError:
+            return  # told before: what is marked as read stays so
+
+    def notifications(self, user_id: str, limit: int, cursor: str | None) -> Page[Notification]:
+        """The user's notifications, newest first. Raises CursorError."""
+        return self._db.run(design.notifications(user_id), limit=limit, cursor=cursor)
+
+    def mark(self, user_id: str, notification_id: str, *, is_read: bool) -> Notification:
+        """Mark one as read or unread. Raises UnknownNotificationError."""
+        at_ms, event_id = _parts(notification_id)
+        try:
+            return self._db.run(design.mark_read(user_id, at_ms, event_id, is_read))
+        except NotFoundError as error:
+            raise UnknownNotificationError("you have no such notification") from error
+
+    def drop(self, user_id: str, notification_id: str) -> None:
+        """Delete one; again is as good as once."""
+        self._db.run(design.drop_notification(user_id, *_parts(notification_id)))
+
+    def drop_all(self, user_id: str) -> int:
+        """Delete all that there are now; how many they were."""
+        found = list(self._db.iterate(design.notifications(user_id)))
+        for one in found:
+            self._db.run(design.drop_notification(user_id, one.at_ms, one.event_id))
+        return len(found)
+
+
+def notification_id(notification: Notification) -> str:
+    """What a notification is called outside."""
+    return f"{notification.at_ms:013d}-{notification.event_id}"
+
+
+def _parts(text: str) -> tuple[int, str]:
+    match = _NOTIFICATION_ID.fullmatch(text)
+    if match is None:
+        raise BadRequestError("a notification id is thirteen digits, a dash and the event's id")
+    return int(match[1]), match[2]

@@ -1,0 +1,280 @@
+"""The watchers of this process: every event of a thread, once, in the order of arrival, to each of them.
+
+The rule: a thread's events are numbered 1, 2, 3 without a gap, in the order in which they were stored. A watch knows
+the last number that it has sent, and only ever sends the next one. What the stream brings is kept for a while by
+thread and number; where the next number is not there (the stream brought a later one first, the watch begins in the
+past, or its reader is slow), it is read from the log. So nothing depends on the order or the repetition of what
+the stream delivers: it only says how far a thread has come, and saves reading.
+
+All of this lives in one event loop; `Feed` brings changes into it from the stream reader's thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from starlette.concurrency import run_in_threadpool
+
+from keyplan.clock import Clock
+from keyplan.connections.errors import RunError
+from keyplan_systems.forum.entities import Event, Notification, Place
+from keyplan_systems.forum.event_log import EventLog
+from keyplan_systems.forum.wire import event_pushed, notification_pushed
+
+KEPT_EVENTS: Final = 256
+"""How many events of a watched thread are kept at hand."""
+MOST_WAITING: Final = 1_000
+"""How many answers and notifications may wait for one connection."""
+MOST_PAUSES: Final = 400
+"""How often the log is asked again for an event that must be there, before the connection is told to come back."""
+PAUSE_S: Final = 0.025
+
+GOING_AWAY, TRY_AGAIN_LATER = 1001, 1013
+"""Codes of RFC 6455 and its registry."""
+
+_log = logging.getLogger(__name__)
+
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long connections last, in seconds."""
+
+    idle_s: float = 600.0
+    """Without anything sent either way."""
+    total_s: float = 7_200.0
+    sweep_s: float = 1.0
+    """How often they are looked at."""
+
+
+@dataclass(eq=False, slots=True)
+class Room:
+    """What is known of a thread that somebody here watches."""
+
+    top: int = 0
+    """The greatest number that is known to be stored."""
+    recent: dict[int, Event] = field(default_factory=dict)
+    watches: set[Watch] = field(default_factory=set)
+
+    def take(self, event: Event) -> None:
+        """Remember an event, and forget the oldest beyond KEPT_EVENTS."""
+        self.top = max(self.top, event.seq)
+        self.recent[event.seq] = event
+        if len(self.recent) > KEPT_EVENTS:
+            del self.recent[min(self.recent)]
+
+    def learn(self, top: int) -> None:
+        """The thread has come as far as this; all watches look."""
+        self.top = max(self.top, top)
+        for watch in self.watches:
+            watch.pipe.wake.set()
+
+
+@dataclass(eq=False, slots=True)
+class Watch:
+    """One connection's way through one thread."""
+
+    place: Place
+    pipe: Pipe
+    room: Room
+    last: int | None = None
+    """The last number that was sent; None until it begins."""
+    is_over: bool = False
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is something to send."""
+        return not self.is_over and self.last is not None and self.last < self.room.top
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Why a connection is closed."""
+
+    code: int
+    reason: str
+
+
+@dataclass(eq=False)
+class Pipe:
+    """One connection: the only place that sends to it."""
+
+    connection_id: str
+    user_id: str
+    send: Send
+    opened_s: float
+    touched_s: float
+    watches: dict[Place, Watch] = field(default_factory=dict)
+    waiting: deque[dict[str, Any]] = field(default_factory=deque)
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    ending: asyncio.Future[Ending] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+    def say(self, message: dict[str, Any]) -> None:
+        """Send a message before any further event; a reader that lets too many wait is sent away."""
+        self.waiting.append(message)
+        self.wake.set()
+        if len(self.waiting) > MOST_WAITING:
+            self.end(TRY_AGAIN_LATER, "too much is waiting to be read")
+
+    def end(self, code: int, reason: str) -> None:
+        """Have it closed; the first reason counts."""
+        if not self.ending.done():
+            self.ending.set_result(Ending(code, reason))
+
+
+class Hub:
+    """All connections of this process, and what they watch."""
+
+    def __init__(self, log: EventLog, clock: Clock, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self._log, self._clock = log, clock
+        self._rooms: dict[Place, Room] = {}
+        self._pipes: dict[str, Pipe] = {}
+
+    @property
+    def connections(self) -> int:
+        """How many there are."""
+        return len(self._pipes)
+
+    # Connections.
+
+    def open(self, connection_id: str, user_id: str, send: Send) -> Pipe:
+        """A connection begins. Something must run `pump` for it."""
+        now_s = self._clock.monotonic()
+        pipe = Pipe(connection_id, user_id, send, now_s, now_s)
+        self._pipes[connection_id] = pipe
+        return pipe
+
+    def close(self, pipe: Pipe) -> None:
+        """A connection is over, and so is all that it watches here."""
+        self._pipes.pop(pipe.connection_id, None)
+        for place in list(pipe.watches):
+            self.leave(pipe, place)
+
+    def touch(self, pipe: Pipe) -> None:
+        """Something was sent or received."""
+        pipe.touched_s = self._clock.monotonic()
+
+    def sweep(self) -> int:
+        """Have connections closed that are idle or old; how many."""
+        now_s, overdue = self._clock.monotonic(), 0
+        for pipe in self._pipes.values():
+            if now_s - pipe.opened_s >= self.limits.total_s:
+                pipe.end(GOING_AWAY, "the connection has reached its greatest age: connect again")
+            elif now_s - pipe.touched_s >= self.limits.idle_s:
+                pipe.end(GOING_AWAY, "nothing was sent for too long: send a heartbeat")
+            else:
+                continue
+            overdue += 1
+        return overdue
+
+    async def keep_sweeping(self) -> None:
+        """Sweep until cancelled."""
+        while True:
+            await asyncio.sleep(self.limits.sweep_s)
+            self.sweep()
+
+    # Watches.
+
+    def join(self, pipe: Pipe, place: Place) -> Watch:
+        """A watch that notes what comes from now on, and sends nothing before it begins."""
+        room = self._rooms.setdefault(place, Room())
+        watch = pipe.watches[place] = Watch(place, pipe, room)
+        room.watches.add(watch)
+        return watch
+
+    def begin(self, watch: Watch, after: int, top: int) -> None:
+        """Send everything behind this number; the thread has come as far as `top`."""
+        watch.last = after
+        watch.room.learn(top)
+
+    def leave(self, pipe: Pipe, place: Place) -> bool:
+        """No longer watch a thread; False if it was not watched."""
+        watch = pipe.watches.pop(place, None)
+        if watch is None:
+            return False
+        watch.is_over = True
+        watch.room.watches.discard(watch)
+        if not watch.room.watches:
+            del self._rooms[place]
+        return True
+
+    async def look_again(self, pipe: Pipe) -> None:
+        """Ask the log how far each watched thread has come: what a stream lost would be found here."""
+        for place, watch in list(pipe.watches.items()):
+            if watch.last is not None:
+                watch.room.learn(await run_in_threadpool(self._log.last_seq, place))
+
+    # What the stream brings.
+
+    def events(self, events: Iterable[Event]) -> None:
+        """Stored events, in any order and any number of times."""
+        for event in events:
+            room = self._rooms.get(event.place)
+            if room is not None:
+                room.take(event)
+                room.learn(event.seq)
+
+    def notifications(self, notifications: Iterable[Notification]) -> None:
+        """Stored notifications."""
+        by_user: dict[str, list[Pipe]] = {}
+        for pipe in self._pipes.values():
+            by_user.setdefault(pipe.user_id, []).append(pipe)
+        for notification in notifications:
+            for pipe in by_user.get(notification.user_id, ()):
+                pipe.say(notification_pushed(notification))
+
+    # Sending.
+
+    async def pump(self, pipe: Pipe) -> None:
+        """Send whatever there is to send, until cancelled or the connection fails."""
+        while True:
+            await pipe.wake.wait()
+            pipe.wake.clear()
+            await self._say_waiting(pipe)
+            for watch in list(pipe.watches.values()):
+                await self._catch_up(watch)
+
+    async def _say_waiting(self, pipe: Pipe) -> None:
+        while pipe.waiting:
+            await self._send(pipe, pipe.waiting.popleft())
+
+    async def _catch_up(self, watch: Watch) -> None:
+        pauses = 0
+        while watch.is_behind and not watch.pipe.ending.done():
+            assert watch.last is not None, "a watch that is behind has begun"
+            event = watch.room.recent.get(watch.last + 1)
+            events = [event] if event is not None else await self._read(watch.place, watch.last)
+            if not events:
+                pauses += 1
+                if pauses > MOST_PAUSES:
+                    watch.pipe.end(TRY_AGAIN_LATER, "the log cannot be read: connect again later")
+                    return
+                await asyncio.sleep(PAUSE_S)
+            for one in events:
+                await self._push(watch, one)
+                pauses = 0
+
+    async def _read(self, place: Place, seq: int) -> list[Event]:
+        """The next events by the log; none where it cannot tell just now."""
+        try:
+            return await run_in_threadpool(self._log.since, place, seq)
+        except RunError as error:
+            _log.warning("the log could not be read; it is tried again", extra={"reason": str(error)})
+            return []
+
+    async def _push(self, watch: Watch, event: Event) -> None:
+        await self._say_waiting(watch.pipe)
+        if not watch.is_over:
+            await self._send(watch.pipe, event_pushed(event))
+            watch.last = event.seq
+
+    async def _send(self, pipe: Pipe, message: dict[str, Any]) -> None:
+        await pipe.send(message)
+        self.touch(pipe)

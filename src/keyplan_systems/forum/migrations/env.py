@@ -1,0 +1,20 @@
+"""How Alembic runs the revisions: on the connection it is handed, inside that connection's transaction."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from keyplan_systems.forum.relational.models import Base
+
+
+def run() -> None:
+    """Run the wanted revisions. Raises `RuntimeError` without a connection: call `migrations.upgrade(url)`."""
+    connection = context.config.attributes.get("connection")
+    if connection is None:
+        raise RuntimeError("no connection: call keyplan_systems.forum.migrations.upgrade(url)")
+    # transactional_ddl holds for SQLite too, because the session starts its transactions itself.
+    context.configure(connection=connection, target_metadata=Base.metadata, transactional_ddl=True)
+    context.run_migrations()
+
+
+run()

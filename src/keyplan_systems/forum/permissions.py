@@ -1,0 +1,154 @@
+"""Who may request help, grant that right, write and read: pure functions over loaded facts.
+
+A team cannot log in: its members act for it. So "being the participant" holds for the user himself and for the teams
+he is a direct member of, and so does "having validated the item". Seeing an item means `can_view >= content`.
+
+A group is visible to somebody when it is public, is himself, stands above him, is managed by him (or stands below a
+managed one), or stands above a group, not a single user, that he manages.
+"""
+
+from __future__ import annotations
+
+from keyplan_systems.forum.domain import (
+    CLOSED_READABLE_MS,
+    GrantView,
+    GroupKind,
+    Status,
+    Thread,
+    ThreadKey,
+    View,
+    Watch,
+)
+from keyplan_systems.forum.domain_facts import Facts, Levels, edges_of, upward
+
+
+def groups_of(facts: Facts, group_id: str) -> frozenset[str]:
+    """The group itself and every group it belongs to, directly or not."""
+    return upward(facts.group_parents, (group_id,))
+
+
+def acts_as(facts: Facts, user_id: str) -> frozenset[str]:
+    """The participants a user speaks for: himself and the teams he is a direct member of."""
+    parents = facts.group_parents.get(user_id, frozenset())
+    return frozenset({user_id} | {parent for parent in parents if _kind(facts, parent) is GroupKind.TEAM})
+
+
+def levels(facts: Facts, user_id: str, item_id: str) -> Levels:
+    """The highest levels on the item over all groups of the user; ownership by any of them gives the top of each."""
+    mine = groups_of(facts, user_id)
+    held = [row for row in facts.permissions if row.item_id == item_id and row.group_id in mine]
+    if any(row.is_owner for row in held):
+        return Levels(View.SOLUTION, GrantView.SOLUTION_WITH_GRANT, Watch.ANSWER_WITH_GRANT, is_owner=True)
+    return Levels(
+        view=max((row.view for row in held), default=View.NONE),
+        grant_view=max((row.grant_view for row in held), default=GrantView.NONE),
+        watch=max((row.watch for row in held), default=Watch.NONE),
+    )
+
+
+def is_visible(facts: Facts, group_id: str, viewer_id: str) -> bool:
+    """Whether the group can be seen by the viewer, a user or a team."""
+    group = facts.groups.get(group_id)
+    if group is None:
+        return False
+    around = groups_of(facts, viewer_id)
+    if group.is_public or group_id in around:
+        return True
+    managed = {row.group_id for row in facts.managers if row.manager_id in around}
+    if managed & groups_of(facts, group_id):
+        return True
+    led = (one for one in managed if _kind(facts, one) is not GroupKind.USER)
+    return group_id in upward(facts.group_parents, led)
+
+
+def may_request_help(facts: Facts, user_id: str, item_id: str, helper_group_id: str) -> bool:
+    """Whether the user may ask this group for help on the item.
+
+    A grant counts when it was given to one of the user's groups, on the item or on an item above it from which only
+    propagating edges lead down, and for the asked group or one above it. An owner may ask any group he can see.
+    """
+    if levels(facts, user_id, item_id).is_owner and is_visible(facts, helper_group_id, user_id):
+        return True
+    return bool(_helpers_granted(facts, user_id, item_id) & groups_of(facts, helper_group_id))
+
+
+def may_grant_help(facts: Facts, giver_id: str, receiver_id: str, item_id: str, helper_group_id: str) -> bool:
+    """Whether the giver may let the receiver request help from this group on the item."""
+    if levels(facts, giver_id, item_id).grant_view < GrantView.CONTENT:
+        return False
+    if _kind(facts, helper_group_id) is GroupKind.ALL_USERS:
+        return True
+    return all(is_visible(facts, helper_group_id, one) for one in (giver_id, receiver_id))
+
+
+def is_participant(facts: Facts, user_id: str, key: ThreadKey) -> bool:
+    """Whether the thread is the user's own, or that of a team of his."""
+    return key.participant_id in acts_as(facts, user_id)
+
+
+def is_observer(facts: Facts, user_id: str, key: ThreadKey) -> bool:
+    """Whether the user may watch answers on the item and may watch the participant."""
+    return levels(facts, user_id, key.item_id).watch >= Watch.ANSWER and watches_members(
+        facts, user_id, key.participant_id
+    )
+
+
+def watches_members(facts: Facts, user_id: str, group_id: str) -> bool:
+    """Whether the user holds `can_watch_members` on the group or one above it, himself or through a group of his."""
+    mine = groups_of(facts, user_id)
+    above = groups_of(facts, group_id)
+    return any(row.can_watch_members and row.manager_id in mine and row.group_id in above for row in facts.managers)
+
+
+def may_write(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None) -> bool:
+    """Whether the user may write a message into the thread now; only an open thread takes messages."""
+    if thread is None or not thread.status.is_open:
+        return False
+    if is_participant(facts, user_id, key) or is_observer(facts, user_id, key):
+        return True
+    if thread.helper_group_id not in groups_of(facts, user_id):
+        return False
+    watch = levels(facts, user_id, key.item_id).watch
+    return watch >= Watch.ANSWER or (watch is Watch.RESULT and has_validated(facts, user_id, key.item_id))
+
+
+def may_read(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None, now_ms: int) -> bool:
+    """Whether the user may read the thread, or be told that it was never started."""
+    held = levels(facts, user_id, key.item_id)
+    if held.view < View.CONTENT:
+        return False
+    if is_participant(facts, user_id, key) or held.watch >= Watch.ANSWER:
+        return True
+    return (
+        held.watch is Watch.RESULT
+        and thread is not None
+        and thread.helper_group_id in groups_of(facts, user_id)
+        and is_fresh(thread, now_ms)
+        and has_validated(facts, user_id, key.item_id)
+    )
+
+
+def is_fresh(thread: Thread, now_ms: int) -> bool:
+    """Whether the thread is open, or was closed less than two weeks ago."""
+    if thread.status is not Status.CLOSED:
+        return True
+    return thread.closed_at_ms is not None and now_ms - thread.closed_at_ms < CLOSED_READABLE_MS
+
+
+def has_validated(facts: Facts, user_id: str, item_id: str) -> bool:
+    """Whether the user, alone or in a team, has a validated result on the item."""
+    return any((item_id, one) in facts.validated for one in acts_as(facts, user_id))
+
+
+def _helpers_granted(facts: Facts, user_id: str, item_id: str) -> frozenset[str]:
+    """The groups named by the grants that reach the user on this item."""
+    mine = groups_of(facts, user_id)
+    propagating = ((edge.child_id, edge.parent_id) for edge in facts.item_edges if edge.request_help_propagation)
+    items = upward(edges_of(propagating), (item_id,))
+    grants = (row for row in facts.help_grants if row.group_id in mine and row.item_id in items)
+    return frozenset(row.helper_group_id for row in grants)
+
+
+def _kind(facts: Facts, group_id: str) -> GroupKind | None:
+    group = facts.groups.get(group_id)
+    return None if group is None else group.kind

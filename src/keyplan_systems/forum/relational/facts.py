@@ -1,0 +1,132 @@
+"""Loads what the permission rules look at, in a number of statements that does not depend on how much is asked.
+
+Seven statements, for one thread or for a hundred: the groups above the people asked about, who they manage, the
+groups above those and above the groups that may be asked for help, the items above, and what was granted there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from keyplan_systems.forum.domain import ThreadKey
+from keyplan_systems.forum.domain_facts import (
+    Facts,
+    Group,
+    HelpGrant,
+    ItemEdge,
+    ItemPermission,
+    Manager,
+    edges_of,
+)
+from keyplan_systems.forum.relational.models import (
+    GroupRow,
+    HelpGrantRow,
+    ItemEdgeRow,
+    ItemPermissionRow,
+    ItemRow,
+    ManagerRow,
+    MembershipRow,
+    ValidatedRow,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    rows: dict[str, Group]
+    memberships: frozenset[tuple[str, str]]
+
+    def __or__(self, other: _Groups) -> _Groups:
+        return _Groups(self.rows | other.rows, self.memberships | other.memberships)
+
+
+def load_facts(session: Session, people: Iterable[str], items: Iterable[str], helpers: Iterable[str] = ()) -> Facts:
+    """Everything the rules need about these users and participants, on these items, asking these groups for help."""
+    wanted = set(items)
+    around = _groups_above(session, set(people))
+    managers = _managers(session, around.rows)
+    groups = around | _groups_above(session, {row.group_id for row in managers} | set(helpers))
+    item_edges = _item_edges(session, wanted)
+    above = wanted | {edge.parent_id for edge in item_edges}
+    return Facts(
+        groups=groups.rows,
+        group_parents=edges_of(groups.memberships),
+        item_edges=item_edges,
+        managers=managers,
+        permissions=_permissions(session, around.rows, wanted),
+        help_grants=_help_grants(session, around.rows, above),
+        validated=_validated(session, around.rows, wanted),
+    )
+
+
+def load_thread_facts(
+    session: Session, user_id: str, keys: Collection[ThreadKey], helper_ids: Iterable[str] = ()
+) -> Facts:
+    """The facts for one user looking at these threads, and for a change that names these groups."""
+    people = {user_id} | {key.participant_id for key in keys}
+    return load_facts(session, people, {key.item_id for key in keys}, helper_ids)
+
+
+def _groups_above(session: Session, start: set[str]) -> _Groups:
+    """These groups and all above them. The union drops what was reached before, so cycles end."""
+    reached = select(GroupRow.id).where(GroupRow.id.in_(start)).cte("reached", recursive=True)
+    reached = reached.union(select(MembershipRow.parent_id).where(MembershipRow.child_id == reached.c.id))
+    found = session.execute(
+        select(GroupRow.id, GroupRow.kind, GroupRow.is_public, MembershipRow.parent_id)
+        .join(reached, reached.c.id == GroupRow.id)
+        .outerjoin(MembershipRow, MembershipRow.child_id == GroupRow.id)
+    ).all()
+    return _Groups(
+        {row.id: Group(row.id, row.kind, row.is_public) for row in found},
+        frozenset((row.id, row.parent_id) for row in found if row.parent_id is not None),
+    )
+
+
+def _managers(session: Session, groups: Collection[str]) -> tuple[Manager, ...]:
+    found = session.execute(
+        select(ManagerRow.group_id, ManagerRow.manager_id, ManagerRow.can_watch_members).where(
+            ManagerRow.manager_id.in_(groups)
+        )
+    )
+    return tuple(Manager(*row) for row in found)
+
+
+def _item_edges(session: Session, start: set[str]) -> tuple[ItemEdge, ...]:
+    reached = select(ItemRow.id).where(ItemRow.id.in_(start)).cte("reached", recursive=True)
+    reached = reached.union(select(ItemEdgeRow.parent_id).where(ItemEdgeRow.child_id == reached.c.id))
+    found = session.execute(
+        select(ItemEdgeRow.child_id, ItemEdgeRow.parent_id, ItemEdgeRow.request_help_propagation).join(
+            reached, reached.c.id == ItemEdgeRow.child_id
+        )
+    )
+    return tuple(ItemEdge(*row) for row in found)
+
+
+def _permissions(session: Session, groups: Collection[str], items: set[str]) -> tuple[ItemPermission, ...]:
+    row = ItemPermissionRow
+    found = session.execute(
+        select(row.group_id, row.item_id, row.can_view, row.can_grant_view, row.can_watch, row.is_owner).where(
+            row.group_id.in_(groups), row.item_id.in_(items)
+        )
+    )
+    return tuple(ItemPermission(*one) for one in found)
+
+
+def _help_grants(session: Session, groups: Collection[str], items: set[str]) -> tuple[HelpGrant, ...]:
+    row = HelpGrantRow
+    found = session.execute(
+        select(row.group_id, row.item_id, row.helper_group_id).where(row.group_id.in_(groups), row.item_id.in_(items))
+    )
+    return tuple(HelpGrant(*one) for one in found)
+
+
+def _validated(session: Session, participants: Collection[str], items: set[str]) -> frozenset[tuple[str, str]]:
+    found = session.execute(
+        select(ValidatedRow.item_id, ValidatedRow.participant_id).where(
+            ValidatedRow.participant_id.in_(participants), ValidatedRow.item_id.in_(items)
+        )
+    )
+    return frozenset((row.item_id, row.participant_id) for row in found)

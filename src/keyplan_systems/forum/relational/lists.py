@@ -1,0 +1,196 @@
+"""Which threads a user may list: the reading rule as one SQL statement, page by page.
+
+The rule stands twice, here and in `permissions.may_read`, because a page must be cut by the database; a property test
+holds the two together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import (
+    CTE,
+    ColumnElement,
+    Select,
+    SmallInteger,
+    and_,
+    case,
+    exists,
+    func,
+    or_,
+    select,
+    tuple_,
+    type_coerce,
+)
+from sqlalchemy.orm import Session
+
+from keyplan.clock import Clock
+from keyplan_systems.forum.domain import (
+    CLOSED_READABLE_MS,
+    BadRequestError,
+    GroupKind,
+    NotAllowedError,
+    Status,
+    Thread,
+    ThreadKey,
+    View,
+    Watch,
+    checked_id,
+)
+from keyplan_systems.forum.permissions import watches_members
+from keyplan_systems.forum.relational.facts import load_facts
+from keyplan_systems.forum.relational.models import (
+    GroupRow,
+    ItemPermissionRow,
+    ItemRow,
+    MembershipRow,
+    ThreadRow,
+    ValidatedRow,
+)
+from keyplan_systems.forum.relational.rows import THREAD_COLUMNS, thread_of
+from keyplan_systems.forum.relational.session import Database
+from keyplan_systems.forum.relational.threads import now_ms
+
+PAGE_DEFAULT: Final = 20
+PAGE_MOST: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """Where a page ended: the next one starts with the thread behind this one."""
+
+    latest_update_at_ms: int
+    key: ThreadKey
+
+
+@dataclass(frozen=True, slots=True)
+class ListedThread:
+    """A thread with the names that a list shows."""
+
+    thread: Thread
+    item_title: str
+    participant_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadPage:
+    """One page, latest update first, and where to go on; None after the last."""
+
+    threads: tuple[ListedThread, ...]
+    after: After | None
+
+
+def list_threads(
+    database: Database,
+    clock: Clock,
+    user_id: str,
+    *,
+    watched_group_id: str | None = None,
+    is_mine: bool | None = None,
+    limit: int = PAGE_DEFAULT,
+    after: After | None = None,
+) -> ThreadPage:
+    """The threads the user may read: his own (`is_mine`), those of others (`is_mine=False`), or those of the
+    participants in a group that he watches (`watched_group_id`).
+
+    Raises `BadRequestError` unless exactly one of the two is given, or if `limit` is not 1 to 100; `NotAllowedError`
+    unless the user may watch the members of the group.
+    """
+    _check_wish(watched_group_id, is_mine, limit)
+    with database.read() as session:
+        if watched_group_id is not None:
+            _check_watched(session, user_id, watched_group_id)
+        query = _readable(user_id, now_ms(clock), watched_group_id, is_mine)
+        rows = session.execute(_paged(query, limit, after)).all()
+    found = [ListedThread(thread_of(tuple(row[:-2])), row.title, row.name) for row in rows]
+    return ThreadPage(tuple(found[:limit]), _end(found[limit - 1].thread) if len(found) > limit else None)
+
+
+def _check_wish(watched_group_id: str | None, is_mine: bool | None, limit: int) -> None:
+    if (watched_group_id is None) == (is_mine is None):
+        raise BadRequestError("send exactly one of watched_group_id and is_mine")
+    if watched_group_id is not None:
+        checked_id(watched_group_id, "watched_group_id")
+    if not 1 <= limit <= PAGE_MOST:
+        raise BadRequestError(f"limit must be 1 to {PAGE_MOST}")
+
+
+def _check_watched(session: Session, user_id: str, group_id: str) -> None:
+    facts = load_facts(session, {user_id, group_id}, ())
+    if not watches_members(facts, user_id, group_id):
+        raise NotAllowedError("you may not watch the members of this group")
+
+
+def _readable(user_id: str, at_ms: int, watched: str | None, is_mine: bool | None) -> Select[*tuple[object, ...]]:
+    """All threads the user may read that the wish asks for, with their names."""
+    mine = _upward(user_id)
+    held = _held(mine)
+    own = ThreadRow.participant_id.in_(_acts_as(user_id))
+    helps = and_(
+        held.c.watch == int(Watch.RESULT),
+        ThreadRow.helper_group_id.in_(select(mine.c.id)),
+        or_(ThreadRow.status != Status.CLOSED, ThreadRow.closed_at_ms > at_ms - CLOSED_READABLE_MS),
+        _validated(user_id),
+    )
+    query = (
+        select(*THREAD_COLUMNS, ItemRow.title, GroupRow.name)
+        .join(held, held.c.item_id == ThreadRow.item_id)
+        .join(ItemRow, ItemRow.id == ThreadRow.item_id)
+        .join(GroupRow, GroupRow.id == ThreadRow.participant_id)
+        .where(or_(own, held.c.watch >= int(Watch.ANSWER), helps))
+    )
+    if watched is not None:
+        return query.where(ThreadRow.participant_id.in_(select(_downward(watched).c.id)))
+    return query.where(own if is_mine else ~own)
+
+
+def _held(mine: CTE) -> CTE:
+    """Per item whose content the user sees: how much of others' work on it he may watch."""
+    row = ItemPermissionRow
+    view = func.max(case((row.is_owner, int(View.SOLUTION)), else_=type_coerce(row.can_view, SmallInteger)))
+    watch = func.max(case((row.is_owner, int(Watch.ANSWER_WITH_GRANT)), else_=type_coerce(row.can_watch, SmallInteger)))
+    return (
+        select(row.item_id, watch.label("watch"))
+        .where(row.group_id.in_(select(mine.c.id)))
+        .group_by(row.item_id)
+        .having(view >= int(View.CONTENT))
+        .cte("held")
+    )
+
+
+def _upward(user_id: str) -> CTE:
+    reached = select(GroupRow.id).where(GroupRow.id == user_id).cte("mine", recursive=True)
+    return reached.union(select(MembershipRow.parent_id).where(MembershipRow.child_id == reached.c.id))
+
+
+def _downward(group_id: str) -> CTE:
+    reached = select(GroupRow.id).where(GroupRow.id == group_id).cte("watched", recursive=True)
+    return reached.union(select(MembershipRow.child_id).where(MembershipRow.parent_id == reached.c.id))
+
+
+def _acts_as(user_id: str) -> Select[*tuple[object, ...]]:
+    teams = (
+        select(MembershipRow.parent_id)
+        .join(GroupRow, GroupRow.id == MembershipRow.parent_id)
+        .where(MembershipRow.child_id == user_id, GroupRow.kind == GroupKind.TEAM)
+    )
+    himself = select(GroupRow.id).where(GroupRow.id == user_id)
+    return select(himself.union_all(teams).subquery().c.id)
+
+
+def _validated(user_id: str) -> ColumnElement[bool]:
+    return exists().where(ValidatedRow.item_id == ThreadRow.item_id, ValidatedRow.participant_id.in_(_acts_as(user_id)))
+
+
+def _paged(query: Select[*tuple[object, ...]], limit: int, after: After | None) -> Select[*tuple[object, ...]]:
+    """One thread more than asked for, to know whether there is a next page."""
+    place = (ThreadRow.latest_update_at_ms, ThreadRow.item_id, ThreadRow.participant_id)
+    if after is not None:
+        end = (after.latest_update_at_ms, after.key.item_id, after.key.participant_id)
+        query = query.where(tuple_(*place) < end)
+    return query.order_by(*(column.desc() for column in place)).limit(limit + 1)
+
+
+def _end(thread: Thread) -> After:
+    return After(thread.latest_update_at_ms, thread.key)

@@ -1,0 +1,226 @@
+"""The tables: groups and memberships, items and their tree, permissions, threads, and the outbox of the event log.
+
+Ids are text of 1 to 19 digits, the same text that keys of the event log hold. Times are milliseconds since the Unix
+epoch. Levels are stored as their rank, so that the highest of several is a plain `max`.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, StrEnum
+from typing import Any
+
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Integer, SmallInteger, String, Text, text
+from sqlalchemy.engine import Dialect
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.types import TypeDecorator
+
+from keyplan_systems.forum.domain import GrantView, GroupKind, LogKind, Status, View, Watch
+
+ID_DIGITS = 19
+_GROUP = "groups.id"
+_ITEM = "items.id"
+
+
+class Level(TypeDecorator[IntEnum]):
+    """A level of permission, stored as its rank."""
+
+    impl = SmallInteger
+    cache_ok = True
+
+    def __init__(self, kind: type[IntEnum]) -> None:
+        super().__init__()
+        self.kind = kind
+
+    def process_bind_param(self, value: IntEnum | None, dialect: Dialect) -> int | None:
+        """The rank."""
+        del dialect
+        return None if value is None else int(value)
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> IntEnum | None:
+        """The level of this rank."""
+        del dialect
+        return None if value is None else self.kind(value)
+
+
+class Word(TypeDecorator[StrEnum]):
+    """One of a few words, stored as it is written outside."""
+
+    impl = String(32)
+    cache_ok = True
+
+    def __init__(self, kind: type[StrEnum]) -> None:
+        super().__init__()
+        self.kind = kind
+
+    def process_bind_param(self, value: StrEnum | None, dialect: Dialect) -> str | None:
+        """The word as plain text."""
+        del dialect
+        return None if value is None else str(value)
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> StrEnum | None:
+        """The member of this word."""
+        del dialect
+        return None if value is None else self.kind(value)
+
+
+def one_of(column: str, kind: type[StrEnum]) -> CheckConstraint:
+    """The constraint that a column holds one of the words."""
+    words = ", ".join(f"'{word}'" for word in kind)
+    return CheckConstraint(f"{column} IN ({words})", name=f"{column}_is_known")
+
+
+def ranked(column: str, kind: type[IntEnum]) -> CheckConstraint:
+    """The constraint that a column holds the rank of a level."""
+    return CheckConstraint(f"{column} BETWEEN 0 AND {max(kind)}", name=f"{column}_is_known")
+
+
+class Base(DeclarativeBase):
+    """What the tables share."""
+
+
+class GroupRow(Base):
+    """A user, a team, a class, or everybody."""
+
+    __tablename__ = "groups"
+    __table_args__ = (one_of("kind", GroupKind),)
+
+    id: Mapped[str] = mapped_column(String(ID_DIGITS), primary_key=True)
+    kind: Mapped[GroupKind] = mapped_column(Word(GroupKind))
+    name: Mapped[str] = mapped_column(String(200))
+    is_public: Mapped[bool] = mapped_column(default=False)
+
+
+class MembershipRow(Base):
+    """That one group is directly in another."""
+
+    __tablename__ = "memberships"
+    __table_args__ = (
+        CheckConstraint("child_id <> parent_id", name="no_group_is_in_itself"),
+        Index("memberships_by_parent", "parent_id"),
+    )
+
+    child_id: Mapped[str] = mapped_column(ForeignKey(_GROUP), primary_key=True)
+    parent_id: Mapped[str] = mapped_column(ForeignKey(_GROUP), primary_key=True)
+
+
+class ManagerRow(Base):
+    """That the members of one group manage another and all below it."""
+
+    __tablename__ = "group_managers"
+
+    manager_id: Mapped[str] = mapped_column(ForeignKey(_GROUP), primary_key=True)
+    group_id: Mapped[str] = mapped_column(ForeignKey(_GROUP), primary_key=True)
+    can_watch_members: Mapped[bool] = mapped_column(default=False)
+
+
+class ItemRow(Base):
+    """A task or a chapter."""
+
+    __tablename__ = "items"
+
+    id: Mapped[str] = mapped_column(String(ID_DIGITS), primary_key=True)
+    title: Mapped[str] = mapped_column(String(200))
+
+
+class ItemEdgeRow(Base):
+    """That one item stands directly below another."""
+
+    __tablename__ = "item_edges"
+    __table_args__ = (CheckConstraint("child_id <> parent_id", name="no_item_is_below_itself"),)
+
+    child_id: Mapped[str] = mapped_column(ForeignKey(_ITEM), primary_key=True)
+    parent_id: Mapped[str] = mapped_column(ForeignKey(_ITEM), primary_key=True)
+    request_help_propagation: Mapped[bool] = mapped_column(default=False)
+
+
+class ItemPermissionRow(Base):
+    """What a group holds on an item."""
+
+    __tablename__ = "item_permissions"
+    __table_args__ = (ranked("can_view", View), ranked("can_grant_view", GrantView), ranked("can_watch", Watch))
+
+    group_id: Mapped[str] = mapped_column(ForeignKey(_GROUP), primary_key=True)
+    item_id: Mapped[str] = mapped_column(ForeignKey(_ITEM), primary_key=True)
+    can_view: Mapped[View] = mapped_column(Level(View), default=View.NONE)
+    can_grant_view: Mapped[GrantView] = mapped_column(Level(GrantView), default=GrantView.NONE)
+    can_watch: Mapped[Watch] = mapped_column(Level(Watch), default=Watch.NONE)
+    is_owner: Mapped[bool] = mapped_column(default=False)
+
+
+class HelpGrantRow(Base):
+    """That a group may request help on an item from another group; stored as granted, inherited when asked."""
+
+    __tablename__ = "help_grants"
+
+    group_id: Mapped[str] = mapped_column(ForeignKey(_GROUP), primary_key=True)
+    item_id: Mapped[str] = mapped_column(ForeignKey(_ITEM), primary_key=True)
+    helper_group_id: Mapped[str] = mapped_column(ForeignKey(_GROUP), primary_key=True)
+
+
+class ValidatedRow(Base):
+    """That a participant has a validated result on an item."""
+
+    __tablename__ = "validated_results"
+
+    participant_id: Mapped[str] = mapped_column(ForeignKey(_GROUP), primary_key=True)
+    item_id: Mapped[str] = mapped_column(ForeignKey(_ITEM), primary_key=True)
+    validated_at_ms: Mapped[int] = mapped_column(BigInteger)
+
+
+class ThreadRow(Base):
+    """A thread that was started; its status here is the truth, the event log only follows it."""
+
+    __tablename__ = "threads"
+    __table_args__ = (
+        one_of("status", Status),
+        CheckConstraint("message_count >= 0", name="message_count_is_no_debt"),
+        CheckConstraint("(status = 'closed') = (closed_at_ms IS NOT NULL)", name="closed_threads_know_since_when"),
+        Index("threads_by_participant", "participant_id", "latest_update_at_ms"),
+        Index("threads_by_update", "latest_update_at_ms"),
+    )
+
+    item_id: Mapped[str] = mapped_column(ForeignKey(_ITEM), primary_key=True)
+    participant_id: Mapped[str] = mapped_column(ForeignKey(_GROUP), primary_key=True)
+    status: Mapped[Status] = mapped_column(Word(Status))
+    helper_group_id: Mapped[str] = mapped_column(ForeignKey(_GROUP))
+    message_count: Mapped[int] = mapped_column(Integer)
+    latest_update_at_ms: Mapped[int] = mapped_column(BigInteger)
+    closed_at_ms: Mapped[int | None] = mapped_column(BigInteger)
+    revision: Mapped[int] = mapped_column(Integer)
+
+
+class OutboxRow(Base):
+    """An entry the event log must get, stored in the transaction that made it true."""
+
+    __tablename__ = "thread_outbox"
+    __table_args__ = (
+        one_of("kind", LogKind),
+        Index(
+            "thread_outbox_waiting",
+            "id",
+            postgresql_where=text("done_at_ms IS NULL"),
+            sqlite_where=text("done_at_ms IS NULL"),
+        ),
+    )
+
+    id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
+    key: Mapped[str] = mapped_column(String(100), unique=True)
+    kind: Mapped[LogKind] = mapped_column(Word(LogKind))
+    item_id: Mapped[str] = mapped_column(String(ID_DIGITS))
+    participant_id: Mapped[str] = mapped_column(String(ID_DIGITS))
+    user_id: Mapped[str] = mapped_column(String(ID_DIGITS))
+    at_ms: Mapped[int] = mapped_column(BigInteger)
+    done_at_ms: Mapped[int | None] = mapped_column(BigInteger)
+    attempts: Mapped[int] = mapped_column(Integer, default=0)
+    last_error: Mapped[str | None] = mapped_column(Text)
+
+
+class OutboxLeaseRow(Base):
+    """The one row that says which drainer works now; `fence` grows with every new one."""
+
+    __tablename__ = "thread_outbox_lease"
+    __table_args__ = (CheckConstraint("id = 1", name="one_lease_only"),)
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    fence: Mapped[int] = mapped_column(BigInteger)
+    until_ms: Mapped[int] = mapped_column(BigInteger)

@@ -1,0 +1,160 @@
+"""Brings the outbox into the event log: every entry at least once, in order, and marked only after it is written.
+
+SQL holds the truth about a thread's status; the event log is another database, and no transaction spans both. So the
+entry is stored with the status and carried over afterwards, as often as needed: `write` must treat an entry whose key
+it has seen as done. A lease lets one drainer work at a time, which keeps the entries of a thread in order. It is
+no lock: a drainer that dies leaves it to run out, and one that stalls beyond it does no harm, because writing
+an entry twice is as good as once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.orm import Session
+
+from keyplan.clock import Clock
+from keyplan_systems.forum.domain import LogEntry, ThreadKey
+from keyplan_systems.forum.relational.models import OutboxLeaseRow, OutboxRow
+from keyplan_systems.forum.relational.session import Database
+from keyplan_systems.forum.relational.threads import now_ms
+
+LEASE_MS: Final = 30_000
+"""How long a drainer that gives no sign of life keeps the others out; longer than one write to the event log takes."""
+
+PAGE_ROWS: Final = 100
+_ERROR_CHARACTERS: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """What one run did: entries written and marked, and whether it left early because another drainer works."""
+
+    written: int
+    left_to_another: bool = False
+
+
+@dataclass(slots=True)
+class _Run:
+    """One drainer at work. Its fence is the lease's number; a greater one means that others have taken over."""
+
+    database: Database
+    clock: Clock
+    fence: int
+    written: int = 0
+    stuck: set[ThreadKey] = field(default_factory=set)
+    errors: list[Exception] = field(default_factory=list)
+
+
+def drain(database: Database, clock: Clock, write: Callable[[LogEntry], None]) -> Drained:
+    """Write every waiting entry with `write`, oldest first, and mark it done afterwards.
+
+    Returns at once if another drainer works. Where `write` fails, the rest of that thread waits for the next run and
+    all other threads go on; then an `ExceptionGroup` of the failures is raised.
+    """
+    with _lease(database, clock) as fence:
+        if fence is None:
+            return Drained(0, left_to_another=True)
+        run = _Run(database, clock, fence)
+        kept = _write_all(run, write)
+    if run.errors:
+        raise ExceptionGroup(f"{len(run.errors)} log entries could not be written; they stay in the outbox", run.errors)
+    return Drained(run.written, left_to_another=not kept)
+
+
+def waiting(database: Database) -> int:
+    """How many entries are not in the event log yet."""
+    with database.read() as session:
+        found = session.scalar(select(func.count()).select_from(OutboxRow).where(OutboxRow.done_at_ms.is_(None)))
+    return found or 0
+
+
+def forget_done(database: Database, before_ms: int) -> int:
+    """Delete entries that were marked done before this time, in milliseconds; returns how many."""
+    with database.write() as session:
+        gone = session.scalars(delete(OutboxRow).where(OutboxRow.done_at_ms < before_ms).returning(OutboxRow.id)).all()
+    return len(gone)
+
+
+def _write_all(run: _Run, write: Callable[[LogEntry], None]) -> bool:
+    """Page through the outbox; False if the lease was lost on the way."""
+    last = 0
+    while True:
+        page = _page(run.database, last)
+        if not page:
+            return True
+        for row_id, entry in page:
+            last = row_id
+            if entry.thread not in run.stuck and not _write_one(run, write, row_id, entry):
+                return False
+
+
+def _write_one(run: _Run, write: Callable[[LogEntry], None], row_id: int, entry: LogEntry) -> bool:
+    """Write and mark one entry; False if others have taken over."""
+    try:
+        write(entry)
+    except Exception as error:  # noqa: BLE001 - whatever the log raises is kept, reported, and raised at the end
+        run.stuck.add(entry.thread)
+        run.errors.append(error)
+        return _noted(run, row_id, error)
+    run.written += 1
+    with run.database.write() as session:
+        done = {"done_at_ms": now_ms(run.clock), "attempts": OutboxRow.attempts + 1, "last_error": None}
+        session.execute(update(OutboxRow).where(OutboxRow.id == row_id).values(done))
+        return _renewed(session, run)
+
+
+def _noted(run: _Run, row_id: int, error: Exception) -> bool:
+    text = f"{type(error).__name__}: {error}"[:_ERROR_CHARACTERS]
+    with run.database.write() as session:
+        failed = {"attempts": OutboxRow.attempts + 1, "last_error": text}
+        session.execute(update(OutboxRow).where(OutboxRow.id == row_id).values(failed))
+        return _renewed(session, run)
+
+
+def _page(database: Database, last: int) -> list[tuple[int, LogEntry]]:
+    with database.read() as session:
+        rows = session.scalars(
+            select(OutboxRow)
+            .where(OutboxRow.done_at_ms.is_(None), OutboxRow.id > last)
+            .order_by(OutboxRow.id)
+            .limit(PAGE_ROWS)
+        ).all()
+        return [(row.id, _entry(row)) for row in rows]
+
+
+def _entry(row: OutboxRow) -> LogEntry:
+    return LogEntry(row.key, row.kind, ThreadKey(row.item_id, row.participant_id), row.user_id, row.at_ms)
+
+
+@contextmanager
+def _lease(database: Database, clock: Clock) -> Iterator[int | None]:
+    """The number of the lease taken, or None while another's runs; given back at the end if it is still ours."""
+    at_ms = now_ms(clock)
+    with database.write() as session:
+        fence = session.scalar(
+            update(OutboxLeaseRow)
+            .where(OutboxLeaseRow.until_ms <= at_ms)
+            .values(fence=OutboxLeaseRow.fence + 1, until_ms=at_ms + LEASE_MS)
+            .returning(OutboxLeaseRow.fence)
+        )
+    try:
+        yield fence
+    finally:
+        if fence is not None:
+            with database.write() as session:
+                session.execute(update(OutboxLeaseRow).where(OutboxLeaseRow.fence == fence).values(until_ms=0))
+
+
+def _renewed(session: Session, run: _Run) -> bool:
+    ours = session.scalar(
+        update(OutboxLeaseRow)
+        .where(OutboxLeaseRow.fence == run.fence)
+        .values(until_ms=now_ms(run.clock) + LEASE_MS)
+        .returning(OutboxLeaseRow.id)
+    )
+    return ours is not None

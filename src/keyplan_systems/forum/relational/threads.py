@@ -1,0 +1,148 @@
+"""What can be done with threads in SQL: look at one and get its token, change one, grant the right to ask for help."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import insert
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from keyplan.clock import Clock
+from keyplan_systems.forum.domain import (
+    NOT_STARTED,
+    NotAllowedError,
+    Thread,
+    ThreadKey,
+    ThreadUpdate,
+    checked_id,
+)
+from keyplan_systems.forum.domain_facts import Facts
+from keyplan_systems.forum.domain_status import Change, Situation, changed_thread, check_participant, check_shape
+from keyplan_systems.forum.permissions import is_observer, is_participant, may_grant_help, may_read, may_write
+from keyplan_systems.forum.relational.facts import load_facts, load_thread_facts
+from keyplan_systems.forum.relational.models import HelpGrantRow
+from keyplan_systems.forum.relational.rows import (
+    add_entries,
+    insert_thread,
+    locked_thread,
+    store_thread,
+    threads_of,
+)
+from keyplan_systems.forum.relational.session import Database
+from keyplan_systems.forum.tokens import ThreadRights, ThreadTokenIssuer
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadView:
+    """One thread as its reader gets it: a status, `not_started` without a row, and a token for the messages."""
+
+    key: ThreadKey
+    status: str
+    thread: Thread | None
+    rights: ThreadRights
+    token: str
+
+
+def thread_key(item_id: str, participant_id: str) -> ThreadKey:
+    """The pair, checked. Raises `BadRequestError` for anything but digits."""
+    return ThreadKey(checked_id(item_id, "item_id"), checked_id(participant_id, "participant_id"))
+
+
+def get_thread(database: Database, clock: Clock, issuer: ThreadTokenIssuer, user_id: str, key: ThreadKey) -> ThreadView:
+    """The status of a thread and a token of the user's rights in it, good for two hours.
+
+    Raises `NotAllowedError` if the user may not read it, `BadRequestError` if the participant is no user or team.
+    """
+    with database.read() as session:
+        facts = load_thread_facts(session, user_id, [key])
+        thread = threads_of(session, [key]).get(key)
+    if not may_read(facts, user_id, key, thread, now_ms(clock)):
+        raise NotAllowedError("you may not read this thread")
+    check_participant(facts, key)
+    rights = rights_in(facts, user_id, key, thread)
+    status = NOT_STARTED if thread is None else str(thread.status)
+    return ThreadView(key, status, thread, rights, issuer.issue(rights))
+
+
+def rights_in(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None) -> ThreadRights:
+    """What the token of this user and thread says."""
+    return ThreadRights(
+        key=key,
+        user_id=user_id,
+        is_mine=is_participant(facts, user_id, key),
+        can_watch=is_observer(facts, user_id, key),
+        can_write=may_write(facts, user_id, key, thread),
+    )
+
+
+def update_thread(database: Database, clock: Clock, user_id: str, key: ThreadKey, update: ThreadUpdate) -> Thread:
+    """Change a thread, or start it, in one transaction that holds the row's lock, and return it as stored.
+
+    A change of status leaves its log entry in the outbox, in the same transaction. A wish that is fulfilled already
+    changes nothing, not even the time. Raises `BadRequestError` or `NotAllowedError`; nothing is stored then.
+    """
+    check_shape(update)
+    with database.write() as session:
+        thread, stored = _locked_update(session, clock, user_id, key, update)
+        if not stored:
+            # Somebody else started the thread between our look and our insert: look again, at what is there now.
+            thread, stored = _locked_update(session, clock, user_id, key, update)
+        if not stored:
+            raise RuntimeError(f"the row of thread {key} can be neither read nor inserted")
+        return thread
+
+
+def grant_help(database: Database, giver_id: str, receiver_id: str, item_id: str, helper_group_id: str) -> None:
+    """Let a user or group request help on the item, and below it where edges propagate that, from a group.
+
+    Granting again changes nothing. Raises `NotAllowedError` if the giver may not grant it.
+    """
+    for value, name in ((receiver_id, "receiver"), (item_id, "item_id"), (helper_group_id, "helper_group_id")):
+        checked_id(value, name)
+    with database.write() as session:
+        facts = load_facts(session, {giver_id, receiver_id}, {item_id}, {helper_group_id})
+        if receiver_id not in facts.groups or not may_grant_help(
+            facts, giver_id, receiver_id, item_id, helper_group_id
+        ):
+            raise NotAllowedError("you may not let this group request help there")
+        _insert_grant(session, receiver_id, item_id, helper_group_id)
+
+
+def now_ms(clock: Clock) -> int:
+    """The clock's time in whole milliseconds."""
+    return int(clock.now() * 1000)
+
+
+def _locked_update(
+    session: Session, clock: Clock, user_id: str, key: ThreadKey, update: ThreadUpdate
+) -> tuple[Thread, bool]:
+    """One look at the locked row, the decision, and the write; False if the row to insert is there already."""
+    helpers = () if update.helper_group_id is None else (checked_id(update.helper_group_id, "helper_group_id"),)
+    thread = locked_thread(session, key)
+    facts = load_thread_facts(session, user_id, [key], helpers)
+    change = changed_thread(Situation(facts, user_id, key, thread), update, now_ms(clock))
+    if change is None:
+        assert thread is not None, "a thread without a row is never as wished"
+        return thread, True
+    return change.thread, _stored(session, thread, change)
+
+
+def _stored(session: Session, thread: Thread | None, change: Change) -> bool:
+    if thread is not None:
+        store_thread(session, change.thread)
+    elif not insert_thread(session, change.thread):
+        return False
+    add_entries(session, change.entries)
+    return True
+
+
+def _insert_grant(session: Session, receiver_id: str, item_id: str, helper_group_id: str) -> None:
+    row = {"group_id": receiver_id, "item_id": item_id, "helper_group_id": helper_group_id}
+    try:
+        with session.begin_nested():
+            session.execute(insert(HelpGrantRow).values(**row))
+    except IntegrityError:
+        # Already granted; any other broken constraint shows as a row that is still missing.
+        if session.get(HelpGrantRow, tuple(row.values())) is None:
+            raise

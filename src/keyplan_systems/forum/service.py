@@ -1,0 +1,168 @@
+"""What users and the platform do: threads in SQL, their log, what follows from both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from keyplan.clock import Clock
+from keyplan.connections.connection import Connection
+from keyplan.design import Page
+from keyplan_systems.forum.domain import ForumError, LogEntry, NotAllowedError, Thread, ThreadKey, ThreadUpdate
+from keyplan_systems.forum.entities import Event, EventType, Place
+from keyplan_systems.forum.event_log import Appended, Draft, EventLog
+from keyplan_systems.forum.following import Following
+from keyplan_systems.forum.relational import lists, threads
+from keyplan_systems.forum.relational.lists import After, ThreadPage
+from keyplan_systems.forum.relational.outbox import drain
+from keyplan_systems.forum.relational.people import people_of
+from keyplan_systems.forum.relational.session import Database
+from keyplan_systems.forum.relational.threads import ThreadView
+from keyplan_systems.forum.tokens import ThreadRights, ThreadTokenChecker, ThreadTokenIssuer
+from keyplan_systems.forum.watching import Watching
+
+
+class ConflictError(ForumError):
+    """The id of a message stands for another message."""
+
+    status = 409
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What the platform tells of an attempt or an answer, with its own time, however long past."""
+
+    type: EventType
+    at_ms: int
+    attempt_id: str
+    answer_id: str | None = None
+    score: float | None = None
+    validated: bool | None = None
+    score_improved: bool | None = None
+
+    @property
+    def event_id(self) -> str:
+        """The fact's own identity: the same attempt, answer or grade has the same one, whenever it is told."""
+        match self.type:
+            case EventType.ATTEMPT_STARTED:
+                return f"attempt-{self.attempt_id}"
+            case EventType.SUBMISSION:
+                return f"submission-{self.attempt_id}-{self.answer_id}"
+            case _:
+                return f"grade-{self.attempt_id}-{self.answer_id}-{self.at_ms}"
+
+
+@dataclass(frozen=True)
+class Service:
+    """The uses of the forum; may be shared by threads."""
+
+    database: Database
+    clock: Clock
+    issuer: ThreadTokenIssuer
+    checker: ThreadTokenChecker
+    log: EventLog
+    watching: Watching
+    following: Following
+
+    @classmethod
+    def over(cls, db: Connection, database: Database, clock: Clock, private_key_pem: bytes) -> Service:
+        """A service on both databases. Raises ValueError for a key that cannot sign thread tokens."""
+        issuer = ThreadTokenIssuer(private_key_pem, clock)
+        watching = Watching(db, clock)
+        following = Following(db, clock, watching)
+        return cls(database, clock, issuer, issuer.checker(), EventLog(db, clock), watching, following)
+
+    # Threads: SQL holds the truth.
+
+    def thread(self, user_id: str, key: ThreadKey) -> ThreadView:
+        """The thread's status and a token of what the user may do in it. Raises ForumError."""
+        return threads.get_thread(self.database, self.clock, self.issuer, user_id, key)
+
+    def update(self, user_id: str, key: ThreadKey, update: ThreadUpdate) -> Thread:
+        """Change a thread, or start it. Raises ForumError."""
+        return threads.update_thread(self.database, self.clock, user_id, key, update)
+
+    def threads(
+        self, user_id: str, watched_group_id: str | None, is_mine: bool | None, limit: int, after: After | None
+    ) -> ThreadPage:
+        """Threads the user may read. Raises ForumError."""
+        return lists.list_threads(
+            self.database,
+            self.clock,
+            user_id,
+            watched_group_id=watched_group_id,
+            is_mine=is_mine,
+            limit=limit,
+            after=after,
+        )
+
+    def grant_help(self, giver_id: str, receiver_id: str, item_id: str, helper_group_id: str) -> None:
+        """Let a group ask another for help. Raises ForumError."""
+        threads.grant_help(self.database, giver_id, receiver_id, item_id, helper_group_id)
+
+    # The log.
+
+    def post(self, rights: ThreadRights, message_id: str, content: str) -> Appended:
+        """Store a message; the same one sent again is stored once.
+
+        Raises NotAllowedError without the right to write, ConflictError where the id stands for another message.
+        """
+        if not rights.can_write:
+            raise NotAllowedError("you may not write into this thread")
+        draft = Draft(
+            place_of(rights.key),
+            f"message-{message_id}",
+            EventType.MESSAGE,
+            user_id=rights.user_id,
+            content=content,
+        )
+        appended = self.log.append(draft)
+        if (appended.event.user_id, appended.event.content) != (rights.user_id, content):
+            raise ConflictError("this uuid is that of another message")
+        return appended
+
+    def record(self, place: Place, facts: Sequence[Fact]) -> list[Appended]:
+        """Store what the platform tells, now or of the past; what was told before is not stored again."""
+        return [self.log.append(_draft(place, fact)) for fact in facts]
+
+    def messages(self, rights: ThreadRights, limit: int, cursor: str | None) -> Page[Event]:
+        """A thread's messages, newest first. Raises CursorError."""
+        return self.log.messages(place_of(rights.key), limit, cursor)
+
+    def history(self, rights: ThreadRights, limit: int, cursor: str | None) -> Page[Event]:
+        """A thread's events by their own time, newest first. Raises CursorError."""
+        return self.log.history(place_of(rights.key), limit, cursor)
+
+    # What the outbox carries over.
+
+    def carry_log(self) -> int:
+        """Bring openings and closings into the log; how many. Raises ExceptionGroup of what failed and stays."""
+        return drain(self.database, self.clock, self.write_entry).written
+
+    def write_entry(self, entry: LogEntry) -> None:
+        """Write one opening or closing, and what follows from it; again is as good as once."""
+        draft = Draft(
+            place_of(entry.thread), entry.key, EventType(entry.kind), at_ms=entry.at_ms, user_id=entry.user_id
+        )
+        event = self.log.append(draft).event
+        people = people_of(self.database, entry.thread.participant_id) | {entry.user_id}
+        self.following.status_changed(event, sorted(people))
+
+
+def place_of(key: ThreadKey) -> Place:
+    """A thread as the keys of the log name it."""
+    return Place(key.participant_id, key.item_id)
+
+
+def _draft(place: Place, fact: Fact) -> Draft:
+    return Draft(
+        place,
+        fact.event_id,
+        fact.type,
+        at_ms=fact.at_ms,
+        attempt_id=fact.attempt_id,
+        answer_id=fact.answer_id,
+        score=fact.score,
+        validated=fact.validated,
+        score_improved=fact.score_improved,
+    )

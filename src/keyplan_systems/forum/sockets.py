@@ -1,0 +1,204 @@
+"""The websocket: who connects, what is asked over it, and that everything ends together.
+
+Actions are JSON texts: forum.subscribe {token, since?}, forum.unsubscribe {item_id, participant_id}, heartbeat {}.
+Each is answered, a refused one by {"action": "error", ...}; the connection goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal
+
+import orjson
+from fastapi import APIRouter, WebSocket, WebSocketDisconnect
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from starlette.concurrency import run_in_threadpool
+
+from keyplan.clock import Clock
+from keyplan.connections.errors import RunError
+from keyplan_systems.forum.api import user_of
+from keyplan_systems.forum.domain import BadRequestError, ForumError, NotAllowedError
+from keyplan_systems.forum.entities import Id, Place
+from keyplan_systems.forum.hub import Ending, Hub, Pipe
+from keyplan_systems.forum.service import Service, place_of
+from keyplan_systems.web.authentication import authenticate, unauthorized
+
+MOST_ASKED_BYTES: Final = 32 * 1024
+"""How long an action may be: what API Gateway takes in one frame."""
+UNSUPPORTED_DATA: Final = 1003
+
+_log = logging.getLogger(__name__)
+
+
+class _Action(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Subscribe(_Action):
+    """Watch the thread of a token, from now on, or from behind the event with the number `since`."""
+
+    action: Literal["forum.subscribe"]
+    token: str
+    since: Annotated[int, Field(ge=0, strict=True)] | None = None
+
+
+class Unsubscribe(_Action):
+    """No longer watch a thread."""
+
+    action: Literal["forum.unsubscribe"]
+    participant_id: Id
+    item_id: Id
+
+
+class Heartbeat(_Action):
+    """The connection is still in use."""
+
+    action: Literal["heartbeat"]
+
+
+Asked = Annotated[Subscribe | Unsubscribe | Heartbeat, Field(discriminator="action")]
+_ASKED: Final[TypeAdapter[Subscribe | Unsubscribe | Heartbeat]] = TypeAdapter(Asked)
+
+
+@dataclass(frozen=True)
+class Sockets:
+    """Serves connections."""
+
+    service: Service
+    hub: Hub
+    clock: Clock
+
+    def router(self) -> APIRouter:
+        """The route: /ws?token=... with the user's identity token, since browsers send no header with it."""
+        router = APIRouter()
+
+        @router.websocket("/ws")
+        async def connect(websocket: WebSocket, token: str | None = None) -> None:
+            if token is None:
+                raise unauthorized("connect with ?token=")
+            await self.serve(websocket, user_of(await authenticate(websocket, token)))
+
+        return router
+
+    async def serve(self, websocket: WebSocket, user_id: str) -> None:
+        """One connection from its beginning to its end; afterwards nothing is left of it."""
+        connection_id = f"{self.clock.random.getrandbits(128):032x}"
+        await run_in_threadpool(self.service.watching.opened, connection_id, user_id)
+        try:
+            try:
+                await websocket.accept()
+            except OSError:
+                return  # gone before it began
+
+            async def send(message: dict[str, Any]) -> None:
+                await websocket.send_text(orjson.dumps(message).decode())
+
+            pipe = self.hub.open(connection_id, user_id, send)
+            try:
+                await self._run(websocket, pipe)
+            finally:
+                self.hub.close(pipe)
+        finally:
+            await self._forget(connection_id)
+
+    async def _run(self, websocket: WebSocket, pipe: Pipe) -> None:
+        """Listen and send until the other side is gone, or something here ends it."""
+        listening = asyncio.create_task(self._listen(websocket, pipe))
+        sending = asyncio.create_task(self.hub.pump(pipe))
+        try:
+            ends: set[asyncio.Future[Any]] = {listening, sending, pipe.ending}
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (listening, sending):
+                task.cancel()
+            results = await asyncio.gather(listening, sending, return_exceptions=True)
+        failures = [one for one in results if isinstance(one, Exception) and not isinstance(one, WebSocketDisconnect)]
+        if pipe.ending.done():
+            await _close(websocket, pipe.ending.result())
+        elif failures:
+            raise failures[0]
+
+    async def _forget(self, connection_id: str) -> None:
+        """Remove what is stored of it. Where that fails its expiry, which readers heed, does it."""
+        try:
+            await run_in_threadpool(self.service.watching.closed, connection_id)
+        except RunError:
+            _log.exception("a closed connection could not be removed", extra={"connection": connection_id})
+
+    # What is asked.
+
+    async def _listen(self, websocket: WebSocket, pipe: Pipe) -> None:
+        while True:
+            message = await websocket.receive()
+            if message["type"] == "websocket.disconnect":
+                return
+            self.hub.touch(pipe)
+            text = message.get("text")
+            if text is None:
+                pipe.end(UNSUPPORTED_DATA, "actions are texts")
+                return
+            await self._answer(pipe, text)
+
+    async def _answer(self, pipe: Pipe, text: str) -> None:
+        try:
+            asked = _asked(text)
+            match asked:
+                case Subscribe():
+                    await self._subscribe(pipe, asked)
+                case Unsubscribe():
+                    await self._unsubscribe(pipe, Place(asked.participant_id, asked.item_id))
+                case Heartbeat():
+                    pipe.say({"action": "heartbeat"})
+                    await self.hub.look_again(pipe)
+        except ForumError as error:
+            pipe.say({"action": "error", "status": error.status, "message": str(error)})
+        except RunError:
+            _log.exception("an action failed")
+            pipe.say({"action": "error", "status": 503, "message": "the database cannot do it now: ask again"})
+
+    async def _subscribe(self, pipe: Pipe, asked: Subscribe) -> None:
+        rights = self.service.checker.check(asked.token)
+        if rights.user_id != pipe.user_id:
+            raise NotAllowedError("the thread token is another user's")
+        place = place_of(rights.key)
+        if place in pipe.watches:
+            raise BadRequestError("this connection watches the thread already")
+        # First listen, then ask how far the thread has come: what is stored in between is heard of.
+        watch = self.hub.join(pipe, place)
+        try:
+            await run_in_threadpool(self.service.watching.subscribe, pipe.connection_id, pipe.user_id, place)
+            top = await run_in_threadpool(self.service.log.last_seq, place)
+            after = top if asked.since is None else asked.since
+            if after > top:
+                raise BadRequestError(f"since is {after}, and the thread's newest event is {top}")
+        except BaseException:
+            self.hub.leave(pipe, place)
+            raise
+        told = {"participant_id": place.participant_id, "item_id": place.item_id, "since": after, "last_seq": top}
+        pipe.say({"action": "forum.subscribed", **told})
+        self.hub.begin(watch, after, top)
+
+    async def _unsubscribe(self, pipe: Pipe, place: Place) -> None:
+        self.hub.leave(pipe, place)
+        await run_in_threadpool(self.service.watching.unsubscribe, pipe.connection_id, place)
+        pipe.say({"action": "forum.unsubscribed", "participant_id": place.participant_id, "item_id": place.item_id})
+
+
+def _asked(text: str) -> Subscribe | Unsubscribe | Heartbeat:
+    if len(text.encode(errors="surrogatepass")) > MOST_ASKED_BYTES:
+        raise BadRequestError(f"an action has at most {MOST_ASKED_BYTES} bytes")
+    try:
+        return _ASKED.validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(str(step) for step in first["loc"]) or "action"
+        raise BadRequestError(f"{where}: {first['msg']}") from error
+
+
+async def _close(websocket: WebSocket, ending: Ending) -> None:
+    # The other side may have gone meanwhile: then there is nobody to tell.
+    with contextlib.suppress(WebSocketDisconnect):
+        await websocket.close(ending.code, ending.reason)

@@ -1,0 +1,134 @@
+"""Thread tokens: what a user may do in one thread, signed, for two hours.
+
+The relational side issues them with its private key; whoever serves messages checks them with the public one and needs
+no database. They are JSON Web Tokens signed with Ed25519, of a type of their own, so that no other token of the
+platform passes for one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+    load_pem_public_key,
+)
+
+from keyplan.clock import Clock
+from keyplan_systems.forum.domain import BadRequestError, BadTokenError, ThreadKey, WrongThreadError, checked_id
+
+TOKEN_SECONDS: Final = 2 * 3600
+"""How long a thread token is good for, in seconds."""
+
+_ALGORITHM: Final = "EdDSA"
+_TYPE: Final = "thread+jwt"
+_ISSUER: Final = "forum-threads"
+_IDS: Final = ("item_id", "participant_id", "user_id")
+_FLAGS: Final = ("is_mine", "can_watch", "can_write")
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadRights:
+    """What one user may do in one thread."""
+
+    key: ThreadKey
+    user_id: str
+    is_mine: bool
+    can_watch: bool
+    can_write: bool
+
+
+def new_private_key() -> bytes:
+    """A fresh signing key, as unencrypted PKCS #8 PEM: keep it as secret as a password."""
+    return Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+class ThreadTokenIssuer:
+    """Signs thread tokens."""
+
+    def __init__(self, private_key_pem: bytes, clock: Clock) -> None:
+        """Raises `ValueError` unless the key is an Ed25519 private key."""
+        key = load_pem_private_key(private_key_pem, password=None)
+        if not isinstance(key, Ed25519PrivateKey):
+            raise ValueError("thread tokens are signed with an Ed25519 key")  # noqa: TRY004 - the file is wrong
+        self._key = key
+        self._clock = clock
+
+    def issue(self, rights: ThreadRights) -> str:
+        """The token, good for two hours from now."""
+        claims = {
+            "iss": _ISSUER,
+            "exp": int(self._clock.now()) + TOKEN_SECONDS,
+            "item_id": rights.key.item_id,
+            "participant_id": rights.key.participant_id,
+            "user_id": rights.user_id,
+            "is_mine": rights.is_mine,
+            "can_watch": rights.can_watch,
+            "can_write": rights.can_write,
+        }
+        return jwt.encode(claims, self._key, algorithm=_ALGORITHM, headers={"typ": _TYPE})
+
+    def checker(self) -> ThreadTokenChecker:
+        """The counterpart with the public half of the same key."""
+        return ThreadTokenChecker(self._key.public_key(), self._clock)
+
+
+class ThreadTokenChecker:
+    """Reads thread tokens."""
+
+    def __init__(self, public_key: Ed25519PublicKey, clock: Clock) -> None:
+        self._key = public_key
+        self._clock = clock
+
+    @classmethod
+    def from_pem(cls, public_key_pem: bytes, clock: Clock) -> ThreadTokenChecker:
+        """Raises `ValueError` unless the key is an Ed25519 public key."""
+        key = load_pem_public_key(public_key_pem)
+        if not isinstance(key, Ed25519PublicKey):
+            raise ValueError("thread tokens are checked with an Ed25519 key")  # noqa: TRY004 - the file is wrong
+        return cls(key, clock)
+
+    def check(self, token: str) -> ThreadRights:
+        """The rights it carries. Raises `BadTokenError` if it is forged, expired or of another kind."""
+        claims = self._claims(token)
+        if claims["exp"] <= self._clock.now():
+            raise BadTokenError("the thread token has expired: ask for the thread again")
+        return _rights(claims)
+
+    def check_for(self, token: str, key: ThreadKey) -> ThreadRights:
+        """The same, and it must be of this thread: raises `WrongThreadError` otherwise."""
+        rights = self.check(token)
+        if rights.key != key:
+            raise WrongThreadError("the thread token is of another thread")
+        return rights
+
+    def _claims(self, token: str) -> dict[str, Any]:
+        # Expiry is compared with our own clock, not with the library's.
+        options: Any = {"require": ["iss", "exp", *_IDS, *_FLAGS], "verify_exp": False}
+        try:
+            whole = jwt.decode_complete(token, self._key, algorithms=[_ALGORITHM], issuer=_ISSUER, options=options)
+        except jwt.InvalidTokenError as error:
+            raise BadTokenError(f"not a thread token of ours: {error}") from error
+        if whole["header"].get("typ") != _TYPE:
+            raise BadTokenError("a token of another kind")
+        claims: dict[str, Any] = whole["payload"]
+        if not isinstance(claims["exp"], int):
+            raise BadTokenError("the thread token does not say when it expires")
+        return claims
+
+
+def _rights(claims: dict[str, Any]) -> ThreadRights:
+    flags = {name: claims[name] for name in _FLAGS}
+    if not all(isinstance(flag, bool) for flag in flags.values()):
+        raise BadTokenError(f"{', '.join(_FLAGS)} of a thread token are true or false")
+    try:
+        item_id, participant_id, user_id = (checked_id(claims[name], name) for name in _IDS)
+    except BadRequestError as error:
+        raise BadTokenError(str(error)) from error
+    return ThreadRights(ThreadKey(item_id, participant_id), user_id, **flags)

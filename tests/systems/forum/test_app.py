@@ -1,0 +1,203 @@
+"""The forum put together: on a folder, with its workers, restarted, after a crash between its two databases."""
+
+from __future__ import annotations
+
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.systems.forum.live import ANN, AUDIENCE, TUTOR, MovedClock
+
+import keyplan
+from keyplan.clock import Clock, SystemClock
+from keyplan.engine.engine import Engine
+from keyplan_systems.forum import app, sample
+from keyplan_systems.forum.domain import LogEntry, LogKind, Status, ThreadUpdate
+from keyplan_systems.forum.entities import forum
+from keyplan_systems.forum.relational.models import OutboxRow
+from keyplan_systems.forum.relational.outbox import LEASE_MS
+from keyplan_systems.forum.service import place_of
+from keyplan_systems.forum.signing import signing_key
+from keyplan_systems.web.development import development_key, issue_development_token
+from keyplan_systems.web.serving import Running
+from keyplan_systems.web.system import Built, Resources
+from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
+
+
+@contextmanager
+def built(folder: Path, clock: Clock | None = None) -> Iterator[tuple[Built, Engine]]:
+    """The system on a folder, as a start of the process finds it."""
+    clock = clock or SystemClock()
+    verifier = TokenVerifier(TokenRules(AUDIENCE), development_keys(development_key(folder / "keys")), clock)
+    with Engine.open(folder / "keyplan.db", durability="full") as engine, keyplan.connect(engine=engine) as connection:
+        connection.create_tables(forum)
+        system = app.build(Resources(connection, folder, clock, verifier))
+        try:
+            yield system, engine
+        finally:
+            system.close()
+
+
+def service_of(system: Built) -> Any:
+    """The service within."""
+    return system.app.state.service  # type: ignore[attr-defined]  # a FastAPI application
+
+
+def work(system: Built) -> None:
+    """Let every worker do what there is to do."""
+    while sum(worker.run_once() for worker in system.workers):
+        pass
+
+
+def logged(engine: Engine) -> list[str]:
+    """The types of the events of the sample's thread, by their keys."""
+    place = sample.THREAD
+    answer = engine.call(
+        "Query",
+        {
+            "TableName": "forum",
+            "KeyConditionExpression": "PK = :p",
+            "ExpressionAttributeValues": {":p": {"S": f"THREADEV#{place.participant_id}#{place.item_id}"}},
+            "ConsistentRead": True,
+        },
+    )
+    return [item["type"]["S"] for item in answer["Items"]]
+
+
+def test_the_sample_is_loaded_once_and_can_be_looked_at(tmp_path: Path) -> None:
+    with built(tmp_path) as (system, engine):
+        system.load_sample()
+        first = logged(engine)
+        system.load_sample()
+        work(system)
+        assert logged(engine) == first == ["attempt_started", "submission", "thread_opened", "message", "message"]
+    with built(tmp_path) as (system, engine), Running(system.app) as server:
+        system.load_sample()
+        assert logged(engine) == first
+        token = issue_development_token(development_key(tmp_path / "keys"), ANN, audience=AUDIENCE)
+        with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}, trust_env=False) as ann:
+            assert ann.get("/health").json()["checks"] == {"table": "ok", "database": "ok", "pushes": "ok"}
+            told = ann.get("/notifications").json()["notifications"]
+            assert [one["author_id"] for one in told] == [TUTOR]
+            assert [one["item_title"] for one in ann.get("/threads?is_mine=true").json()["threads"]] == ["Loops"]
+
+
+CRASH = """
+import os, sys
+from pathlib import Path
+from tests.systems.forum.test_app import built, service_of
+from keyplan_systems.forum import sample
+from keyplan_systems.forum.domain import Status, ThreadUpdate
+
+with built(Path(sys.argv[1])) as (system, engine):
+    service = service_of(system)
+    service.update(sample.ANN, sample.THREAD, ThreadUpdate(Status.CLOSED))
+    if sys.argv[2] == "logged":
+        append = service.log.append
+        def append_and_die(draft):
+            append(draft)
+            os._exit(9)
+        object.__setattr__(service.log, "append", append_and_die)
+        service.carry_log()
+    os._exit(9)
+"""
+
+
+@pytest.mark.parametrize("moment", ["committed", "logged"])
+def test_a_crash_between_the_two_databases_heals_on_the_next_start(tmp_path: Path, moment: str) -> None:
+    with built(tmp_path) as (system, _engine):
+        system.load_sample()
+        work(system)
+    died = subprocess.run([sys.executable, "-c", CRASH, str(tmp_path), moment], check=False, cwd=Path.cwd())
+    assert died.returncode == 9
+    clock = MovedClock()
+    with built(tmp_path, clock) as (system, engine):
+        assert service_of(system).thread(ANN, sample.THREAD).status == "closed"
+        assert logged(engine).count("thread_closed") == (1 if moment == "logged" else 0)
+        # The killed process still holds the carrier's lease, for half a minute at most.
+        clock.advance(LEASE_MS / 1000)
+        work(system)
+        assert logged(engine).count("thread_closed") == 1
+        work(system)
+        assert logged(engine).count("thread_closed") == 1
+
+
+def test_what_was_carried_over_is_forgotten_after_a_while(tmp_path: Path) -> None:
+    clock = MovedClock()
+    with built(tmp_path, clock) as (system, _engine):
+        system.load_sample()
+        database = service_of(system).database
+
+        def kept() -> int:
+            with database.read() as session:
+                return int(session.query(OutboxRow).count())
+
+        work(system)
+        assert kept() == 1
+        clock.advance(app.CARRIED_KEPT_SECONDS + 1)
+        work(system)
+        assert kept() == 0
+
+
+def test_openings_and_closings_are_written_by_their_key_once(tmp_path: Path) -> None:
+    with built(tmp_path) as (system, engine):
+        system.load_sample()
+        service = service_of(system)
+        closed = LogEntry("thread_closed-11-1001-9", LogKind.THREAD_CLOSED, sample.THREAD, ANN, 1_600_000_000_000)
+        opened = LogEntry("thread_opened-11-1001-8", LogKind.THREAD_OPENED, sample.THREAD, TUTOR, 1_500_000_000_000)
+        for entry in (opened, closed, opened, closed):
+            service.write_entry(entry)
+        assert logged(engine)[:2] == ["thread_opened", "thread_closed"]
+        assert logged(engine).count("thread_closed") == 1
+        oldest = service.log.history(place_of(sample.THREAD), 100, None).items[-2:]
+        assert [(event.type, event.user_id) for event in oldest] == [("thread_closed", ANN), ("thread_opened", TUTOR)]
+
+
+def test_the_status_is_sqls_whatever_the_log_says(tmp_path: Path) -> None:
+    with built(tmp_path) as (system, _engine):
+        system.load_sample()
+        service = service_of(system)
+        service.write_entry(LogEntry("k", LogKind.THREAD_CLOSED, sample.THREAD, ANN, 1_600_000_000_000))
+        assert service.thread(ANN, sample.THREAD).status == "waiting_for_trainer"
+        service.update(ANN, sample.THREAD, ThreadUpdate(Status.CLOSED))
+        assert service.thread(ANN, sample.THREAD).status == "closed"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        (app.IDLE, "0"),
+        (app.IDLE, "soon"),
+        (app.TOTAL, "-1"),
+        (app.DATABASE, "mysql://x/y"),
+        (app.DATABASE, "sqlite://"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ValueError, match=r"seconds|SQLite"), built(tmp_path):
+        pass
+
+
+def test_the_relational_database_may_be_postgresql(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_url: str
+) -> None:
+    monkeypatch.setenv(app.DATABASE, empty_url)
+    with built(tmp_path) as (system, engine):
+        system.load_sample()
+        assert logged(engine)[-1] == "message"
+
+
+def test_the_key_of_thread_tokens_is_made_once_and_is_its_owners(tmp_path: Path) -> None:
+    first = signing_key(tmp_path)
+    assert signing_key(tmp_path) == first
+    (file,) = tmp_path.iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600

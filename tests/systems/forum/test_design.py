@@ -1,0 +1,103 @@
+"""The design holds what is asked of it; the document as it stands is refused for what is wrong in it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+from tests.systems.forum.live import connected
+
+from keyplan.check.checking import check
+from keyplan.clock import ManualClock
+from keyplan.connections.connection import Connection
+from keyplan.connections.errors import KeyValueError
+from keyplan.connections.steps import Transport
+from keyplan.design.design import Design
+from keyplan.engine.engine import Engine
+from keyplan_systems.forum import design as patterns
+from keyplan_systems.forum.entities import Event, EventType, Follow, Place, forum
+
+WRITTEN = Path(__file__).parents[3] / "examples" / "as_written" / "forum.py"
+
+
+@pytest.fixture(scope="module")
+def design() -> Design:
+    return Design.load("keyplan_systems.forum.design")
+
+
+def test_the_check_finds_nothing_that_is_not_accepted_with_a_reason(design: Design) -> None:
+    assert check(design).findings == ()
+
+
+def test_the_document_as_written_is_refused_for_what_is_wrong_in_it() -> None:
+    found = {(one.code, one.severity) for one in check(Design.load(str(WRITTEN))).findings}
+    assert found >= {
+        ("KP301", "error"),  # a subscription cannot be found by its connection
+        ("KP216", "warning"),  # two events of one moment are one item
+        ("KP606", "warning"),  # and the second replaces the first
+        ("KP704", "warning"),  # subscriptions that have expired are pushed to
+        ("KP310", "warning"),  # the last messages by a limit before the filter
+        ("KP114", "advice"),  # reserved words
+        ("KP205", "advice"),  # ids that may hold the separator
+    }
+
+
+def test_one_table_holds_everything_under_the_documents_names(design: Design) -> None:
+    assert [table.name for table in design.tables] == ["forum"]
+    keys = {entity.name: tuple(part.text for part in entity.key.attributes) for entity in design.entities}
+    assert keys["Event"] == ("THREADEV#{participant_id}#{item_id}", "{at_ms:013d}#{seq:010d}")
+    assert keys["Subscription"] == ("THREADSUB#{participant_id}#{item_id}", "{connection_id}")
+    assert keys["Connected"] == ("CONN#{connection_id}", "CONN")
+    with Engine.memory() as engine, connected(engine, ManualClock()) as db:
+        db.create_tables(forum)
+        described = engine.call("DescribeTable", {"TableName": "forum"})["Table"]
+        assert [one["AttributeName"] for one in described["KeySchema"]] == ["PK", "time"]
+        assert "LocalSecondaryIndexes" not in described
+        expiry = engine.call("DescribeTimeToLive", {"TableName": "forum"})["TimeToLiveDescription"]
+        assert expiry["AttributeName"] == "ttl"
+
+
+def test_an_id_never_holds_a_separator() -> None:
+    with pytest.raises(ValidationError):
+        Event(participant_id="1#2", item_id="3", at_ms=0, seq=1, event_id="e", type=EventType.MESSAGE)
+    with Engine.memory() as engine, connected(engine, ManualClock()) as db, pytest.raises(KeyValueError):
+        db.run(patterns.head_of(Place("1#2", "3")))
+
+
+class Recording:
+    """A transport that keeps what goes through it."""
+
+    def __init__(self, inner: Transport) -> None:
+        self.inner, self.sent = inner, list[dict[str, Any]]()
+
+    def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        self.sent.append(request)
+        return self.inner.call(operation, request)
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+def test_reserved_words_never_stand_in_an_expression() -> None:
+    place = Place("1", "2")
+    with Engine.memory() as engine, connected(engine, ManualClock()) as below:
+        below.create_tables(forum)
+        recording = Recording(below.transport)
+        db = Connection(recording, below.context)
+        db.run(patterns.follow(Follow(participant_id="1", item_id="2", user_id="3")))
+        db.run(patterns.end_follow(place, "3", 1, 9_999_999_999))
+        db.run(patterns.keep_follow(place, "3", 2))
+        for call in (patterns.messages(place), patterns.history(place)):
+            db.run(call)
+        db.run(patterns.watchers(place))
+    texts = [text for one in recording.sent for name, text in one.items() if name.endswith("Expression")]
+    assert len(texts) >= 7
+    for text in texts:
+        assert not {"time", "type", "ttl"} & set(re.findall(r"(?<![#:\w])\w+", text)), text
+
+
+def test_nothing_is_written_by_batches(design: Design) -> None:
+    assert "BatchWriteItem" not in {one.plan.operation for one in design.patterns}

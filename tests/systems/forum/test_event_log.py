@@ -1,0 +1,209 @@
+"""The log: one item per event, numbers without a gap, whatever races, repeats, lags or fails."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import pytest
+from tests.systems.forum.live import connected
+
+from keyplan.clock import ManualClock, SystemClock
+from keyplan.connections.connection import Connection
+from keyplan.engine.engine import Engine
+from keyplan.engine.faults import Faults
+from keyplan_systems.forum.domain import BadRequestError
+from keyplan_systems.forum.entities import Event, EventType, Place, forum
+from keyplan_systems.forum.event_log import Appended, Draft, EventLog
+
+PLACE = Place("42", "7")
+NOW_MS = 1_700_000_000_000
+
+
+@pytest.fixture
+def engine(clock: ManualClock) -> Iterator[Engine]:
+    with Engine.memory(clock=clock, ttl_sweep_s=None) as engine:
+        yield engine
+
+
+@pytest.fixture
+def db(engine: Engine, clock: ManualClock) -> Iterator[Connection]:
+    with connected(engine, clock) as connection:
+        connection.create_tables(forum)
+        yield connection
+
+
+@pytest.fixture
+def log(db: Connection, clock: ManualClock) -> EventLog:
+    return EventLog(db, clock)
+
+
+def message(number: int, place: Place = PLACE) -> Draft:
+    return Draft(place, f"message-{number}", EventType.MESSAGE, user_id="13", content=f"text {number}")
+
+
+def told(log: EventLog, place: Place = PLACE) -> list[Event]:
+    return log.since(place, 0)
+
+
+def items(engine: Engine, prefix: str) -> list[dict[str, Any]]:
+    found = engine.call("Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]
+    return [item for item in found if item["PK"]["S"].startswith(prefix)]
+
+
+def test_keys_and_attributes_are_the_documents(log: EventLog, engine: Engine) -> None:
+    log.append(message(1))
+    (item,) = items(engine, "THREADEV#")
+    assert item["PK"] == {"S": "THREADEV#42#7"}
+    assert item["time"] == {"S": "1700000000000#0000000001"}
+    assert (item["type"], item["user_id"], item["content"]) == ({"S": "message"}, {"S": "13"}, {"S": "text 1"})
+    assert "score" not in item
+    schema = engine.call("DescribeTable", {"TableName": "forum"})["Table"]
+    assert schema["KeySchema"] == [
+        {"AttributeName": "PK", "KeyType": "HASH"},
+        {"AttributeName": "time", "KeyType": "RANGE"},
+    ]
+    assert {"AttributeName": "time", "AttributeType": "S"} in schema["AttributeDefinitions"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        (EventType.THREAD_OPENED, {"user_id": "13"}),
+        (EventType.ATTEMPT_STARTED, {"attempt_id": "5"}),
+        (EventType.SUBMISSION, {"attempt_id": "5", "answer_id": "6"}),
+        (EventType.SUBMISSION, {"attempt_id": "5", "answer_id": "6", "score": 0.0, "validated": False}),
+        (EventType.THREAD_CLOSED, {"user_id": "13"}),
+        (EventType.MESSAGE, {"user_id": "13", "content": "text"}),
+    ],
+)
+def test_each_type_keeps_its_attributes_and_an_absent_one_is_none(
+    log: EventLog, kind: EventType, fields: dict[str, Any]
+) -> None:
+    log.append(Draft(PLACE, "an-event", kind, **fields))
+    (event,) = told(log)
+    optional = ("user_id", "attempt_id", "answer_id", "score", "validated", "content")
+    assert {name: getattr(event, name) for name in optional if getattr(event, name) is not None} == fields
+
+
+def test_two_events_of_one_millisecond_are_both_kept_in_the_order_of_arrival(log: EventLog) -> None:
+    first, second = log.append(message(2)), log.append(message(1))
+    assert first.event.at_ms == second.event.at_ms == NOW_MS
+    assert [event.event_id for event in told(log)] == ["message-2", "message-1"]
+    assert [event.event_id for event in log.history(PLACE, 20, None)] == ["message-1", "message-2"]
+
+
+def test_an_event_that_is_sent_again_is_stored_once_whatever_time_it_comes_with(
+    log: EventLog, clock: ManualClock
+) -> None:
+    first = log.append(message(1))
+    clock.advance(3600)
+    assert log.append(message(1)) == Appended(first.event, is_new=False)
+    fact = Draft(PLACE, "attempt-5", EventType.ATTEMPT_STARTED, at_ms=NOW_MS - 5, attempt_id="5")
+    other = Draft(PLACE, "attempt-5", EventType.ATTEMPT_STARTED, at_ms=NOW_MS - 9, attempt_id="5")
+    assert log.append(fact).is_new
+    assert log.append(other).event.at_ms == NOW_MS - 5
+    assert [event.seq for event in told(log)] == [1, 2]
+
+
+def test_what_is_back_filled_stands_at_its_time_in_the_history_and_last_among_arrivals(log: EventLog) -> None:
+    log.append(message(1))
+    log.append(Draft(PLACE, "attempt-5", EventType.ATTEMPT_STARTED, at_ms=NOW_MS - 10**9, attempt_id="5"))
+    log.append(message(2))
+    assert [event.event_id for event in told(log)] == ["message-1", "attempt-5", "message-2"]
+    assert [event.event_id for event in log.history(PLACE, 20, None)] == ["message-2", "message-1", "attempt-5"]
+    assert [event.event_id for event in log.since(PLACE, 1)] == ["attempt-5", "message-2"]
+
+
+def test_time_never_runs_back_within_a_thread(log: EventLog, db: Connection, clock: ManualClock) -> None:
+    log.append(message(1))
+    behind = EventLog(db, ManualClock(clock.now() - 60))
+    assert behind.append(message(2)).event.at_ms == NOW_MS
+    with pytest.raises(BadRequestError):
+        log.append(Draft(PLACE, "attempt-9", EventType.ATTEMPT_STARTED, at_ms=NOW_MS + 600_000, attempt_id="9"))
+
+
+def test_the_last_messages_are_as_many_as_asked_for_however_much_lies_between(log: EventLog) -> None:
+    for number in range(40):
+        kind = EventType.MESSAGE if number % 10 == 0 else EventType.ATTEMPT_STARTED
+        log.append(Draft(PLACE, f"e{number}", kind, user_id="13", content="x", attempt_id="1"))
+    page = log.messages(PLACE, 3, None)
+    assert [event.event_id for event in page] == ["e30", "e20", "e10"]
+    rest = log.messages(PLACE, 3, page.cursor)
+    assert [event.event_id for event in rest] == ["e0"]
+
+
+def test_threads_do_not_mix(log: EventLog) -> None:
+    other = Place("4", "27")
+    log.append(message(1))
+    log.append(message(1, other))
+    assert [event.place for event in told(log)] == [PLACE]
+    assert [event.seq for event in told(log, other)] == [1]
+
+
+def together(acts: list[Callable[[], Appended]]) -> list[Appended]:
+    start = threading.Barrier(len(acts))
+
+    def begin(act: Callable[[], Appended]) -> Appended:
+        start.wait()
+        return act()
+
+    with ThreadPoolExecutor(len(acts)) as pool:
+        return list(pool.map(begin, acts))
+
+
+FAULTY = Faults(seed=3, gsi_lag=0.05, conflicts=0.1, internal_errors=0.05, stale_reads=0.3)
+
+
+@pytest.mark.parametrize("faults", [Faults(), FAULTY], ids=["well", "faulty"])
+def test_concurrent_writers_of_several_processes_leave_no_gap_and_lose_nothing(faults: Faults) -> None:
+    writers, each = 6, 10
+    with (
+        Engine.memory(faults=faults) as engine,
+        connected(engine, SystemClock()) as first,
+        connected(engine, SystemClock()) as second,
+    ):
+        first.create_tables(forum)
+        logs = [EventLog(db, SystemClock()) for db in (first, second, first)]
+
+        def write(writer: int) -> Appended:
+            log = logs[writer % len(logs)]
+            for number in range(each):
+                done = log.append(message(100 * writer + number))
+                assert log.append(message(100 * writer + number)).event == done.event
+            return done
+
+        together([partial(write, writer) for writer in range(writers)])
+        stored = {item["seq"]["N"]: item for item in items(engine, "THREADEV#")}
+        assert sorted(map(int, stored)) == list(range(1, writers * each + 1))
+        assert len({item["event_id"]["S"] for item in stored.values()}) == writers * each
+        in_order = [stored[str(seq)]["time"]["S"] for seq in range(1, writers * each + 1)]
+        assert in_order == sorted(in_order)
+
+
+def test_the_same_event_by_many_at_once_is_stored_once(engine: Engine, db: Connection, clock: ManualClock) -> None:
+    logs = [EventLog(db, clock) for _ in range(6)]
+    done = together([partial(log.append, message(1)) for log in logs])
+    assert sum(one.is_new for one in done) == 1
+    assert len({one.event.seq for one in done}) == 1
+    assert len(items(engine, "THREADEV#")) == 1
+
+
+def test_an_index_that_lags_gives_fewer_never_a_gap(clock: ManualClock) -> None:
+    with (
+        Engine.memory(clock=clock, faults=Faults(seed=1, gsi_lag=(0.0, 10.0))) as engine,
+        connected(engine, clock) as db,
+    ):
+        db.create_tables(forum)
+        log = EventLog(db, clock)
+        for number in range(20):
+            log.append(message(number))
+        for _ in range(11):
+            seqs = [event.seq for event in log.since(PLACE, 0)]
+            assert seqs == list(range(1, len(seqs) + 1))
+            clock.advance(1)
+        assert log.last_seq(PLACE) == 20
+        assert len(told(log)) == 20

@@ -1,0 +1,144 @@
+"""Follows and notifications: who is told, how long it is kept, and that openings and closings are followed in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.systems.forum.live import ANN, BEN, TEACHER, TUTOR, Live, staged
+
+from keyplan.design import Inserted
+from keyplan.engine.engine import Engine
+from keyplan_systems.forum import sample
+from keyplan_systems.forum.domain import Status, ThreadUpdate
+from keyplan_systems.forum.entities import Event, EventType, Place
+
+DAY = 24 * 3600
+PLACE = Place(ANN, sample.LOOPS)
+
+
+@pytest.fixture
+def live(sqlite_template: Path, tmp_path: Path) -> Iterator[Live]:
+    with Engine.memory(ttl_sweep_s=None) as engine, staged(engine, sqlite_template, tmp_path) as live:
+        yield live
+
+
+def follows(live: Live) -> dict[str, int | None]:
+    """By user: when the stored follow expires, in seconds from now; expired ones too."""
+    found = live.engine.call("Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]
+    kept = [item for item in found if item["PK"]["S"] == f"THREADFOLLOW#{ANN}#{sample.LOOPS}"]
+    now_s = int(live.clock.now())
+    return {item["user_id"]["S"]: int(item["ttl"]["N"]) - now_s if "ttl" in item else None for item in kept}
+
+
+def shut(live: Live) -> None:
+    live.service.update(ANN, sample.THREAD, ThreadUpdate(Status.CLOSED))
+    live.service.carry_log()
+
+
+def reopen(live: Live) -> None:
+    live.service.update(ANN, sample.THREAD, ThreadUpdate(Status.WAITING_FOR_TRAINER, sample.TUTORS))
+    live.service.carry_log()
+
+
+def status_event(kind: EventType, seq: int) -> Event:
+    return Event(participant_id=ANN, item_id=sample.LOOPS, at_ms=1, seq=seq, event_id=f"s{seq}", type=kind, user_id=ANN)
+
+
+def told(live: Live, user_id: str) -> list[str]:
+    with live.notifier() as runner:
+        runner.run_once()
+    return [one.excerpt for one in live.service.following.notifications(user_id, 100, None)]
+
+
+def test_closing_lets_follows_end_in_two_weeks_and_opening_keeps_them(live: Live) -> None:
+    live.service.following.follow(PLACE, BEN)
+    assert follows(live) == {ANN: None, BEN: None}
+    shut(live)
+    assert set(follows(live)) == {ANN, BEN}
+    assert all(left is not None and 14 * DAY - 5 <= left <= 14 * DAY for left in follows(live).values())
+    reopen(live)
+    assert follows(live) == {ANN: None, BEN: None}
+
+
+def test_a_follow_that_has_expired_is_none_although_it_is_still_stored(live: Live) -> None:
+    live.service.following.follow(PLACE, BEN)
+    shut(live)
+    live.clock.advance(14 * DAY + 1)
+    assert set(follows(live)) == {ANN, BEN}
+    assert not live.service.following.is_following(PLACE, BEN)
+    reopen(live)
+    assert follows(live)[ANN] is None
+    assert not live.service.following.is_following(PLACE, BEN)
+
+
+def test_who_opens_for_another_follows_too(live: Live) -> None:
+    shut(live)
+    wish = ThreadUpdate(Status.WAITING_FOR_PARTICIPANT, sample.TUTORS)
+    live.service.update(TEACHER, sample.THREAD, wish)
+    live.service.carry_log()
+    assert set(follows(live)) == {ANN, TEACHER}
+
+
+def test_a_change_that_is_followed_late_or_twice_does_not_undo_a_later_one(live: Live) -> None:
+    following = live.service.following
+    following.follow(PLACE, BEN)
+    following.status_changed(status_event(EventType.THREAD_CLOSED, 90), [])
+    following.status_changed(status_event(EventType.THREAD_OPENED, 91), [ANN])
+    for late in (90, 91, 90):
+        kind = EventType.THREAD_CLOSED if late == 90 else EventType.THREAD_OPENED
+        following.status_changed(status_event(kind, late), [ANN])
+    assert follows(live) == {ANN: None, BEN: None}
+    following.status_changed(status_event(EventType.THREAD_CLOSED, 92), [])
+    following.status_changed(status_event(EventType.THREAD_OPENED, 91), [ANN])
+    assert None not in follows(live).values()
+
+
+def test_a_hundred_and_fifty_followers_are_more_than_a_transaction_and_all_follow_the_closing(live: Live) -> None:
+    for number in range(150):
+        live.service.following.follow(PLACE, str(5000 + number))
+    shut(live)
+    assert len(follows(live)) == 151
+    assert None not in follows(live).values()
+
+
+def test_who_watches_is_not_told_and_who_left_is(live: Live) -> None:
+    live.service.following.follow(PLACE, TUTOR)
+
+    async def story() -> None:
+        async with live.socket(ANN) as ann, live.socket(TUTOR) as tutor:
+            await ann.watch(live.token(ANN))
+            live.writer(TEACHER).say("while ann watches")
+            assert (await ann.hear())["text"] == "while ann watches"
+            with live.notifier() as runner:
+                runner.run_once()
+            pushed = [await tutor.hear() for _ in range(2)]
+            assert {one["action"] for one in pushed} == {"forum.notification.new"}
+            assert pushed[-1]["excerpt"] == "while ann watches"
+
+    asyncio.run(story())
+    assert "while ann watches" not in told(live, ANN)
+    assert "while ann watches" in told(live, TUTOR)
+
+
+def test_a_message_told_twice_is_one_notification_and_stays_read(live: Live) -> None:
+    live.writer(TUTOR).say("once")
+    assert told(live, ANN).count("once") == 1
+    (found,) = [one for one in live.service.following.notifications(ANN, 100, None) if one.excerpt == "once"]
+    live.service.following.mark(ANN, f"{found.at_ms:013d}-{found.event_id}", is_read=True)
+    event = live.service.log.messages(PLACE, 1, None).items[0]
+    change = Inserted(new=event, sequence_number="1", event_id="1", at_s=0.0)
+    live.service.following.notify(change)
+    (again,) = [one for one in live.service.following.notifications(ANN, 100, None) if one.excerpt == "once"]
+    assert again.is_read
+
+
+def test_notifications_are_kept_for_sixty_days(live: Live) -> None:
+    live.writer(TUTOR).say("for a while")
+    assert "for a while" in told(live, ANN)
+    live.clock.advance(60 * DAY - 60)
+    assert "for a while" in told(live, ANN)
+    live.clock.advance(61)
+    assert told(live, ANN) == []

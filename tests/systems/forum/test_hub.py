@@ -1,0 +1,262 @@
+"""The hub by itself: whatever the stream swaps, repeats or loses, a watch gets every number once and in order."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+from tests.systems.forum.live import connected
+
+from keyplan.clock import ManualClock
+from keyplan.connections.errors import UnavailableError
+from keyplan.engine.engine import Engine
+from keyplan_systems.forum import hub as hubs
+from keyplan_systems.forum.entities import Event, EventType, Notification, Place, forum
+from keyplan_systems.forum.event_log import Draft, EventLog
+from keyplan_systems.forum.hub import Hub, Limits, Pipe
+
+PLACE, OTHER = Place("42", "7"), Place("43", "7")
+
+
+@pytest.fixture
+def log(clock: ManualClock) -> Iterator[EventLog]:
+    with Engine.memory(clock=clock, ttl_sweep_s=None) as engine, connected(engine, clock) as db:
+        db.create_tables(forum)
+        yield EventLog(db, clock)
+
+
+class Stage:
+    """A hub with connections whose messages are kept."""
+
+    def __init__(self, log: EventLog, clock: ManualClock) -> None:
+        self.log, self.clock = log, clock
+        self.hub = Hub(log, clock)
+        self.heard: dict[str, list[dict[str, Any]]] = {}
+        self.pumps: list[asyncio.Task[None]] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    def connect(self, name: str, user_id: str = "13") -> Pipe:
+        """A connection that takes what it is sent while the gate is open."""
+        heard = self.heard[name] = []
+
+        async def send(message: dict[str, Any]) -> None:
+            await self.gate.wait()
+            heard.append(message)
+
+        pipe = self.hub.open(name, user_id, send)
+        self.pumps.append(asyncio.create_task(self.hub.pump(pipe)))
+        return pipe
+
+    def watch(self, pipe: Pipe, after: int = 0, place: Place = PLACE) -> None:
+        """Watch a thread from behind a number."""
+        self.hub.begin(self.hub.join(pipe, place), after, self.log.last_seq(place))
+
+    def write(self, events: int, place: Place = PLACE) -> list[Event]:
+        """Events that are stored, and of which the stream has told nothing yet."""
+        first = self.log.last_seq(place) + 1
+        return [
+            self.log.append(
+                Draft(place, f"message-{number}", EventType.MESSAGE, user_id="13", content=f"text {number}")
+            ).event
+            for number in range(first, first + events)
+        ]
+
+    def seqs(self, name: str) -> list[int]:
+        """The numbers that a connection was sent."""
+        return [message["seq"] for message in self.heard[name] if "seq" in message]
+
+    async def until(self, name: str, count: int) -> None:
+        """Until a connection has heard so much, and a little longer, so that what is too much shows."""
+        async with asyncio.timeout(20):
+            while len(self.heard[name]) < count:
+                await asyncio.sleep(0.001)
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+def play(log: EventLog, clock: ManualClock, story: Callable[[Stage], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        stage = Stage(log, clock)
+        try:
+            await story(stage)
+        finally:
+            for pump in stage.pumps:
+                pump.cancel()
+            results = await asyncio.gather(*stage.pumps, return_exceptions=True)
+        assert all(isinstance(one, asyncio.CancelledError) for one in results), results
+
+    asyncio.run(whole())
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_any_order_and_repetition_of_the_stream_comes_out_once_and_in_order(
+    log: EventLog, clock: ManualClock, seed: int
+) -> None:
+    chance = random.Random(seed)
+
+    async def story(stage: Stage) -> None:
+        pipes = [stage.connect(name) for name in "abc"]
+        for pipe in pipes:
+            stage.watch(pipe)
+        events = stage.write(40)
+        told = [event for event in events if chance.random() < 0.8] * 2 + [events[-1]]
+        chance.shuffle(told)
+        while told:
+            stage.hub.events([told.pop() for _ in range(min(len(told), chance.randint(1, 5)))])
+            await asyncio.sleep(0)
+        for name in "abc":
+            await stage.until(name, 40)
+            assert stage.seqs(name) == list(range(1, 41))
+
+    play(log, clock, story)
+
+
+def test_what_a_stream_lost_is_found_with_the_next_event_or_heartbeat(log: EventLog, clock: ManualClock) -> None:
+    async def story(stage: Stage) -> None:
+        pipe = stage.connect("a")
+        stage.watch(pipe)
+        *_, last = stage.write(3)
+        stage.hub.events([last])
+        await stage.until("a", 3)
+        stage.write(2)
+        await stage.hub.look_again(pipe)
+        await stage.until("a", 5)
+        assert stage.seqs("a") == [1, 2, 3, 4, 5]
+
+    play(log, clock, story)
+
+
+def test_what_is_stored_while_a_watch_begins_is_not_missed(log: EventLog, clock: ManualClock) -> None:
+    async def story(stage: Stage) -> None:
+        pipe = stage.connect("a")
+        watch = stage.hub.join(pipe, PLACE)
+        top = log.last_seq(PLACE)
+        stage.hub.events(stage.write(2))
+        await asyncio.sleep(0)
+        assert stage.heard["a"] == []
+        stage.hub.begin(watch, top, top)
+        await stage.until("a", 2)
+        assert stage.seqs("a") == [1, 2]
+
+    play(log, clock, story)
+
+
+def test_a_slow_reader_gets_all_of_it_from_the_log_and_stays_subscribed(
+    log: EventLog, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hubs, "KEPT_EVENTS", 4)
+
+    async def story(stage: Stage) -> None:
+        slow, quick = stage.connect("slow"), stage.connect("quick")
+        stage.gate.clear()
+        for pipe in (slow, quick):
+            stage.watch(pipe)
+        for event in stage.write(30):
+            stage.hub.events([event])
+            await asyncio.sleep(0)
+        stage.gate.set()
+        for name in ("slow", "quick"):
+            await stage.until(name, 30)
+            assert stage.seqs(name) == list(range(1, 31))
+        assert not slow.ending.done()
+        assert PLACE in slow.watches
+
+    play(log, clock, story)
+
+
+def test_a_reader_that_lets_too_much_wait_is_told_to_come_back(log: EventLog, clock: ManualClock) -> None:
+    async def story(stage: Stage) -> None:
+        pipe = stage.connect("a")
+        stage.gate.clear()
+        for number in range(hubs.MOST_WAITING + 2):
+            pipe.say({"number": number})
+        assert pipe.ending.result().code == 1013
+
+    play(log, clock, story)
+
+
+def test_a_log_that_fails_is_asked_again_and_after_a_while_the_watcher_is_sent_away(
+    log: EventLog, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hubs, "PAUSE_S", 0.0)
+    monkeypatch.setattr(hubs, "MOST_PAUSES", 20)
+    since, failures = log.since, [UnavailableError("not now")] * 5
+
+    def failing(place: Place, seq: int, most: int = 100) -> list[Event]:
+        if failures:
+            raise failures.pop()
+        return since(place, seq, most)
+
+    async def story(stage: Stage) -> None:
+        monkeypatch.setattr(log, "since", failing)
+        stage.write(2)
+        pipe = stage.connect("a")
+        stage.watch(pipe)
+        await stage.until("a", 2)
+        assert stage.seqs("a") == [1, 2]
+        failures.extend(UnavailableError("gone") for _ in range(100))
+        stage.write(2)
+        await stage.hub.look_again(pipe)
+        async with asyncio.timeout(20):
+            assert (await asyncio.shield(pipe.ending)).code == 1013
+        assert stage.seqs("a") == [1, 2]
+
+    play(log, clock, story)
+
+
+def test_who_left_is_sent_nothing_more_and_others_are(log: EventLog, clock: ManualClock) -> None:
+    async def story(stage: Stage) -> None:
+        first, second = stage.connect("a"), stage.connect("b")
+        for pipe in (first, second):
+            stage.watch(pipe)
+            stage.watch(pipe, place=OTHER)
+        assert stage.hub.leave(first, PLACE)
+        assert not stage.hub.leave(first, PLACE)
+        stage.hub.events(stage.write(2) + stage.write(1, OTHER))
+        await stage.until("b", 3)
+        await stage.until("a", 1)
+        assert [message["participant_id"] for message in stage.heard["a"]] == ["43"]
+        stage.hub.close(second)
+        assert stage.hub.connections == 1
+
+    play(log, clock, story)
+
+
+def test_notifications_go_to_all_connections_of_their_user(log: EventLog, clock: ManualClock) -> None:
+    notification = Notification(
+        user_id="13", at_ms=1, event_id="e", participant_id="1", item_id="2", author_id="3", excerpt="x", ttl=1
+    )
+
+    async def story(stage: Stage) -> None:
+        for name, user_id in (("a", "13"), ("b", "13"), ("c", "14")):
+            stage.connect(name, user_id)
+        stage.hub.notifications([notification])
+        for name in "ab":
+            await stage.until(name, 1)
+            assert stage.heard[name][0]["action"] == "forum.notification.new"
+        assert stage.heard["c"] == []
+
+    play(log, clock, story)
+
+
+def test_idle_and_old_connections_are_ended_by_the_given_clock_and_limits(log: EventLog, clock: ManualClock) -> None:
+    async def story(stage: Stage) -> None:
+        stage.hub.limits = Limits(idle_s=10, total_s=25)
+        idle, busy = stage.connect("idle"), stage.connect("busy")
+        clock.advance(9)
+        stage.hub.touch(busy)
+        assert stage.hub.sweep() == 0
+        clock.advance(1)
+        assert stage.hub.sweep() == 1
+        assert "heartbeat" in idle.ending.result().reason
+        clock.advance(7)
+        stage.hub.touch(busy)
+        clock.advance(8)
+        stage.hub.sweep()
+        assert "greatest age" in busy.ending.result().reason
+
+    play(log, clock, story)

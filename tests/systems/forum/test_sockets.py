@@ -1,0 +1,293 @@
+"""The websocket over real HTTP: who may connect, what is pushed, limits, reconnecting, and what is left afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.systems.forum.live import ANN, BEN, TUTOR, Live, staged
+from websockets.exceptions import InvalidStatus
+
+from keyplan.engine.engine import Engine
+from keyplan_systems.forum import sample
+from keyplan_systems.forum.entities import Place
+
+PLACE = Place(ANN, sample.LOOPS)
+
+
+@pytest.fixture
+def live(sqlite_template: Path, tmp_path: Path) -> Iterator[Live]:
+    with Engine.memory(ttl_sweep_s=None) as engine, staged(engine, sqlite_template, tmp_path) as live:
+        yield live
+
+
+def items(live: Live, prefix: str) -> list[dict[str, Any]]:
+    """What is stored under keys with this beginning, expired or not."""
+    found = live.engine.call("Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]
+    return [item for item in found if item["PK"]["S"].startswith(prefix)]
+
+
+async def settled(live: Live, connections: int) -> None:
+    """Until so many connections are stored; the server notices a lost one in its own time."""
+    async with asyncio.timeout(20):
+        while len(items(live, "CONN#")) != connections:
+            await asyncio.sleep(0.01)
+
+
+def test_a_watcher_gets_what_is_written_after_it_subscribed(live: Live) -> None:
+    async def story() -> None:
+        async with live.socket(TUTOR) as tutor:
+            told = await tutor.watch(live.token(TUTOR))
+            writer = live.writer()
+            said = [writer.say(text) for text in ("one", "two")]
+            heard = [await tutor.hear() for _ in said]
+            assert [{"action": "forum.message.new", **one} for one in said] == heard
+            assert [one["seq"] for one in heard] == [told["last_seq"] + 1, told["last_seq"] + 2]
+            assert (heard[0]["author_id"], heard[0]["text"]) == (ANN, "one")
+            await tutor.nothing()
+
+    asyncio.run(story())
+
+
+def test_every_kind_of_event_is_pushed_and_zero_and_false_are_told(live: Live) -> None:
+    of_answer: dict[str, Any] = {"time": 1_600_000_000_000, "attempt_id": "7", "answer_id": "8"}
+    facts: list[dict[str, Any]] = [
+        {"type": "attempt_started", "time": 1_600_000_000_000, "attempt_id": "7"},
+        {"type": "submission", **of_answer, "score": 0, "validated": False},
+        {"type": "grade_updated", **of_answer, "score": 100, "validated": True, "score_improved": True},
+    ]
+
+    async def story() -> None:
+        async with live.socket(ANN) as ann:
+            await ann.watch(live.token(ANN))
+            platform = live.person("9", "platform")
+            answer = platform.post(f"/thread/{sample.LOOPS}/{ANN}/events", json={"events": facts})
+            assert answer.json()["new"] == 3
+            live.person(ANN).put(f"/items/{sample.LOOPS}/participant/{ANN}/thread", json={"status": "closed"})
+            live.service.carry_log()
+            heard = [await ann.hear() for _ in range(4)]
+            assert [one["action"] for one in heard] == [
+                "forum.attempt.started", "forum.submission.new", "forum.grade.update", "forum.thread.closed",
+            ]  # fmt: skip
+            assert (heard[1]["score"], heard[1]["validated"]) == (0, False)
+            assert "score" not in heard[0]
+            assert (heard[2]["score"], heard[2]["validated"], heard[2]["score_improved"]) == (100, True, True)
+            assert heard[3]["user_id"] == ANN
+
+    asyncio.run(story())
+
+
+def test_reconnecting_fills_the_hole_with_later_and_with_back_filled_events(live: Live) -> None:
+    async def story() -> None:
+        writer = live.writer()
+        async with live.socket(TUTOR) as tutor:
+            await tutor.watch(live.token(TUTOR))
+            writer.say("before")
+            last = (await tutor.hear())["seq"]
+        past = {"type": "attempt_started", "time": 1_500_000_000_000, "attempt_id": "77"}
+        live.person("9", "platform").post(f"/thread/{sample.LOOPS}/{ANN}/events", json={"events": [past]})
+        writer.say("meanwhile")
+        async with live.socket(TUTOR) as again:
+            await again.watch(live.token(TUTOR), since=last)
+            heard = [await again.hear(), await again.hear()]
+            assert [(one["action"], one["seq"]) for one in heard] == [
+                ("forum.attempt.started", last + 1),
+                ("forum.message.new", last + 2),
+            ]
+            assert heard[0]["time"] == 1_500_000_000_000
+            await again.nothing()
+        found = writer.get("arrivals", since=last)
+        assert [one["seq"] for one in found["events"]] == [last + 1, last + 2]
+        assert found["last_seq"] == last + 2
+
+    asyncio.run(story())
+
+
+def test_a_watcher_that_begins_with_nothing_gets_the_whole_thread(live: Live) -> None:
+    async def story() -> None:
+        async with live.socket(ANN) as ann:
+            told = await ann.watch(live.token(ANN), since=0)
+            heard = [await ann.hear() for _ in range(told["last_seq"])]
+            assert [one["seq"] for one in heard] == list(range(1, told["last_seq"] + 1))
+
+    asyncio.run(story())
+
+
+def test_connecting_needs_an_identity(live: Live) -> None:
+    async def refused(token: str) -> int:
+        with pytest.raises(InvalidStatus) as caught:
+            async with live.socket_at(token):
+                pass
+        return caught.value.response.status_code
+
+    async def story() -> None:
+        assert await refused("") == 401
+        assert await refused("?token=forged") == 401
+        assert await refused(f"?token={live.identity('not-digits')}") == 403
+        assert await refused(f"?token={live.token(ANN)}") == 401
+
+    asyncio.run(story())
+    assert items(live, "CONN#") == []
+
+
+def test_subscribing_needs_a_good_token_of_ones_own(live: Live) -> None:
+    async def story() -> None:
+        async with live.socket(BEN) as ben:
+            for token, status in (("forged", 401), (live.token(ANN), 403), (live.identity(BEN), 401)):
+                answer = await ben.ask("forum.subscribe", token=token)
+                assert (answer["action"], answer["status"]) == ("error", status)
+        async with live.socket(ANN) as ann:
+            token = live.token(ANN)
+            live.clock.advance(7200 - 300)
+            await ann.watch(token)
+            live.clock.advance(300)
+            assert (await ann.ask("forum.subscribe", token=token))["status"] == 401
+
+    asyncio.run(story())
+
+
+def test_what_cannot_be_understood_is_answered_and_the_connection_goes_on(live: Live) -> None:
+    async def story() -> None:
+        async with live.socket(ANN) as ann:
+            token = live.token(ANN)
+            for text in ("{", "[]", '{"action": "sing"}', '{"action": "forum.subscribe"}', '"' + "x" * 40_000 + '"'):
+                await ann.connection.send(text)
+                assert (await ann.hear())["status"] == 400
+            for since in (-1, 10**6, "1"):
+                answer = await ann.ask("forum.subscribe", token=token, since=since)
+                assert answer["status"] == 400, answer
+            await ann.watch(token)
+            assert (await ann.ask("forum.subscribe", token=token))["status"] == 400
+            answer = await ann.ask("forum.unsubscribe", participant_id="1#2", item_id="3")
+            assert answer["status"] == 400
+            await ann.nothing()
+            await ann.connection.send(b"\x00")
+            assert await ann.closed() == (1003, "actions are texts")
+
+    asyncio.run(story())
+
+
+def test_two_tabs_both_get_everything_and_one_can_leave(live: Live) -> None:
+    async def story() -> None:
+        writer, token = live.writer(TUTOR), live.token(ANN)
+        async with live.socket(ANN) as first, live.socket(ANN) as second:
+            await first.watch(token)
+            await second.watch(token)
+            assert len(items(live, "THREADSUB#")) == 2
+            said = writer.say("to both")
+            assert (await first.hear())["seq"] == (await second.hear())["seq"] == said["seq"]
+            answer = await first.ask("forum.unsubscribe", participant_id=ANN, item_id=sample.LOOPS)
+            assert answer["action"] == "forum.unsubscribed"
+            writer.say("to one")
+            assert (await second.hear())["text"] == "to one"
+            await first.nothing()
+            (left,) = items(live, "THREADSUB#")
+            assert left["PK"]["S"] == f"THREADSUB#{ANN}#{sample.LOOPS}"
+            (other,) = [item for item in items(live, "CONN#") if item["connection_id"] == left["time"]]
+            assert other["threads"]["SS"] == [f"{ANN}#{sample.LOOPS}"]
+
+    asyncio.run(story())
+
+
+def test_a_lost_connection_leaves_nothing_behind_and_costs_no_other_its_subscription(live: Live) -> None:
+    async def story() -> None:
+        async with live.socket(TUTOR) as tutor:
+            await tutor.watch(live.token(TUTOR))
+            async with live.socket(ANN) as ann:
+                await ann.watch(live.token(ANN))
+                await ann.watch(live.token(ANN, sample.LISTS), since=0)
+                assert len(items(live, "THREADSUB#")) == 3
+                ann.connection.transport.abort()
+                await settled(live, 1)
+            (left,) = items(live, "THREADSUB#")
+            assert left["user_id"]["S"] == TUTOR
+            live.writer().say("still there")
+            assert (await tutor.hear())["text"] == "still there"
+        await settled(live, 0)
+        assert items(live, "THREADSUB#") == []
+
+    asyncio.run(story())
+
+
+def test_an_idle_connection_is_closed_after_ten_minutes_and_a_heartbeat_keeps_it(live: Live) -> None:
+    async def story() -> None:
+        async with live.socket(ANN) as ann, live.socket(BEN) as ben:
+            await ann.watch(live.token(ANN))
+            for _ in range(2):
+                live.clock.advance(400)
+                await ann.nothing()
+                await ben.nothing()
+            live.clock.advance(599)
+            await ann.nothing()
+            live.clock.advance(2)
+            code, reason = await ben.closed()
+            assert code == 1001
+            assert "heartbeat" in reason
+            await ann.nothing()
+
+    asyncio.run(story())
+
+
+def test_what_is_pushed_keeps_a_quiet_reader_connected(live: Live) -> None:
+    async def story() -> None:
+        writer = live.writer(TUTOR)
+        async with live.socket(ANN) as ann:
+            await ann.watch(live.token(ANN))
+            for text in ("one", "two", "three"):
+                live.clock.advance(400)
+                writer.say(text)
+                assert (await ann.hear())["text"] == text
+
+    asyncio.run(story())
+
+
+def test_every_connection_ends_after_two_hours_and_can_be_taken_up_again(live: Live) -> None:
+    async def story() -> None:
+        async with live.socket(ANN) as ann:
+            await ann.watch(live.token(ANN))
+            for _ in range(14):
+                live.clock.advance(500)
+                await ann.nothing()
+            live.clock.advance(200)
+            code, reason = await ann.closed()
+            assert code == 1001
+            assert "connect again" in reason
+        await settled(live, 0)
+        async with live.socket(ANN) as again:
+            await again.watch(live.token(ANN), since=1)
+            assert (await again.hear())["seq"] == 2
+
+    asyncio.run(story())
+
+
+def test_a_subscription_expires_in_whole_seconds_and_is_not_told_of_when_it_has(live: Live) -> None:
+    async def story() -> None:
+        async with live.socket(ANN) as ann:
+            before_s = int(live.clock.now())
+            await ann.watch(live.token(ANN))
+            (stored,) = items(live, "THREADSUB#")
+            assert stored["ttl"]["N"].isdecimal()
+            assert before_s + 7200 <= int(stored["ttl"]["N"]) <= int(live.clock.now()) + 7200
+            assert live.service.watching.users(PLACE) == {ANN}
+            live.clock.advance(7201)
+            assert live.service.watching.users(PLACE) == frozenset()
+
+    asyncio.run(story())
+
+
+def test_a_connection_watches_at_most_fifty_threads(live: Live) -> None:
+    async def story() -> None:
+        async with live.socket(ANN) as ann:
+            for number in range(50):
+                await ann.watch(live.rights(ANN, Place("1", str(number))))
+            answer = await ann.ask("forum.subscribe", token=live.rights(ANN, Place("1", "50")))
+            assert answer["status"] == 400
+            assert "50" in answer["message"]
+            assert len(items(live, "THREADSUB#")) == 50
+        await settled(live, 0)
+        assert items(live, "THREADSUB#") == []
+
+    asyncio.run(story())

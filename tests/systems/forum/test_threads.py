@@ -1,0 +1,243 @@
+"""One thread as its reader gets it, the list of threads, granting help, and how many statements all that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from sqlalchemy import event
+from tests.systems.forum.stage import SCHOOL, Stage, crowd
+from tests.systems.forum.worlds import NOW_MS
+
+from keyplan.clock import ManualClock
+from keyplan_systems.forum.domain import BadRequestError, NotAllowedError, Status, ThreadKey
+from keyplan_systems.forum.permissions import may_read
+from keyplan_systems.forum.relational.facts import load_thread_facts
+from keyplan_systems.forum.relational.lists import PAGE_DEFAULT, After, ThreadPage, list_threads
+from keyplan_systems.forum.relational.rows import threads_of
+from keyplan_systems.forum.relational.session import Database
+from keyplan_systems.forum.relational.threads import get_thread, grant_help, thread_key
+from keyplan_systems.forum.tokens import ThreadTokenIssuer, new_private_key
+
+
+@pytest.fixture
+def stage(database: Database, clock: ManualClock) -> Stage:
+    return Stage(database, clock, SCHOOL)
+
+
+@pytest.fixture
+def issuer(clock: ManualClock) -> ThreadTokenIssuer:
+    return ThreadTokenIssuer(new_private_key(), clock)
+
+
+@contextmanager
+def statements(database: Database) -> Iterator[list[str]]:
+    """The SQL statements sent meanwhile, but for those that begin and end transactions."""
+    sent: list[str] = []
+
+    def note(connection: object, cursor: object, statement: str, *rest: object) -> None:
+        if not statement.startswith(("BEGIN", "SAVEPOINT", "RELEASE")):
+            sent.append(statement)
+
+    event.listen(database.engine, "before_cursor_execute", note)
+    yield sent
+    event.remove(database.engine, "before_cursor_execute", note)
+
+
+# --- one thread ------------------------------------------------------------------------------------------------------
+
+
+def test_a_thread_without_a_row_is_told_as_not_started(stage: Stage, issuer: ThreadTokenIssuer) -> None:
+    stage.put()
+    view = get_thread(stage.database, stage.clock, issuer, stage.world["ann"], stage.key("ann"))
+    assert (view.status, view.thread) == ("not_started", None)
+    rights = issuer.checker().check_for(view.token, stage.key("ann"))
+    assert (rights.user_id, rights.is_mine, rights.can_watch, rights.can_write) == (
+        stage.world["ann"],
+        True,
+        False,
+        False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("user", "status", "expected"),
+    [
+        ("ann", "waiting_for_trainer", (True, False, True)),
+        ("ann", "closed", (True, False, False)),
+        ("tom", "waiting_for_participant", (False, True, True)),
+        ("tom", "closed", (False, True, False)),
+        ("hub", "waiting_for_trainer", (False, False, True)),
+        ("hub", "closed", (False, False, False)),
+    ],
+)
+def test_the_token_carries_what_the_user_may_do(
+    stage: Stage, issuer: ThreadTokenIssuer, user: str, status: str, expected: tuple[bool, bool, bool]
+) -> None:
+    stage.put(f"thread task ann {status} tutors")
+    view = get_thread(stage.database, stage.clock, issuer, stage.world[user], stage.key("ann"))
+    rights = issuer.checker().check(view.token)
+    assert view.status == status
+    assert (rights.is_mine, rights.can_watch, rights.can_write) == expected
+
+
+@pytest.mark.parametrize("user", ["bea", "ada", "nobody"])
+def test_who_may_not_read_gets_neither_status_nor_token(stage: Stage, issuer: ThreadTokenIssuer, user: str) -> None:
+    stage.put("thread task ann waiting_for_trainer tutors")
+    with pytest.raises(NotAllowedError):
+        get_thread(stage.database, stage.clock, issuer, stage.world[user], stage.key("ann"))
+
+
+def test_there_is_no_thread_of_a_class_or_of_nobody(stage: Stage, issuer: ThreadTokenIssuer) -> None:
+    stage.put()
+    for participant in ("class", "nobody"):
+        with pytest.raises(BadRequestError, match="neither a user nor a team"):
+            get_thread(stage.database, stage.clock, issuer, stage.world["tom"], stage.key(participant))
+
+
+def test_a_pair_is_made_of_digits() -> None:
+    assert thread_key("7", "9" * 19) == ThreadKey("7", "9" * 19)
+    for item, participant in (("", "1"), ("1", "1" * 20), ("1#2", "1"), ("1", "-1"), ("\u0661", "1"), ("1\n", "1")):
+        with pytest.raises(BadRequestError, match="decimal digits"):
+            thread_key(item, participant)
+
+
+# --- granting help ---------------------------------------------------------------------------------------------------
+
+
+def test_who_may_grant_lets_others_request_help_however_often_he_says_so(stage: Stage) -> None:
+    stage.put("group max user\nin max school\nholds max task grant=content")
+    with pytest.raises(NotAllowedError):
+        stage.update("bea", "bea", status=Status.WAITING_FOR_TRAINER, helper_group_id="tutors")
+    world = stage.world
+    for _ in range(2):
+        grant_help(stage.database, world["max"], world["bea"], world["task"], world["tutors"])
+    thread = stage.update("bea", "bea", status=Status.WAITING_FOR_TRAINER, helper_group_id="tutors")
+    assert thread.helper_group_id == world["tutors"]
+
+
+def test_who_may_not_grant_changes_nothing(stage: Stage) -> None:
+    world = stage.put().world
+    for giver, receiver in (("tom", "bea"), ("nobody", "bea"), ("tom", "nobody")):
+        with pytest.raises(NotAllowedError):
+            grant_help(stage.database, world[giver], world[receiver], world["task"], world["tutors"])
+    with pytest.raises(NotAllowedError):
+        stage.open("bea")
+
+
+# --- lists -----------------------------------------------------------------------------------------------------------
+
+
+def listed(page: ThreadPage) -> list[str]:
+    return [one.participant_name for one in page.threads]
+
+
+THREADS = """
+thread task ann waiting_for_trainer tutors 3h
+thread task ada closed tutors 2h
+thread task bea waiting_for_trainer tutors 1h
+"""
+
+
+def test_own_threads_those_of_others_and_those_of_a_watched_group(stage: Stage) -> None:
+    world = stage.put(THREADS).world
+    of = {name: world[name] for name in ("ann", "tom", "hub", "bea", "class", "school")}
+    db, clock = stage.database, stage.clock
+    assert listed(list_threads(db, clock, of["ann"], is_mine=True)) == ["ann"]
+    assert listed(list_threads(db, clock, of["ann"], is_mine=False)) == []
+    assert listed(list_threads(db, clock, of["tom"], is_mine=False)) == ["bea", "ada", "ann"]
+    assert listed(list_threads(db, clock, of["hub"], is_mine=False)) == ["bea", "ada", "ann"]
+    assert listed(list_threads(db, clock, of["tom"], watched_group_id=of["class"])) == ["ada", "ann"]
+
+
+def test_a_helper_no_longer_lists_what_was_closed_two_weeks_ago(stage: Stage) -> None:
+    hub = stage.put(THREADS).world["hub"]
+    stage.clock.advance(14 * 86_400 - 2 * 3600)
+    assert listed(list_threads(stage.database, stage.clock, hub, is_mine=False)) == ["bea", "ann"]
+
+
+def test_exactly_one_of_group_and_ownership_is_asked_for(stage: Stage) -> None:
+    tom = stage.put().world["tom"]
+    for wish in ({}, {"watched_group_id": "1", "is_mine": False}, {"watched_group_id": "1", "is_mine": True}):
+        with pytest.raises(BadRequestError, match="exactly one"):
+            list_threads(stage.database, stage.clock, tom, **wish)  # type: ignore[arg-type]  # the point of the test
+    with pytest.raises(BadRequestError, match="decimal digits"):
+        list_threads(stage.database, stage.clock, tom, watched_group_id="class")
+    for limit in (0, 101):
+        with pytest.raises(BadRequestError, match="limit"):
+            list_threads(stage.database, stage.clock, tom, is_mine=True, limit=limit)
+
+
+def test_a_group_is_listed_only_for_who_watches_its_members(stage: Stage) -> None:
+    world = stage.put(THREADS).world
+    for user, group in (("tom", "school"), ("bea", "class"), ("tom", "nobody")):
+        with pytest.raises(NotAllowedError, match="watch the members"):
+            list_threads(stage.database, stage.clock, world[user], watched_group_id=world[group])
+
+
+@pytest.mark.parametrize("limit", [1, 7, 20, 50])
+def test_pages_put_together_are_the_whole_list_once(stage: Stage, limit: int) -> None:
+    tom = stage.put(crowd(50)).world["tom"]
+    found: list[ThreadKey] = []
+    after: After | None = None
+    while True:
+        page = list_threads(stage.database, stage.clock, tom, is_mine=False, limit=limit, after=after)
+        found += [one.thread.key for one in page.threads]
+        after = page.after
+        if after is None:
+            break
+        assert len(page.threads) == limit
+    in_order = sorted(stage.world.threads.values(), key=lambda one: (one.latest_update_at_ms, one.key.participant_id))
+    assert found == [thread.key for thread in reversed(in_order)]
+
+
+def test_a_page_holds_twenty_threads_unless_said_otherwise(stage: Stage) -> None:
+    tom = stage.put(crowd(30)).world["tom"]
+    assert len(list_threads(stage.database, stage.clock, tom, is_mine=False).threads) == PAGE_DEFAULT == 20
+
+
+# --- how many statements ---------------------------------------------------------------------------------------------
+
+
+def deep(levels: int) -> str:
+    """A tower of groups over the class, and one of items over the task, all of which pass the right to ask down."""
+    lines = [f"group g{n} group\nitem i{n}" for n in range(levels)]
+    lines += [f"in g{n} g{n + 1}\nbelow i{n} i{n + 1} help" for n in range(levels - 1)]
+    return "\n".join([*lines, "in class g0", "below task i0 help"])
+
+
+def counted(stage: Stage, act: Callable[[], object]) -> int:
+    with statements(stage.database) as sent:
+        act()
+    return len(sent)
+
+
+def test_facts_for_a_hundred_threads_take_as_many_statements_as_for_one(stage: Stage) -> None:
+    stage.put(crowd(100) + "\n" + deep(15))
+    keys = list(stage.world.threads)
+    tom = stage.world["tom"]
+
+    def readable(asked: list[ThreadKey]) -> int:
+        with stage.database.read() as session:
+            facts = load_thread_facts(session, tom, asked)
+            threads = threads_of(session, asked)
+        return sum(may_read(facts, tom, key, threads.get(key), NOW_MS) for key in asked)
+
+    assert readable(keys) == 100
+    assert counted(stage, lambda: readable(keys)) == counted(stage, lambda: readable(keys[:1])) == 8
+
+
+@pytest.mark.parametrize(
+    "facts", ["", crowd(60), deep(20), crowd(60) + "\n" + deep(20)], ids=["small", "wide", "deep", "both"]
+)
+def test_every_service_takes_the_same_number_of_statements_however_large_the_world(
+    stage: Stage, issuer: ThreadTokenIssuer, facts: str
+) -> None:
+    world = stage.put(facts).world
+    db, clock, tom, ann = stage.database, stage.clock, world["tom"], world["ann"]
+    assert counted(stage, lambda: get_thread(db, clock, issuer, ann, stage.key("ann"))) == 8
+    assert counted(stage, lambda: stage.open("ann")) == 10  # the row, seven for the facts, the row, the outbox
+    assert counted(stage, lambda: stage.shut("ann")) == 10
+    assert counted(stage, lambda: list_threads(db, clock, tom, is_mine=False, limit=100)) == 1
+    assert counted(stage, lambda: list_threads(db, clock, tom, watched_group_id=world["class"], limit=100)) == 8

@@ -1,0 +1,130 @@
+"""Thread tokens: what they carry, how long, and everything that is no thread token."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+)
+
+from keyplan.clock import ManualClock
+from keyplan_systems.forum.domain import BadTokenError, ThreadKey, WrongThreadError
+from keyplan_systems.forum.tokens import ThreadRights, ThreadTokenChecker, ThreadTokenIssuer, new_private_key
+
+RIGHTS = ThreadRights(ThreadKey("7", "42"), user_id="13", is_mine=False, can_watch=True, can_write=True)
+PEM = new_private_key()
+KEY: Any = load_pem_private_key(PEM, password=None)
+
+
+@pytest.fixture
+def issuer(clock: ManualClock) -> ThreadTokenIssuer:
+    return ThreadTokenIssuer(PEM, clock)
+
+
+def claims(**changes: object) -> dict[str, object]:
+    good = {"iss": "forum-threads", "exp": 1_700_000_100, "item_id": "7", "participant_id": "42", "user_id": "13"}
+    flags = {"is_mine": False, "can_watch": True, "can_write": True}
+    return {name: value for name, value in {**good, **flags, **changes}.items() if value is not None}
+
+
+def signed(payload: dict[str, object], **header: str) -> str:
+    return jwt.encode(payload, KEY, algorithm="EdDSA", headers={"typ": "thread+jwt", **header})
+
+
+def test_a_token_gives_back_the_rights_it_was_issued_for(issuer: ThreadTokenIssuer) -> None:
+    assert issuer.checker().check(issuer.issue(RIGHTS)) == RIGHTS
+
+
+def test_a_token_is_good_for_two_hours_and_not_a_second_longer(issuer: ThreadTokenIssuer, clock: ManualClock) -> None:
+    token = issuer.issue(RIGHTS)
+    clock.advance(7199)
+    assert issuer.checker().check(token) == RIGHTS
+    clock.advance(1)
+    with pytest.raises(BadTokenError, match="expired"):
+        issuer.checker().check(token)
+
+
+def test_a_token_is_of_one_thread(issuer: ThreadTokenIssuer) -> None:
+    token = issuer.issue(RIGHTS)
+    assert issuer.checker().check_for(token, RIGHTS.key) == RIGHTS
+    for other in (ThreadKey("8", "42"), ThreadKey("7", "43"), ThreadKey("42", "7")):
+        with pytest.raises(WrongThreadError):
+            issuer.checker().check_for(token, other)
+
+
+def test_a_checker_needs_only_the_public_key(issuer: ThreadTokenIssuer, clock: ManualClock) -> None:
+    public = KEY.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    assert ThreadTokenChecker.from_pem(public, clock).check(issuer.issue(RIGHTS)) == RIGHTS
+
+
+def test_the_hand_made_token_of_the_next_tests_is_good_but_for_what_they_change(issuer: ThreadTokenIssuer) -> None:
+    assert issuer.checker().check(signed(claims())) == RIGHTS
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"iss": "somebody"},
+        {"iss": None},
+        {"exp": None},
+        {"exp": "soon"},
+        {"item_id": None},
+        {"item_id": "7#42"},
+        {"item_id": 7},
+        {"participant_id": ""},
+        {"user_id": "1" * 20},
+        {"is_mine": None},
+        {"can_watch": "true"},
+        {"can_write": 1},
+    ],
+    ids=str,
+)
+def test_a_signed_token_with_wrong_claims_is_refused(issuer: ThreadTokenIssuer, changes: dict[str, object]) -> None:
+    with pytest.raises(BadTokenError):
+        issuer.checker().check(signed(claims(**changes)))
+
+
+def test_a_token_of_another_type_is_refused(issuer: ThreadTokenIssuer) -> None:
+    with pytest.raises(BadTokenError, match="another kind"):
+        issuer.checker().check(signed(claims(), typ="JWT"))
+
+
+def test_a_token_signed_with_another_key_is_refused(issuer: ThreadTokenIssuer, clock: ManualClock) -> None:
+    with pytest.raises(BadTokenError):
+        issuer.checker().check(ThreadTokenIssuer(new_private_key(), clock).issue(RIGHTS))
+
+
+def test_a_changed_token_is_refused(issuer: ThreadTokenIssuer) -> None:
+    header, _, signature = issuer.issue(RIGHTS).split(".")
+    body = issuer.issue(ThreadRights(RIGHTS.key, "13", is_mine=True, can_watch=True, can_write=True)).split(".")[1]
+    with pytest.raises(BadTokenError):
+        issuer.checker().check(f"{header}.{body}.{signature}")
+
+
+def test_a_token_without_signature_or_signed_with_the_public_key_as_a_secret_is_refused(
+    issuer: ThreadTokenIssuer,
+) -> None:
+    raw = KEY.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+    unsigned = jwt.encode(claims(), "", algorithm="none", headers={"typ": "thread+jwt"})
+    secret = jwt.encode(claims(), raw, algorithm="HS256", headers={"typ": "thread+jwt"})
+    for token in (unsigned, secret, "", "a.b.c", "nonsense"):
+        with pytest.raises(BadTokenError):
+            issuer.checker().check(token)
+
+
+def test_only_an_ed25519_key_signs_and_checks(clock: ManualClock) -> None:
+    key = generate_private_key(SECP256R1())
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    with pytest.raises(ValueError, match="Ed25519"):
+        ThreadTokenIssuer(private, clock)
+    with pytest.raises(ValueError, match="Ed25519"):
+        ThreadTokenChecker.from_pem(public, clock)

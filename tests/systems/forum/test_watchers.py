@@ -1,0 +1,21 @@
+"""Watchers, concurrent writers, killed connections, a stream that repeats and swaps: nothing twice, none missed."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+from tests.systems.forum.watchers import FAULTS, Load, course_of, faults_of, left_of, run
+
+from keyplan.engine.engine import Engine
+
+
+def test_every_watcher_gets_every_later_event_once_in_order_and_none_before_it_is_stored(tmp_path: Path) -> None:
+    load = Load(watchers=16, threads=4, events=160, writers=4, kills=24, hubs=2)
+    with ExitStack() as stack:
+        engine = stack.enter_context(Engine.memory(faults=FAULTS))
+        course = course_of(load, stack, engine, tmp_path)
+        run(course)
+        assert faults_of(course) == []
+        assert course.kills_left < load.kills
+        assert left_of(course) == 0

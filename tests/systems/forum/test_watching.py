@@ -1,0 +1,119 @@
+"""Connections and subscriptions as they are stored: together, once, and gone together, whatever comes at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from tests.systems.forum.live import connected
+
+from keyplan.clock import SystemClock
+from keyplan.connections.connection import Connection
+from keyplan.connections.errors import TransactionFailedError
+from keyplan.connections.steps import Transport
+from keyplan.engine.engine import Engine
+from keyplan.engine.faults import Faults
+from keyplan_systems.forum.domain import BadRequestError
+from keyplan_systems.forum.entities import MOST_WATCHED, Place, forum
+from keyplan_systems.forum.watching import Watching
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    with Engine.memory(faults=Faults(seed=2, conflicts=0.05, internal_errors=0.03)) as engine:
+        yield engine
+
+
+@pytest.fixture
+def watching(engine: Engine) -> Iterator[Watching]:
+    clock = SystemClock()
+    with connected(engine, clock) as db:
+        db.create_tables(forum)
+        yield Watching(db, clock)
+
+
+def keys(engine: Engine) -> list[tuple[str, str]]:
+    found: list[dict[str, Any]] = engine.call("Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]
+    return sorted((item["PK"]["S"], item["time"]["S"]) for item in found)
+
+
+def test_a_connection_and_all_it_watches_go_together(engine: Engine, watching: Watching) -> None:
+    for name in ("a", "b"):
+        watching.opened(name, "13")
+        for number in range(3):
+            watching.subscribe(name, "13", Place(str(number), "7"))
+            watching.subscribe(name, "13", Place(str(number), "7"))
+    assert len(keys(engine)) == 8
+    watching.unsubscribe("a", Place("1", "7"))
+    watching.unsubscribe("a", Place("1", "7"))
+    assert watching.closed("a") == 2
+    assert watching.closed("a") == 0
+    assert keys(engine) == [("CONN#b", "CONN"), *((f"THREADSUB#{number}#7", "b") for number in range(3))]
+
+
+@pytest.mark.parametrize("round_", range(5))
+def test_a_subscription_that_comes_while_its_connection_ends_leaves_nothing(
+    engine: Engine, watching: Watching, round_: int
+) -> None:
+    watching.opened("a", "13")
+    start = threading.Barrier(5)
+
+    def subscribe(number: int) -> bool:
+        start.wait()
+        try:
+            watching.subscribe("a", "13", Place(str(number), "7"))
+        except TransactionFailedError:
+            return False  # the connection was gone already
+        return True
+
+    def close() -> bool:
+        start.wait()
+        return watching.closed("a") >= 0
+
+    with ThreadPoolExecutor(5) as pool:
+        acts = [pool.submit(subscribe, number) for number in range(4)] + [pool.submit(close)]
+        assert acts[-1].result()
+    assert keys(engine) == []
+
+
+@dataclass
+class Interrupted:
+    """A transport behind whose first GetItem something else happens."""
+
+    inner: Transport
+    then: list[Callable[[], None]]
+
+    def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        answer = self.inner.call(operation, request)
+        if operation == "GetItem" and self.then:
+            self.then.pop()()
+        return answer
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+def test_a_subscription_written_between_looking_and_removing_is_removed_too(engine: Engine) -> None:
+    clock = SystemClock()
+    with connected(engine, clock) as below:
+        below.create_tables(forum)
+        watching = Watching(below, clock)
+        watching.opened("a", "13")
+        watching.subscribe("a", "13", Place("1", "7"))
+        late = Interrupted(below.transport, [lambda: watching.subscribe("a", "13", Place("2", "7"))])
+        assert Watching(Connection(late, below.context), clock).closed("a") == 2
+        assert keys(engine) == []
+
+
+def test_one_thread_more_than_a_connection_may_watch_is_refused(engine: Engine, watching: Watching) -> None:
+    watching.opened("a", "13")
+    for number in range(MOST_WATCHED):
+        watching.subscribe("a", "13", Place(str(number), "7"))
+    with pytest.raises(BadRequestError, match="50"):
+        watching.subscribe("a", "13", Place("99", "7"))
+    assert watching.closed("a") == MOST_WATCHED
+    assert keys(engine) == []

@@ -1,0 +1,128 @@
+"""What the uses cost, measured: requests and units of each, in a thread of fifty events with three followers.
+
+python -m tests.systems.forum.units
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.systems.forum.live import connected
+
+from keyplan.clock import ManualClock
+from keyplan.connections.connection import Connection
+from keyplan.connections.steps import Transport
+from keyplan.design import Inserted
+from keyplan.engine.engine import Engine
+from keyplan_systems.forum import sample
+from keyplan_systems.forum.entities import EventType, Place, forum
+from keyplan_systems.forum.event_log import Draft
+from keyplan_systems.forum.migrations import upgrade
+from keyplan_systems.forum.relational.session import Database
+from keyplan_systems.forum.service import Service
+from keyplan_systems.forum.tokens import new_private_key
+
+PLACE = Place(sample.ANN, sample.LOOPS)
+
+
+@dataclass
+class Counting:
+    """A transport that adds up what the service bills."""
+
+    inner: Transport
+    sent: int = 0
+    units: float = 0.0
+
+    def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Send a request, and note what it consumed."""
+        answer = self.inner.call(operation, {**request, "ReturnConsumedCapacity": "TOTAL"})
+        used = answer.get("ConsumedCapacity", [])
+        self.sent += 1
+        self.units += sum(one["CapacityUnits"] for one in (used if isinstance(used, list) else [used]))
+        return answer
+
+    def close(self) -> None:
+        """Close what is counted."""
+        self.inner.close()
+
+
+@dataclass
+class House:
+    """A service whose requests are counted, with something in its table."""
+
+    service: Service
+    counting: Counting
+    rows: list[tuple[str, int, float]] = field(default_factory=list)
+
+    def measure(self, name: str, work: Callable[[], Any]) -> Any:
+        """Note what a piece of work costs."""
+        self.counting.sent, self.counting.units = 0, 0.0
+        result = work()
+        self.rows.append((name, self.counting.sent, self.counting.units))
+        return result
+
+
+@contextmanager
+def house() -> Iterator[House]:
+    """A thread of fifty events, each second one a message, with three followers and two watchers."""
+    clock = ManualClock()
+    with tempfile.TemporaryDirectory() as folder, Engine.memory(clock=clock, ttl_sweep_s=None) as engine:
+        url = f"sqlite:///{Path(folder) / 'forum.db'}"
+        upgrade(url)
+        database = Database(url)
+        with connected(engine, clock) as below:
+            below.create_tables(forum)
+            counting = Counting(below.transport)
+            connection = Connection(counting, below.context)
+            service = Service.over(connection, database, clock, new_private_key())
+            for number in range(50):
+                service.log.append(_draft(number))
+            for user_id in (sample.ANN, sample.BEN, sample.TUTOR):
+                service.following.follow(PLACE, user_id)
+            for name in ("a", "b"):
+                service.watching.opened(name, sample.ANN)
+                service.watching.subscribe(name, sample.ANN, PLACE)
+            yield House(service, counting)
+        database.close()
+
+
+def _draft(number: int) -> Draft:
+    if number % 2:
+        return Draft(PLACE, f"attempt-{number}", EventType.ATTEMPT_STARTED, attempt_id=str(number))
+    text = "A question of about a hundred characters, as people ask it when they are stuck with a task."
+    return Draft(PLACE, f"message-{number}", EventType.MESSAGE, user_id=sample.TUTOR, content=text)
+
+
+def rows() -> list[tuple[str, int, float]]:
+    """Each use with its requests and units."""
+    with house() as of:
+        service, log = of.service, of.service.log
+        stored = of.measure("store a message", lambda: log.append(_draft(50)))
+        of.measure("the same message again", lambda: log.append(_draft(50)))
+        of.measure("the last 10 messages", lambda: log.messages(PLACE, 10, None))
+        of.measure("the last 20 events", lambda: log.history(PLACE, 20, None))
+        of.measure("how far a thread has come", lambda: log.last_seq(PLACE))
+        of.measure("5 events since", lambda: log.since(PLACE, 46))
+        of.measure("connect", lambda: service.watching.opened("c", sample.TEACHER))
+        of.measure("subscribe", lambda: service.watching.subscribe("c", sample.TEACHER, PLACE))
+        change = Inserted(new=stored.event, sequence_number="1", event_id="1", at_s=0.0)
+        of.measure("notify 1 of 3 followers, 2 watching", lambda: service.following.notify(change))
+        of.measure("disconnect", lambda: service.watching.closed("c"))
+        of.measure("the last 20 notifications", lambda: service.following.notifications(sample.BEN, 20, None))
+        return of.rows
+
+
+def table() -> str:
+    """The table of the README."""
+    lines = ["| Use | Requests | Units |", "| --- | --- | --- |"]
+    lines += [f"| {name} | {sent} | {units:g} |" for name, sent, units in rows()]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(table())

@@ -1,0 +1,282 @@
+"""Many watchers, concurrent writers, connections killed at random: who was sent what, and whether it was stored.
+
+    python -m tests.systems.forum.watchers        # 200 watchers, 20 threads, 5,000 events, two processes' worth of hubs
+
+Everything goes over real sockets. Each watcher starts without history, notes what its first subscription answers, and
+asks for what it misses whenever it is cut off. In the end each must hold every later number of its thread, once and in
+order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.systems.forum.live import Live, MovedClock, running
+from websockets.exceptions import ConnectionClosed
+
+from keyplan.engine.engine import Engine
+from keyplan.engine.faults import Faults
+from keyplan_systems.forum.entities import Place
+from keyplan_systems.forum.hub import Limits
+from keyplan_systems.forum.migrations import upgrade
+from keyplan_systems.forum.relational.session import Database
+from keyplan_systems.forum.tokens import new_private_key
+
+FAULTS = Faults(
+    seed=5,
+    gsi_lag=(0.0, 0.05),
+    conflicts=0.02,
+    duplicate_stream_records=0.1,
+    reorder_stream_records=0.2,
+)
+PLATFORM = "9"
+
+
+@dataclass(frozen=True)
+class Load:
+    """How much."""
+
+    watchers: int = 200
+    threads: int = 20
+    events: int = 5_000
+    writers: int = 8
+    kills: int = 400
+    hubs: int = 2
+    seed: int = 1
+
+
+@dataclass
+class Watcher:
+    """One user at one thread, through as many connections as it takes."""
+
+    place: Place
+    user_id: str
+    first: int | None = None
+    """The number after which it began."""
+    seqs: list[int] = field(default_factory=list)
+    ids: set[tuple[str, str]] = field(default_factory=set)
+    connections: int = 0
+    unstored: int = 0
+    """Events that it was sent and that were not stored."""
+
+    @property
+    def last(self) -> int:
+        """The number of the last event it has, or began after."""
+        assert self.first is not None
+        return self.seqs[-1] if self.seqs else self.first
+
+
+@dataclass
+class Course:
+    """A run under way."""
+
+    load: Load
+    lives: list[Live]
+    watchers: list[Watcher] = field(default_factory=list)
+    ready: int = 0
+    everybody: threading.Event = field(default_factory=threading.Event)
+    """Set once half of the watchers watch: the others come while writing goes on."""
+    written: threading.Event = field(default_factory=threading.Event)
+    done: int = 0
+    """About how many events are written."""
+    kills_left: int = 0
+    started_s: float = 0.0
+    wrote_s: float = 0.0
+    ended_s: float = 0.0
+
+    def place(self, number: int) -> Place:
+        return Place("500", str(1000 + number % self.load.threads))
+
+
+def run(course: Course) -> None:
+    """Write and watch until every watcher has everything."""
+    course.kills_left = course.load.kills
+    course.watchers = [Watcher(course.place(number), str(2000 + number)) for number in range(course.load.watchers)]
+    course.started_s = time.monotonic()
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(_write_all, course)
+        asyncio.run(_watch_all(course))
+        writing.result()
+    course.ended_s = time.monotonic()
+
+
+def _write_all(course: Course) -> None:
+    try:
+        assert course.everybody.wait(120)
+        share = course.load.events // course.load.writers
+        with ThreadPoolExecutor(course.load.writers) as pool:
+            for done in [pool.submit(_write, course, writer, share) for writer in range(course.load.writers)]:
+                done.result()
+    finally:
+        course.wrote_s = time.monotonic()
+        course.written.set()
+
+
+def _write(course: Course, writer: int, events: int) -> None:
+    """One writer: messages, and now and then something of the past."""
+    chance = random.Random(course.load.seed * 1000 + writer)
+    live = course.lives[writer % len(course.lives)]
+    user_id = str(3000 + writer)
+    clients = {course.place(n): live.client(live.rights(user_id, course.place(n))) for n in range(course.load.threads)}
+    platform = live.person(PLATFORM, "platform")
+    for number in range(events):
+        place = chance.choice(list(clients))
+        path = f"/thread/{place.item_id}/{place.participant_id}"
+        if chance.random() < 0.05:
+            attempt = str(writer * 100_000 + number)
+            told = {"type": "attempt_started", "time": 1_500_000_000_000 + number, "attempt_id": attempt}
+            answer = platform.post(f"{path}/events", json={"events": [told]})
+        else:
+            body = {"text": f"{writer}/{number}", "uuid": str(uuid.UUID(int=chance.getrandbits(128)))}
+            answer = clients[place].post(f"{path}/messages", json=body)
+        assert answer.status_code in (200, 201), answer.text
+        course.done += 1
+
+
+async def _watch_all(course: Course) -> None:
+    chance = random.Random(course.load.seed)
+    async with asyncio.TaskGroup() as group:
+        for number, watcher in enumerate(course.watchers):
+            seeded = random.Random(chance.getrandbits(32))
+            group.create_task(_watch(course, watcher, seeded, is_late=number % 2 == 1))
+
+
+async def _watch(course: Course, watcher: Watcher, chance: random.Random, *, is_late: bool) -> None:
+    """Connect, again and again, until there is nothing more to come."""
+    begins_at = chance.randrange(course.load.events // 2) if is_late else 0
+    while course.done < begins_at:
+        await asyncio.sleep(0.02)
+    while not (course.written.is_set() and _has_all(course, watcher)):
+        try:
+            await _one_connection(course, watcher, chance)
+        except ConnectionClosed:
+            continue
+
+
+async def _one_connection(course: Course, watcher: Watcher, chance: random.Random) -> None:
+    live = chance.choice(course.lives)
+    fuse = chance.randint(1, course.load.events // course.load.threads)
+    async with live.socket(watcher.user_id) as socket:
+        watcher.connections += 1
+        token = live.rights(watcher.user_id, watcher.place)
+        if watcher.first is None:
+            watcher.first = (await socket.watch(token))["since"]
+            course.ready += 1
+            if course.ready >= course.load.watchers // 2:
+                course.everybody.set()
+        else:
+            await socket.watch(token, since=watcher.last)
+        while not (course.written.is_set() and _has_all(course, watcher)):
+            try:
+                told = await asyncio.wait_for(socket.hear(), 0.5)
+            except TimeoutError:
+                continue
+            _note(course.lives[0], watcher, told)
+            fuse -= 1
+            if fuse == 0 and course.kills_left > 0:
+                course.kills_left -= 1
+                socket.connection.transport.abort()
+
+
+def _note(live: Live, watcher: Watcher, told: dict[str, object]) -> None:
+    """Keep what was sent, and look at once whether it is stored."""
+    key = {
+        "PK": {"S": f"THREADEV#{watcher.place.participant_id}#{watcher.place.item_id}"},
+        "time": {"S": f"{told['time']:013d}#{told['seq']:010d}"},
+    }
+    if "Item" not in live.engine.call("GetItem", {"TableName": "forum", "Key": key, "ConsistentRead": True}):
+        watcher.unstored += 1
+    assert isinstance(told["seq"], int)
+    watcher.seqs.append(told["seq"])
+    watcher.ids.add((str(told["action"]), str(told.get("uuid") or told.get("attempt_id"))))
+
+
+def _has_all(course: Course, watcher: Watcher) -> bool:
+    return watcher.first is not None and watcher.last == course.lives[0].service.log.last_seq(watcher.place)
+
+
+def faults_of(course: Course) -> list[str]:
+    """What is wrong with a run that is over; nothing if all is well."""
+    wrong = []
+    log = course.lives[0].service.log
+    tops = {course.place(n): log.last_seq(course.place(n)) for n in range(course.load.threads)}
+    stored = course.load.events // course.load.writers * course.load.writers
+    if sum(tops.values()) != stored:
+        wrong.append(f"{sum(tops.values())} events are stored, and {stored} were written")
+    for watcher in course.watchers:
+        assert watcher.first is not None
+        if watcher.seqs != list(range(watcher.first + 1, tops[watcher.place] + 1)):
+            wrong.append(f"watcher {watcher.user_id} after {watcher.first} of {tops[watcher.place]}: {watcher.seqs}")
+        if len(watcher.ids) != len(watcher.seqs):
+            wrong.append(f"watcher {watcher.user_id} got {len(watcher.seqs)} events of {len(watcher.ids)} kinds")
+        if watcher.unstored:
+            wrong.append(f"watcher {watcher.user_id} was sent {watcher.unstored} events before they were stored")
+    return wrong
+
+
+def course_of(load: Load, stack: ExitStack, engine: Engine, folder: Path) -> Course:
+    """As many processes' worth of hubs as asked for, each with its own reader, on the same databases."""
+    upgrade(f"sqlite:///{folder / 'forum.db'}")
+    database, key = Database(f"sqlite:///{folder / 'forum.db'}"), new_private_key()
+    stack.callback(database.close)
+    limits = Limits(sweep_s=0.5)
+    lives = [
+        stack.enter_context(running(engine, database, MovedClock(), folder, key=key, limits=limits))
+        for _ in range(load.hubs)
+    ]
+    return Course(load, lives)
+
+
+def left_of(course: Course) -> int:
+    """Until no connection is stored any more: how many subscriptions are left then."""
+    engine, end_s = course.lives[0].engine, time.monotonic() + 20
+    while time.monotonic() < end_s:
+        keys = [item["PK"]["S"] for item in _scan(engine)]
+        if not any(key.startswith("CONN#") for key in keys):
+            break
+        time.sleep(0.05)
+    return sum(key.startswith(("CONN#", "THREADSUB#")) for key in keys)
+
+
+def _scan(engine: Engine) -> list[dict[str, dict[str, str]]]:
+    found: list[dict[str, dict[str, str]]] = []
+    start: dict[str, object] = {}
+    while True:
+        page = engine.call("Scan", {"TableName": "forum", **start})
+        found += page["Items"]
+        if "LastEvaluatedKey" not in page:
+            return found
+        start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+
+def main() -> int:
+    """The full size; prints figures, and what is wrong."""
+    load = Load()
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        folder = Path(name)
+        engine = stack.enter_context(Engine.open(folder / "keyplan.db", faults=FAULTS))
+        course = course_of(load, stack, engine, folder)
+        run(course)
+        wrong, left = faults_of(course), left_of(course)
+        received = sum(len(watcher.seqs) for watcher in course.watchers)
+        print(f"{load}")
+        print(f"events pushed {received}, connections {sum(w.connections for w in course.watchers)}")
+        print(f"kills {load.kills - course.kills_left}, left behind {left}, wrong {len(wrong)}")
+        print(f"writing {course.wrote_s - course.started_s:.1f} s, all {course.ended_s - course.started_s:.1f} s")
+        for line in wrong[:10]:
+            print(line[:300])
+    return 1 if wrong or left else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
