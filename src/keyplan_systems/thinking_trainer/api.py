@@ -1,0 +1,282 @@
+"""The trainer's routes: parse, call, answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic.alias_generators import to_camel
+
+from keyplan.clock import Clock
+from keyplan.connections.errors import CursorError, ThrottledError, UnavailableError
+from keyplan_systems.thinking_trainer import charts
+from keyplan_systems.thinking_trainer.design import StoredAttempt, StoredScenario
+from keyplan_systems.thinking_trainer.domain.attempts import Attempt
+from keyplan_systems.thinking_trainer.domain.errors import (
+    AnswersRejected,
+    AttemptClosed,
+    EvaluationFailed,
+    EvaluationRefused,
+)
+from keyplan_systems.thinking_trainer.domain.profiles import Profile
+from keyplan_systems.thinking_trainer.domain.scenarios import Difficulty, Scenario
+from keyplan_systems.thinking_trainer.service import (
+    ChangedMeanwhileError,
+    NotYoursError,
+    Service,
+    UnknownAttemptError,
+    UnknownScenarioError,
+)
+from keyplan_systems.web.application import web_application
+from keyplan_systems.web.authentication import Caller, require_role
+from keyplan_systems.web.health import Check
+from keyplan_systems.web.problems import Problem, ProblemStyle
+from keyplan_systems.web.tokens import Principal, TokenVerifier
+
+MOST_USER_ID = 128
+Limit = Annotated[int, Query(ge=1, le=100, description="How many at most.")]
+NextToken = Annotated[str | None, Query(alias="nextToken", description="From the answer before, to go on.")]
+
+router = APIRouter()
+
+
+class Body(BaseModel):
+    """What is sent: camelCase, unknown fields refused."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
+
+
+class GivenAnswer(Body):
+    """One answer."""
+
+    question_id: str
+    answer: str
+
+
+class Answers(Body):
+    """Answers to questions of a scenario."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"answers": [{"questionId": "q1", "answer": "It assumes that ..."}]}]}
+    )
+    answers: Annotated[list[GivenAnswer], Field(max_length=10)] = []
+
+    def texts(self) -> dict[str, str]:
+        """By question. Raises Problem for a question that is answered twice."""
+        told = {one.question_id: one.answer for one in self.answers}
+        if len(told) < len(self.answers):
+            raise Problem(400, "A question is answered twice.", code="invalid")
+        return told
+
+
+class Begin(Body):
+    """Which scenario to try."""
+
+    scenario_id: Annotated[str, StringConstraints(min_length=1, max_length=64)]
+
+
+class Submit(Answers, Begin):
+    """An attempt that is submitted at once."""
+
+
+class Offer(Body):
+    """Whether a scenario is on offer."""
+
+    active: bool
+
+
+class Listed(Body):
+    """A page of a list."""
+
+    items: list[Any]
+    next_token: str | None = None
+
+
+def service_of(request: Request) -> Service:
+    """The application's service."""
+    service = request.app.state.service
+    assert isinstance(service, Service), "the app puts it there"
+    return service
+
+
+Uses = Annotated[Service, Depends(service_of)]
+
+
+def _user(caller: Principal) -> str:
+    if len(caller.subject) > MOST_USER_ID:
+        raise Problem(403, f"A user id has at most {MOST_USER_ID} characters.")
+    return caller.subject
+
+
+def _attempt(attempt: StoredAttempt) -> dict[str, Any]:
+    shown = Attempt.model_validate({name: getattr(attempt, name) for name in Attempt.model_fields})
+    return shown.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def _profile(profile: Profile) -> dict[str, Any]:
+    shown = Profile.model_validate({name: getattr(profile, name) for name in Profile.model_fields})
+    return shown.model_dump(mode="json", by_alias=True)
+
+
+def _scenario(scenario: StoredScenario) -> dict[str, Any]:
+    shown = Scenario.model_validate({name: getattr(scenario, name) for name in Scenario.model_fields})
+    return shown.model_dump(mode="json", by_alias=True)
+
+
+# Attempts.
+
+
+@router.post("/attempts", status_code=201, tags=["attempts"])
+def submit_at_once(body: Submit, caller: Caller, uses: Uses) -> dict[str, Any]:
+    """Submit an attempt; it is graded and kept."""
+    return _attempt(uses.submit_at_once(_user(caller), body.scenario_id, body.texts()))
+
+
+@router.post("/attempts/drafts", status_code=201, tags=["attempts"])
+def begin(body: Begin, caller: Caller, uses: Uses) -> dict[str, Any]:
+    """Begin an attempt, to be saved and submitted later."""
+    return _attempt(uses.begin(_user(caller), body.scenario_id))
+
+
+@router.get("/attempts", tags=["attempts"])
+def submitted(caller: Caller, uses: Uses, limit: Limit = 20, next_token: NextToken = None) -> Listed:
+    """The caller's submitted attempts, newest first."""
+    page = uses.submitted(_user(caller), limit, next_token)
+    return Listed(items=[_attempt(attempt) for attempt in page], next_token=page.cursor)
+
+
+@router.get("/attempts/drafts", tags=["attempts"])
+def in_progress(caller: Caller, uses: Uses) -> Listed:
+    """The caller's attempts in progress, last touched first."""
+    return Listed(items=[_attempt(attempt) for attempt in uses.in_progress(_user(caller))])
+
+
+@router.get("/attempts/{attempt_id}", tags=["attempts"])
+def attempt(attempt_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
+    """One of the caller's attempts."""
+    return _attempt(uses.attempt(_user(caller), attempt_id))
+
+
+@router.put("/attempts/{attempt_id}/answers", tags=["attempts"])
+def save(attempt_id: str, body: Answers, caller: Caller, uses: Uses) -> dict[str, Any]:
+    """Save answers for later, in place of those saved before."""
+    return _attempt(uses.save(_user(caller), attempt_id, body.texts()))
+
+
+@router.post("/attempts/{attempt_id}/resume", tags=["attempts"])
+def resume(attempt_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
+    """Take an attempt up again."""
+    return _attempt(uses.resume(_user(caller), attempt_id))
+
+
+@router.post("/attempts/{attempt_id}/submit", tags=["attempts"])
+def submit(attempt_id: str, body: Answers, caller: Caller, uses: Uses) -> dict[str, Any]:
+    """Submit an attempt in progress; questions left out keep their saved answers."""
+    return _attempt(uses.submit(_user(caller), attempt_id, body.texts()))
+
+
+@router.post("/attempts/{attempt_id}/abandon", tags=["attempts"])
+def abandon(attempt_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
+    """Give an attempt up."""
+    return _attempt(uses.abandon(_user(caller), attempt_id))
+
+
+# Scenarios.
+
+
+@router.get("/scenarios", tags=["scenarios"])
+def on_offer(caller: Caller, uses: Uses, difficulty: Difficulty | None = None) -> Listed:
+    """Active scenarios, easiest first."""
+    del caller
+    return Listed(items=[_scenario(scenario) for scenario in uses.on_offer(difficulty)])
+
+
+@router.get("/scenarios/{scenario_id}", tags=["scenarios"])
+def scenario(scenario_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
+    """One scenario with its questions."""
+    del caller
+    return _scenario(uses.scenario(scenario_id))
+
+
+@router.put(
+    "/scenarios/{scenario_id}/offer", tags=["scenarios"], dependencies=[Depends(require_role("administrators"))]
+)
+def offer(scenario_id: str, body: Offer, uses: Uses) -> dict[str, Any]:
+    """Put a scenario on offer, or take it off; for administrators."""
+    return _scenario(uses.offer(scenario_id, body.active))
+
+
+# Profiles.
+
+
+def _own(user_id: str, caller: Principal) -> str:
+    if user_id != _user(caller):
+        raise Problem(403, "A profile is shown to its own user only.")
+    return user_id
+
+
+@router.get("/users/{user_id}/profile", tags=["profiles"])
+def profile(user_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
+    """The caller's latest profile."""
+    found = uses.profile(_own(user_id, caller))
+    if found is None:
+        raise Problem(404, "There is no profile before the first submitted attempt.")
+    return _profile(found)
+
+
+@router.get("/users/{user_id}/profiles", tags=["profiles"])
+def history(user_id: str, caller: Caller, uses: Uses, limit: Limit = 20, next_token: NextToken = None) -> Listed:
+    """The caller's profiles, newest first."""
+    page = uses.history(_own(user_id, caller), limit, next_token)
+    return Listed(items=[_profile(one) for one in page], next_token=page.cursor)
+
+
+@router.get("/users/{user_id}/progress", tags=["profiles"], response_class=Response)
+def progress(
+    user_id: str, caller: Caller, uses: Uses, format: Annotated[str, Query(pattern="^(text|png)$")] = "text"
+) -> Response:
+    """The caller's progress per dimension, as a text chart or a PNG."""
+    found = uses.progress(_own(user_id, caller))
+    if not found:
+        raise Problem(404, "There is no progress before the first submitted attempt.")
+    if format == "png":
+        return Response(charts.progress_png(found), media_type="image/png")
+    return Response(charts.progress_text(found), media_type="text/plain; charset=utf-8")
+
+
+def _refused(status: int) -> Callable[[Exception], Problem]:
+    return lambda error: Problem(status, str(error))
+
+
+TRANSLATIONS: Mapping[type[Exception], Callable[[Any], Problem]] = {
+    AnswersRejected: lambda error: Problem(
+        400, "The answers do not fit.", code="invalid", details=list(error.problems)
+    ),
+    AttemptClosed: _refused(409),
+    ChangedMeanwhileError: _refused(409),
+    UnknownAttemptError: _refused(404),
+    UnknownScenarioError: _refused(404),
+    NotYoursError: _refused(403),
+    EvaluationRefused: _refused(502),
+    EvaluationFailed: lambda error: Problem(503, str(error), headers={"Retry-After": "30"}),
+    CursorError: lambda _error: Problem(400, "The next token is not one of this list.", code="invalid"),
+    ThrottledError: lambda _error: Problem(503, "The database is busy.", headers={"Retry-After": "1"}),
+    UnavailableError: lambda _error: Problem(503, "The database does not answer.", headers={"Retry-After": "5"}),
+}
+
+
+def application(service: Service, verifier: TokenVerifier, clock: Clock, checks: Mapping[str, Check]) -> FastAPI:
+    """The API over a service."""
+    app = web_application(
+        "Critical-thinking trainer",
+        style=ProblemStyle(invalid_status=400),
+        translations=TRANSLATIONS,
+        verifier=verifier,
+        checks=checks,
+        clock=clock,
+    )
+    app.state.service = service
+    app.include_router(router)
+    return app

@@ -1,0 +1,67 @@
+"""The trainer put together: API, sweeper of silent attempts, profile consumer, seed scenarios."""
+
+from __future__ import annotations
+
+import os
+
+from starlette.concurrency import run_in_threadpool
+
+from keyplan.changes import JsonLinesFolder, Runner, TableCheckpoints
+from keyplan_systems.thinking_trainer import design
+from keyplan_systems.thinking_trainer.api import application
+from keyplan_systems.thinking_trainer.demo import play
+from keyplan_systems.thinking_trainer.evaluation.choice import EvaluatorSettings, evaluator_for
+from keyplan_systems.thinking_trainer.profiling import Profiler
+from keyplan_systems.thinking_trainer.scenarios.loader import seed_scenarios
+from keyplan_systems.thinking_trainer.service import Service
+from keyplan_systems.web.system import Built, Resources, System, Worker
+
+MODEL = "KEYPLAN_TRAINER_MODEL"
+"""The variable that names a model on Amazon Bedrock; the fixed rubric grades without it."""
+REGION = "KEYPLAN_TRAINER_REGION"
+
+
+def build(resources: Resources) -> Built:
+    """The system on its resources. Raises ImportError where a model is named and boto3 is not there."""
+    settings = EvaluatorSettings(model_id=os.environ.get(MODEL), region=os.environ.get(REGION, "us-east-1"))
+    service = Service(resources.connection, resources.clock, evaluator_for(settings, resources.clock))
+    profiler = Profiler(resources.connection, resources.clock)
+    runner = Runner(
+        resources.connection,
+        design.attempts,
+        checkpoints=TableCheckpoints(resources.connection, create=True, clock=resources.clock),
+        destinations={"unprofiled": JsonLinesFolder(resources.folder / "unprofiled")},
+        handlers={design.follow: profiler.follow},
+        clock=resources.clock,
+    )
+
+    async def table_answers() -> object:
+        return await run_in_threadpool(resources.connection.run, design.scenario_by_id("health"))
+
+    def follow() -> int:
+        done = runner.run_once()
+        return done.delivered + done.failed
+
+    return Built(
+        application(service, resources.verifier, resources.clock, {"table": table_answers}),
+        (
+            Worker("trainer profiles", follow, every_s=1.0),
+            Worker("trainer silence", service.abandon_silent, every_s=300.0),
+        ),
+        lambda: _load(service),
+        runner.close,
+    )
+
+
+def _load(service: Service) -> None:
+    """The seed scenarios that are not there yet."""
+    service.add_scenarios(seed_scenarios())
+
+
+SYSTEM = System(
+    "thinking_trainer",
+    "Critical-thinking trainer",
+    "keyplan_systems.thinking_trainer.design",
+    build,
+    demo=play,
+)

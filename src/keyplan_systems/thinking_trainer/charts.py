@@ -1,0 +1,108 @@
+"""Charts of a user's progress per dimension, from the history of profiles: text for a terminal, PNG for a page.
+
+PNG is drawn by Matplotlib, an optional extra that is loaded on the first PNG only. A drawing library such as Pillow
+would be lighter to install, but axes, ticks and text would then be ours to lay out, and that is what plotting
+libraries are for. Its figure objects are used without `pyplot`, which would keep global state and is not safe to use
+from the threads of a server.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+from .domain.profiles import DimensionStatistics, Profile, Trend
+from .domain.rubric import DIMENSIONS, MAX_SCORE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BARS = "▁▂▃▄▅▆▇█"
+NEWEST_SHOWN = 30
+_ARROWS = {Trend.IMPROVING: "↗ improving", Trend.DECLINING: "↘ declining", Trend.STABLE: "→ stable"}
+_PNG_INCHES = (9.0, 10.0)
+_PNG_DOTS_PER_INCH = 100
+
+
+def progress_table(history: Sequence[Profile]) -> Table:
+    """A table with a bar per snapshot for each dimension, the 30 newest, and the latest figures.
+
+    `history` is oldest first; ValueError without any, out of order, or of several users.
+    """
+    latest = _checked(history)[-1]
+    table = Table(title=f"Progress over {latest.attempt_count} attempts, overall average {latest.overall_average:.2f}")
+    for heading in ("Dimension", "Moving average over time", "Latest", "Deviation", "Trend", "Weak"):
+        table.add_column(heading, justify="right" if heading in {"Latest", "Deviation"} else "left", no_wrap=True)
+    gaps = {weakness.dimension: weakness.gap for weakness in latest.weaknesses}
+    for place, name in enumerate(DIMENSIONS):
+        now = latest.dimensions[place]
+        gap = f"gap {gaps[name]:+.2f}" if name in gaps else ""
+        bars = spark([profile.dimensions[place].moving_average for profile in history[-NEWEST_SHOWN:]])
+        table.add_row(
+            name.value, bars, f"{now.moving_average:.2f}", f"{now.standard_deviation:.2f}", _ARROWS[now.trend], gap
+        )
+    return table
+
+
+def progress_text(history: Sequence[Profile], width: int = 110) -> str:
+    """The same table as plain text of at most this many columns."""
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    with console.capture() as captured:
+        console.print(progress_table(history))
+    return captured.get()
+
+
+def spark(averages: Sequence[Decimal]) -> str:
+    """One bar per average, of eight heights from 0 to 4."""
+    steps = len(BARS) - 1
+    return "".join(BARS[min(steps, int(average * steps / MAX_SCORE + Decimal("0.5")))] for average in averages)
+
+
+def progress_png(history: Sequence[Profile]) -> bytes:
+    """A PNG with a panel per dimension: the moving average over time, the deviation as a band around it.
+
+    `history` as for `progress_table`. Raises ImportError with the remedy when Matplotlib is not installed.
+    """
+    _checked(history)
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra, loaded when it is needed
+    except ModuleNotFoundError as error:
+        raise ImportError("PNG charts need Matplotlib: pip install 'keyplan[charts]'") from error
+    figure = Figure(figsize=_PNG_INCHES, dpi=_PNG_DOTS_PER_INCH, layout="constrained")
+    panels: list[Axes] = list(figure.subplots(len(DIMENSIONS) // 2, 2, sharex=True, sharey=True).flat)
+    for place, (panel, name) in enumerate(zip(panels, DIMENSIONS, strict=True)):
+        _draw(panel, name.value, [profile.dimensions[place] for profile in history])
+    figure.suptitle(f"Moving average of the last attempts, 0 to {MAX_SCORE}")
+    figure.supxlabel("snapshot, oldest first")
+    png = io.BytesIO()
+    figure.savefig(png, format="png", metadata={"Software": None})
+    return png.getvalue()
+
+
+def _draw(panel: Axes, title: str, history: Sequence[DimensionStatistics]) -> None:
+    places = list(range(1, len(history) + 1))
+    averages = [float(entry.moving_average) for entry in history]
+    deviations = [float(entry.standard_deviation) for entry in history]
+    lower = [max(0.0, average - spread) for average, spread in zip(averages, deviations, strict=True)]
+    upper = [min(float(MAX_SCORE), average + spread) for average, spread in zip(averages, deviations, strict=True)]
+    panel.fill_between(places, lower, upper, alpha=0.2)
+    panel.plot(places, averages, marker="o", markersize=3)
+    panel.set_title(f"{title} ({history[-1].trend.value})", fontsize=10)
+    panel.set_ylim(-0.1, MAX_SCORE + 0.1)
+    panel.grid(visible=True, alpha=0.3)
+
+
+def _checked(history: Sequence[Profile]) -> Sequence[Profile]:
+    if not history:
+        raise ValueError("there is no profile to chart yet")
+    if len({profile.user_id for profile in history}) > 1:
+        raise ValueError("a chart is of one user; these profiles are of several")
+    keys = [profile.snapshot_key for profile in history]
+    if keys != sorted(keys):
+        raise ValueError("profiles are charted oldest first")
+    return history

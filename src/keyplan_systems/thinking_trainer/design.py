@@ -1,0 +1,403 @@
+"""The trainer's three tables: attempts with their stream, snapshots of profiles, scenarios.
+
+Names, keys and attributes are the published ones. What differs, and why:
+
+* `ActiveScenarios` cannot be keyed by a Boolean: its key is the text ACTIVE, there only while a scenario is
+  active, and its sort key puts easy before hard.
+* `UserAttempts` holds submitted attempts only: an attempt has no `timestamp` before it is submitted. What is
+  in progress is found by `UserDrafts`, and by all users' silence by `OpenAttempts`.
+* A snapshot's `timestamp` ends in the id of its newest attempt, so that two attempts of one millisecond keep
+  two snapshots, and the same attempts always make the same ones.
+* The stream shows items before and after a change: only with both can "became completed" be told.
+* A ledger per user, read consistently and written under its version, holds the newest scores: two attempts
+  submitted at once cannot miss one another, as they could through an index.
+* Items of version 0.9 are read in the form of today (`forms.py`). Snapshots of that version have another key, and
+  so are an entity of their own until the migration has moved them.
+* The index of the provisioned table has capacity of its own, as every index of such a table needs.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
+from pydantic.alias_generators import to_camel
+
+from keyplan.design import (
+    GSI,
+    Bytes,
+    Change,
+    Cond,
+    Distinct,
+    Entity,
+    F,
+    Inserted,
+    Items,
+    Key,
+    Modified,
+    Provisioned,
+    Rate,
+    Table,
+    WriteCall,
+    accept,
+    attr,
+    changed,
+    each,
+    every_shard,
+    everything,
+    key,
+    key_of,
+    known,
+    pk,
+    put,
+    set_,
+    sk,
+    transaction,
+    when,
+    where,
+)
+from keyplan_systems.thinking_trainer.domain.attempts import Attempt, Status
+from keyplan_systems.thinking_trainer.domain.ledger import KEPT, Ledger
+from keyplan_systems.thinking_trainer.domain.profiles import Profile
+from keyplan_systems.thinking_trainer.domain.records import Instant
+from keyplan_systems.thinking_trainer.domain.scenarios import Difficulty, Scenario
+from keyplan_systems.thinking_trainer.domain.versions import Kind, read_profile
+from keyplan_systems.thinking_trainer.forms import in_current_form
+
+USERS, ATTEMPTS_A_MONTH = 1_000, 10_000
+MIGRATION = Rate(average=0)
+"""Of what the migration does once: it has no part in a month."""
+
+attempts = Table(
+    "Attempts",
+    pk="attemptId",
+    indexes=[
+        GSI("UserAttempts", pk="userId", sk="timestamp"),
+        GSI("UserDrafts", pk="draftOf", sk="touchedAt"),
+        GSI("OpenAttempts", pk="openKey", sk="touchedAt"),
+    ],
+    stream="NEW_AND_OLD_IMAGES",
+    point_in_time_recovery=True,
+    deletion_protection=True,
+)
+
+
+@attempts.entity(
+    key=key(attr("attempt_id")),
+    indexes={
+        "UserAttempts": key(attr("user_id"), attr("timestamp")),
+        "UserDrafts": key(attr("user_id"), attr("touched_at"), when=F.status == Status.IN_PROGRESS),
+        "OpenAttempts": key("OPEN#{attempt_id:shard(4)}", attr("touched_at"), when=F.status == Status.IN_PROGRESS),
+    },
+    version="version",
+    items=Items(
+        count=120_000,
+        bytes=Bytes(8_000, p99=40_000),
+        distinct={
+            "user_id": Distinct(USERS, hottest=0.01),
+            "status": {Status.COMPLETED: 0.95, Status.IN_PROGRESS: 0.01, Status.ABANDONED: 0.04},
+        },
+        present={"timestamp": 0.95},
+    ),
+    name="Attempt",
+)
+class StoredAttempt(Attempt, Entity):
+    """An attempt as it is stored."""
+
+    noted_at: Instant | None = None
+    """When the user's profile took it in."""
+    version: int = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_any_version(cls, values: Any) -> Any:
+        return in_current_form(Kind.ATTEMPT, values)
+
+
+@attempts.entity(
+    key=key("LEDGER#{user_id}"),
+    version="version",
+    items=Items(count=USERS, bytes=Bytes(5_500, p99=7_000), distinct={"user_id": USERS}),
+    name="Ledger",
+)
+class StoredLedger(Ledger, Entity):
+    """A user's newest scores and the number of all, in one small item."""
+
+    version: int = 0
+
+
+@attempts.create(StoredAttempt, rate=Rate.monthly(ATTEMPTS_A_MONTH))
+def start_attempt(attempt: StoredAttempt) -> Change:
+    """A user begins an attempt."""
+    return put(attempt)
+
+
+@attempts.replace(StoredAttempt, rate=Rate.monthly(3 * ATTEMPTS_A_MONTH))
+def write_attempt(attempt: StoredAttempt) -> Change:
+    """Save, resume, submit or abandon an attempt, as it was read."""
+    return put(attempt)
+
+
+@attempts.get(StoredAttempt, consistent=True, rate=Rate.monthly(4 * ATTEMPTS_A_MONTH))
+def attempt_by_id(attempt_id: str) -> Key:
+    """Attempt by ID."""
+    return key_of(attempt_id=attempt_id)
+
+
+@attempts.query(StoredAttempt, index="UserAttempts", descending=True, returns=20, limit=20, rate=Rate.monthly(20_000))
+def submitted_attempts(user_id: str) -> Cond:
+    """A user's submitted attempts, newest first. In version 0.9 others were in this index too."""
+    return pk(user_id=user_id) & where(F.status == Status.COMPLETED)
+
+
+@attempts.query(StoredAttempt, index="UserDrafts", descending=True, returns=1, limit=20, rate=Rate.monthly(20_000))
+def open_attempts(user_id: str) -> Cond:
+    """A user's attempts in progress, last touched first."""
+    return pk(user_id=user_id)
+
+
+@attempts.query(StoredAttempt, index="OpenAttempts", returns=10, rate=Rate(average=0.02))
+def silent_attempts(touched_before: Instant) -> Cond:
+    """Attempts in progress that nobody touched since a moment, of all users."""
+    return pk(attempt_id=every_shard()) & sk.lte(touched_at=touched_before)
+
+
+@attempts.scan(StoredAttempt, page_size=100, rate=MIGRATION)
+def attempts_of_0_9() -> Cond:
+    """Attempts that are stored in the form of version 0.9, for the migration."""
+    return everything() & where(F.schema_version.missing())
+
+
+@attempts.get(StoredLedger, consistent=True, rate=Rate.monthly(ATTEMPTS_A_MONTH))
+def ledger_of(user_id: str) -> Key:
+    """A user's ledger."""
+    return key_of(user_id=user_id)
+
+
+@attempts.create(StoredLedger)
+def begin_ledger(ledger: StoredLedger) -> Change:
+    """A user's first submitted attempt."""
+    return put(ledger)
+
+
+@attempts.replace(StoredLedger, rate=Rate.monthly(ATTEMPTS_A_MONTH))
+def write_ledger(ledger: StoredLedger) -> Change:
+    """One more submitted attempt, on the ledger as it was read."""
+    return put(ledger)
+
+
+@attempts.update(StoredAttempt)
+def note_attempt(attempt_id: str, at: Instant) -> Change:
+    """The attempt is taken into its user's profile: once."""
+    return key_of(attempt_id=attempt_id) & set_(noted_at=at) & when(F.noted_at.missing())
+
+
+@attempts.on_change(
+    StoredAttempt,
+    when=changed("status", Status.COMPLETED),
+    retries=5,
+    on_failure="unprofiled",
+    idempotent=True,
+)
+def follow(change: Inserted[StoredAttempt] | Modified[StoredAttempt]) -> None:
+    """An attempt became completed: its user's profile follows. The app hands in what does it."""
+    raise NotImplementedError(f"no handler was given for attempt {change.new.attempt_id}")
+
+
+# Profiles.
+
+profiles = Table("Profiles", pk="userId", sk="timestamp", point_in_time_recovery=True, deletion_protection=True)
+
+
+@profiles.entity(
+    key=key(attr("user_id"), "{timestamp:utc_ms}#{source_attempt_id}"),
+    items=Items(count=120_000, bytes=Bytes(1_800, p99=2_500), distinct={"user_id": Distinct(USERS, hottest=0.01)}),
+    name="Profile",
+    store_key_fields=False,
+)
+class StoredProfile(Profile, Entity):
+    """A snapshot, keyed by its user and its newest attempt."""
+
+
+@profiles.entity(
+    key=key(attr("user_id"), attr("timestamp")),
+    items=Items(count=1, bytes=Bytes(2_500)),
+    name="UnversionedProfile",
+)
+class UnversionedProfile(Entity):
+    """A snapshot of version 0.9: keyed by its moment alone, in whatever precision, and not to be believed."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+    user_id: str
+    timestamp: Annotated[str, StringConstraints(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{3})?Z$")]
+    attempt_count: int
+    dimensions: list[dict[str, Any]]
+    overall_average: Decimal
+
+    def upgraded(self) -> Profile:
+        """The snapshot in the current form, computed again. Raises ItemUnreadable."""
+        return read_profile(self.model_dump(by_alias=True))
+
+
+@profiles.query(
+    StoredProfile, UnversionedProfile, descending=True, limit=1, consistent=True, rate=Rate.monthly(30_000), returns=1
+)
+def latest_profile(user_id: str) -> Cond:
+    """Latest profile."""
+    return pk(user_id=user_id)
+
+
+@profiles.query(StoredProfile, UnversionedProfile, descending=True, limit=20, rate=Rate.monthly(10_000), returns=20)
+def profile_history(user_id: str) -> Cond:
+    """Profile history, newest first."""
+    return pk(user_id=user_id)
+
+
+@profiles.put(StoredProfile, rate=Rate.monthly(ATTEMPTS_A_MONTH))
+def write_profile(profile: StoredProfile) -> Change:
+    """A snapshot, or the better one under the same key."""
+    return put(profile)
+
+
+@profiles.scan(UnversionedProfile, page_size=100, rate=MIGRATION)
+def profiles_of_0_9() -> Cond:
+    """Snapshots of version 0.9, for the migration."""
+    return everything()
+
+
+@profiles.create(StoredProfile, rate=MIGRATION)
+def rekey_profile(profile: StoredProfile) -> Change:
+    """A snapshot of version 0.9 under its key of today."""
+    return put(profile)
+
+
+@profiles.delete(UnversionedProfile, rate=MIGRATION)
+def drop_unversioned(user_id: str, timestamp: str) -> Change:
+    """Remove a snapshot of version 0.9 from its former key."""
+    return key_of(user_id=user_id, timestamp=timestamp)
+
+
+@transaction(rate=MIGRATION)
+def upgrade_profile(
+    user_id: str, timestamp: str, profile: StoredProfile
+) -> list[WriteCall[UnversionedProfile | None] | WriteCall[StoredProfile]]:
+    """A snapshot of version 0.9 moves to its key of today, in the form of today."""
+    return [drop_unversioned(user_id, timestamp), rekey_profile(profile)]
+
+
+Snapshots = Annotated[list[StoredProfile], Field(max_length=KEPT)]
+
+
+@transaction(rate=Rate.monthly(USERS), returns=1)
+def begin_profile(
+    attempt_id: str, at: Instant, ledger: StoredLedger, snapshots: Snapshots
+) -> list[WriteCall[StoredAttempt] | WriteCall[StoredLedger] | WriteCall[StoredProfile]]:
+    """The first submitted attempt: marked, ledger begun, snapshot written."""
+    return [note_attempt(attempt_id, at), begin_ledger(ledger), write_profile(each(snapshots))]
+
+
+@transaction(rate=Rate.monthly(ATTEMPTS_A_MONTH), returns=1)
+def extend_profile(
+    attempt_id: str, at: Instant, ledger: StoredLedger, snapshots: Snapshots
+) -> list[WriteCall[StoredAttempt] | WriteCall[StoredLedger] | WriteCall[StoredProfile]]:
+    """One more submitted attempt: marked, ledger extended, every snapshot that it changes written."""
+    return [note_attempt(attempt_id, at), write_ledger(ledger), write_profile(each(snapshots))]
+
+
+# Scenarios.
+
+scenarios = Table(
+    "Scenarios",
+    pk="scenarioId",
+    billing=Provisioned(read=5, write=1),
+    indexes=[GSI("ActiveScenarios", pk="activeKey", sk="difficultyKey", billing=Provisioned(read=10, write=5))],
+)
+
+
+@scenarios.entity(
+    key=key(attr("scenario_id")),
+    indexes={
+        "ActiveScenarios": key(
+            "ACTIVE",
+            "{difficulty:rank(beginner,intermediate,advanced)}#{difficulty}",
+            when=F.active == True,  # noqa: E712
+        )
+    },
+    items=Items(
+        count=20,
+        bytes=Bytes(4_000, p99=6_000),
+        distinct={
+            "scenario_id": 20,
+            "active": {True: 0.9, False: 0.1},
+            "difficulty": {Difficulty.BEGINNER: 0.35, Difficulty.INTERMEDIATE: 0.35, Difficulty.ADVANCED: 0.3},
+        },
+    ),
+    name="Scenario",
+)
+class StoredScenario(Scenario, Entity):
+    """A scenario as it is stored."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_any_version(cls, values: Any) -> Any:
+        return in_current_form(Kind.SCENARIO, values)
+
+
+@scenarios.create(StoredScenario, rate=Rate.monthly(20))
+def add_scenario(scenario: StoredScenario) -> Change:
+    """A new scenario."""
+    return put(scenario)
+
+
+@scenarios.get(StoredScenario, rate=Rate.monthly(2 * ATTEMPTS_A_MONTH))
+def scenario_by_id(scenario_id: str) -> Key:
+    """Scenario by ID."""
+    return key_of(scenario_id=scenario_id)
+
+
+@scenarios.query(StoredScenario, index="ActiveScenarios", rate=Rate.monthly(20_000), returns=18)
+def active_scenarios() -> Cond:
+    """Active scenarios, easiest first."""
+    return pk()
+
+
+@scenarios.query(StoredScenario, index="ActiveScenarios", rate=Rate.monthly(5_000), returns=6)
+def scenarios_of_difficulty(difficulty: Difficulty) -> Cond:
+    """Active scenarios of one difficulty."""
+    return pk() & sk(difficulty=difficulty)
+
+
+@scenarios.scan(StoredScenario, page_size=5, rate=MIGRATION)
+def scenarios_of_0_9() -> Cond:
+    """Scenarios that are stored in the form of version 0.9, for the migration."""
+    return everything() & where(F.schema_version.missing())
+
+
+@scenarios.replace(StoredScenario, rate=MIGRATION)
+def upgrade_scenario(scenario: StoredScenario) -> Change:
+    """A scenario of version 0.9 as it was read, in the form of today, unless it was upgraded or taken off meanwhile."""
+    return put(scenario) & when(F.schema_version.missing() & (F.active == scenario.active))
+
+
+@scenarios.update(StoredScenario, rate=Rate.monthly(10))
+def set_active(scenario_id: str, active: bool, difficulty: Difficulty) -> Change:
+    """Put a scenario on offer, or take it off."""
+    return key_of(scenario_id=scenario_id) & set_(active=active) & known(difficulty=difficulty)
+
+
+accepted = [
+    accept("KP114", reason="keyplan names every attribute by a placeholder"),
+    accept("KP210", on="Attempt", reason="an attempt's key is a UUID, a ledger's begins with LEDGER#"),
+    accept("KP212", on="Profile", reason="a moment is cut to milliseconds before it is stored"),
+    accept("KP207", on="UnversionedProfile", reason="the migration moves them; only within a second they may misorder"),
+    accept("KP210", on="Profile", reason="a snapshot's key has a #, that of version 0.9 is a moment alone"),
+    accept("KP210", on="UnversionedProfile", reason="a snapshot's key has a #, that of version 0.9 is a moment alone"),
+    accept("KP216", on="UnversionedProfile", reason="that is how version 0.9 kept them; none are written any more"),
+    accept("KP302", on="attempts_of_0_9", reason="the migration reads the table once, a page at a time"),
+    accept("KP302", on="profiles_of_0_9", reason="the migration reads the table once, a page at a time"),
+    accept("KP310", on="attempts_of_0_9", reason="short pages are what the migration wants: it keeps its place"),
+    accept("KP310", on="scenarios_of_0_9", reason="short pages are what the migration wants: it keeps its place"),
+    accept("KP606", on="write_profile", reason="the same attempts make the same snapshot: writing it again is meant"),
+]

@@ -1,0 +1,250 @@
+"""Attempts: what is stored of them, and how they go from in progress to completed or abandoned.
+
+                 save, resume
+                   ┌─────┐
+                   │     ▼
+    start ──▶ in-progress ──submit──▶ completed
+                   │
+                   └──abandon, or 24 h of silence──▶ abandoned
+
+Completed and abandoned are final. Only a completed attempt has a `timestamp` (when it was submitted), an
+evaluation and a duration: an index by `timestamp` holds these and nothing else. `scored_key` orders them.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import uuid
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from .errors import AnswersRejected, AttemptClosed
+from .records import SCHEMA_VERSION, Instant, Record, instant, iso
+from .rubric import Assessment, Evaluation, evaluation_of
+from .scenarios import MAX_QUESTIONS, Scenario, Slug
+
+MIN_ANSWER_CHARACTERS = 10
+MAX_ANSWER_CHARACTERS = 10_000
+MAX_ANSWERS_BYTES = 250_000
+"""Of all answers of an attempt in UTF-8. Ten answers of 10,000 characters of four bytes alone would be 400,000
+bytes, and with questions and evaluation more than the 409,600 an item may have."""
+
+SILENCE = timedelta(hours=24)
+"""An attempt in progress that nobody touched for this long counts as given up."""
+
+
+class Status(StrEnum):
+    """Where an attempt stands."""
+
+    IN_PROGRESS = "in-progress"
+    COMPLETED = "completed"
+    ABANDONED = "abandoned"
+
+
+UserId = Annotated[str, StringConstraints(min_length=1, max_length=128)]
+"""Opaque: no form is read into it."""
+
+_UUID = r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+AttemptId = Annotated[str, StringConstraints(pattern=_UUID)]
+
+
+def word_count(text: str) -> int:
+    """Words, as parted by white space."""
+    return len(text.split())
+
+
+class Answer(Record):
+    """One answer with the question as it was asked, so that later edits of the scenario do not change the past."""
+
+    question_id: Slug
+    question_text: str = Field(min_length=10, max_length=1_000)
+    answer: str = Field(max_length=MAX_ANSWER_CHARACTERS)
+    word_count: int
+
+    @model_validator(mode="after")
+    def _counted(self) -> Self:
+        if self.word_count != word_count(self.answer):
+            raise ValueError(f"wordCount is {self.word_count}, the answer has {word_count(self.answer)} words")
+        return self
+
+
+class Attempt(Record):
+    """One try of one user at one scenario."""
+
+    attempt_id: AttemptId
+    user_id: UserId
+    scenario_id: Slug
+    status: Status
+    started_at: Instant
+    touched_at: Instant
+    answers: tuple[Answer, ...] = Field(default=(), max_length=MAX_QUESTIONS)
+    timestamp: Instant | None = None
+    evaluation: Evaluation | None = None
+    duration_seconds: int | None = Field(default=None, ge=0)
+    schema_version: Literal["1.0"] = SCHEMA_VERSION
+
+    @model_validator(mode="after")
+    def _complete_or_not(self) -> Self:
+        of_completed = (self.timestamp, self.evaluation, self.duration_seconds)
+        present = [value is not None for value in of_completed]
+        if self.status is Status.COMPLETED and not all(present):
+            raise ValueError("a completed attempt has a timestamp, an evaluation and a duration")
+        if self.status is not Status.COMPLETED and any(present):
+            raise ValueError(f"an attempt that is {self.status.value} has no timestamp, evaluation or duration")
+        return self
+
+    @property
+    def scored_key(self) -> str | None:
+        """`timestamp#attemptId` of a completed attempt, else None: sorts by time, and by id within a millisecond."""
+        return None if self.timestamp is None else f"{iso(self.timestamp)}#{self.attempt_id}"
+
+
+def is_attempt_id(text: str) -> bool:
+    """Whether an attempt can have this id."""
+    return re.fullmatch(_UUID, text) is not None
+
+
+def new_attempt_id(chance: random.Random) -> str:
+    """A version 4 UUID from this source of chance."""
+    return str(uuid.UUID(int=chance.getrandbits(128), version=4))
+
+
+def draft_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer, ...]:
+    """Answers to save for later, in the scenario's order: any questions of the scenario, of any length up to the limit.
+
+    Raises AnswersRejected with every problem at once.
+    """
+    _refuse(_misfits(scenario, texts))
+    return _answers(scenario, texts)
+
+
+def final_answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer, ...]:
+    """Answers to submit, in the scenario's order: every question, each with at least ten characters besides space.
+
+    Raises AnswersRejected with every problem at once.
+    """
+    problems = _misfits(scenario, texts)
+    for question in scenario.questions:
+        length = len(texts.get(question.question_id, "").strip())
+        if question.question_id not in texts:
+            problems.append(f"question {question.question_id} is not answered")
+        elif length < MIN_ANSWER_CHARACTERS:
+            problems.append(
+                f"the answer to {question.question_id} has {length} characters; {MIN_ANSWER_CHARACTERS} are the least"
+            )
+    _refuse(problems)
+    return _answers(scenario, texts)
+
+
+def _misfits(scenario: Scenario, texts: Mapping[str, str]) -> list[str]:
+    """What is wrong with answers whether they are final or not."""
+    known = {question.question_id for question in scenario.questions}
+    problems = [
+        f"scenario {scenario.scenario_id} has no question {question_id!r}"
+        for question_id in texts
+        if question_id not in known
+    ]
+    problems += [
+        f"the answer to {question_id} has {len(text)} characters; {MAX_ANSWER_CHARACTERS} are the most"
+        for question_id, text in texts.items()
+        if len(text) > MAX_ANSWER_CHARACTERS
+    ]
+    # Lone surrogates cannot be stored as UTF-8; they are counted here and refused just below.
+    total_bytes = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts.values())
+    if total_bytes > MAX_ANSWERS_BYTES:
+        problems.append(f"the answers take {total_bytes} bytes; {MAX_ANSWERS_BYTES} are the most")
+    problems += [
+        f"the answer to {question_id} holds half a surrogate pair, which is no text"
+        for question_id, text in texts.items()
+        if any("\ud800" <= character <= "\udfff" for character in text)
+    ]
+    return problems
+
+
+def _refuse(problems: list[str]) -> None:
+    if problems:
+        raise AnswersRejected(tuple(problems))
+
+
+def _answers(scenario: Scenario, texts: Mapping[str, str]) -> tuple[Answer, ...]:
+    return tuple(
+        Answer(
+            question_id=question.question_id,
+            question_text=question.text,
+            answer=texts[question.question_id],
+            word_count=word_count(texts[question.question_id]),
+        )
+        for question in scenario.questions
+        if question.question_id in texts
+    )
+
+
+def start(attempt_id: str, user_id: str, scenario_id: str, now: datetime) -> Attempt:
+    """A new attempt in progress, without answers."""
+    return Attempt(
+        attempt_id=attempt_id,
+        user_id=user_id,
+        scenario_id=scenario_id,
+        status=Status.IN_PROGRESS,
+        started_at=now,
+        touched_at=now,
+    )
+
+
+def save(attempt: Attempt, answers: tuple[Answer, ...], now: datetime) -> Attempt:
+    """The attempt with these answers in place of the former ones; AttemptClosed unless it is in progress."""
+    _open(attempt, "saved")
+    return attempt.model_copy(update={"answers": answers, "touched_at": _later(attempt, now)})
+
+
+def resume(attempt: Attempt, now: datetime) -> Attempt:
+    """The attempt as its user takes it up again: its silence begins anew. AttemptClosed unless it is in progress."""
+    _open(attempt, "resumed")
+    return attempt.model_copy(update={"touched_at": _later(attempt, now)})
+
+
+def submit(attempt: Attempt, answers: tuple[Answer, ...], assessment: Assessment, now: datetime) -> Attempt:
+    """The completed attempt: overall score computed, duration in whole seconds since its start.
+
+    `answers` come from `final_answers`. Raises AttemptClosed unless the attempt is in progress.
+    """
+    _open(attempt, "submitted")
+    submitted = _later(attempt, now)
+    return Attempt(
+        attempt_id=attempt.attempt_id,
+        user_id=attempt.user_id,
+        scenario_id=attempt.scenario_id,
+        status=Status.COMPLETED,
+        started_at=attempt.started_at,
+        touched_at=submitted,
+        answers=answers,
+        timestamp=submitted,
+        evaluation=evaluation_of(assessment, submitted),
+        duration_seconds=(submitted - attempt.started_at) // timedelta(seconds=1),
+    )
+
+
+def abandon(attempt: Attempt, now: datetime) -> Attempt:
+    """The attempt given up, its answers kept; AttemptClosed unless it is in progress."""
+    _open(attempt, "abandoned")
+    return attempt.model_copy(update={"status": Status.ABANDONED, "touched_at": _later(attempt, now)})
+
+
+def is_silent(attempt: Attempt, now: datetime) -> bool:
+    """Whether a sweeper should abandon it: in progress, and untouched for 24 hours or more."""
+    return attempt.status is Status.IN_PROGRESS and instant(now) - attempt.touched_at >= SILENCE
+
+
+def _open(attempt: Attempt, verb: str) -> None:
+    if attempt.status is not Status.IN_PROGRESS:
+        raise AttemptClosed(attempt.attempt_id, attempt.status.value, verb)
+
+
+def _later(attempt: Attempt, now: datetime) -> datetime:
+    """Now, but never before the attempt was last touched: clocks of two servers differ."""
+    return max(instant(now), attempt.touched_at)

@@ -1,0 +1,231 @@
+"""Profiles: what a user's last ten completed attempts say about each dimension.
+
+Rules of our own where the source documents are silent or contradict each other:
+
+* The window is the ten newest completed attempts by `timestamp`, ties by attempt id; `recentScores` is oldest first.
+* Moving average: mean of the window. Deviation: of the window as a whole population.
+* Trend: slope of least squares per attempt; above +0.05 improving, below -0.05 declining, else stable. Fewer than
+  three scores are stable.
+* Gap: moving average minus the user's own mean over all eight dimensions. Weak is a dimension with a negative gap or
+  an average below 2.0; the three lowest are kept, lowest first, equal ones in the rubric's order.
+* Improvement: mean of the newer half of the window minus mean of the older half, from four scores on, where positive;
+  the three largest. With an odd number of scores the middle one belongs to neither half.
+* `overallAverage` is the mean of the overall scores in the window.
+* Figures are rounded once, at the end, to two decimals, an exact half to the even one. All decisions (which is lower,
+  which trend) are made on the exact figures.
+* The snapshot's key comes from the newest attempt in the window, so that the same attempts always give the same
+  snapshot under the same key, in whatever order and however often they arrive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from fractions import Fraction
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from .attempts import Attempt, AttemptId, UserId
+from .errors import AttemptConflict, NothingToProfile
+from .figures import deviation, mean, rounded, slope
+from .recommendations import recommended
+from .records import SCHEMA_VERSION, Figure, Instant, Record, iso
+from .rubric import DIMENSIONS, MAX_SCORE, Dimension
+
+WINDOW = 10
+MOST_WEAKNESSES = 3
+MOST_IMPROVEMENTS = 3
+LEAST_FOR_TREND = 3
+LEAST_FOR_IMPROVEMENT = 4
+WEAK_BELOW = Fraction(2)
+STEEP = Fraction(1, 20)
+
+
+class Trend(StrEnum):
+    """Where the scores of a dimension go."""
+
+    IMPROVING = "improving"
+    DECLINING = "declining"
+    STABLE = "stable"
+
+
+class DimensionStatistics(Record):
+    """One dimension over the window; `recent_scores` oldest first."""
+
+    name: Dimension
+    moving_average: Figure
+    standard_deviation: Figure
+    trend: Trend
+    recent_scores: tuple[int, ...] = Field(min_length=1, max_length=WINDOW)
+
+
+class Weakness(Record):
+    """A weak dimension; `gap` is its distance from the user's own mean, negative when below."""
+
+    dimension: Dimension
+    score: Figure
+    gap: Figure
+
+
+class Improvement(Record):
+    """A dimension that rose from the older half of the window to the newer; `from` and `to` outside."""
+
+    dimension: Dimension
+    improvement: Figure
+    before: Figure = Field(validation_alias="from", serialization_alias="from")
+    after: Figure = Field(validation_alias="to", serialization_alias="to")
+
+
+class Profile(Record):
+    """A snapshot as of the attempt `source_attempt_id`, submitted at `timestamp`, the newest it has seen."""
+
+    user_id: UserId
+    timestamp: Instant
+    source_attempt_id: str = Field(min_length=1, max_length=64)
+    attempt_count: int = Field(ge=1)
+    dimensions: tuple[DimensionStatistics, ...] = Field(min_length=len(DIMENSIONS), max_length=len(DIMENSIONS))
+    weaknesses: tuple[Weakness, ...] = Field(max_length=MOST_WEAKNESSES)
+    improvements: tuple[Improvement, ...] = Field(max_length=MOST_IMPROVEMENTS)
+    recommendations: tuple[str, ...]
+    overall_average: Figure
+    schema_version: Literal["1.0"] = SCHEMA_VERSION
+
+    @property
+    def snapshot_key(self) -> str:
+        """`timestamp#attemptId` of the newest attempt: the sort key of the snapshot."""
+        return f"{iso(self.timestamp)}#{self.source_attempt_id}"
+
+
+class ScoredAttempt(Record):
+    """What a profile needs of a completed attempt, and no more: some 150 bytes of what may be 300,000."""
+
+    attempt_id: AttemptId
+    timestamp: Instant
+    overall_score: int = Field(ge=0, le=100)
+    scores: tuple[Annotated[int, Field(ge=0, le=MAX_SCORE)], ...] = Field(
+        min_length=len(DIMENSIONS), max_length=len(DIMENSIONS)
+    )
+    """One per dimension, in the rubric's order."""
+
+    @property
+    def scored_key(self) -> str:
+        """`timestamp#attemptId`, as of the attempt itself."""
+        return f"{iso(self.timestamp)}#{self.attempt_id}"
+
+
+def scored(attempt: Attempt) -> ScoredAttempt:
+    """The scores of a completed attempt; ValueError for any other."""
+    if attempt.timestamp is None or attempt.evaluation is None:
+        raise ValueError(f"attempt {attempt.attempt_id} is {attempt.status.value} and has no scores")
+    return ScoredAttempt(
+        attempt_id=attempt.attempt_id,
+        timestamp=attempt.timestamp,
+        overall_score=attempt.evaluation.overall_score,
+        scores=tuple(attempt.evaluation.scores[name] for name in DIMENSIONS),
+    )
+
+
+def snapshot(attempts: Iterable[Attempt], attempt_count: int) -> Profile:
+    """The profile these completed attempts of one user give, whatever their order and however often each is named.
+
+    `attempt_count` is the number of all attempts the user has completed, older ones included.
+
+    Raises NothingToProfile without attempts, AttemptConflict when one id stands for different scores, and
+    ValueError for an attempt that is not completed, attempts of several users, or a count below what is at hand.
+    """
+    known = list(attempts)
+    users = {attempt.user_id for attempt in known}
+    if len(users) > 1:
+        raise ValueError(f"a profile is of one user; these attempts are of {len(users)}")
+    return profile_of(next(iter(users), ""), (scored(attempt) for attempt in known), attempt_count)
+
+
+def profile_of(user_id: str, attempts: Iterable[ScoredAttempt], attempt_count: int) -> Profile:
+    """The same as `snapshot`, from the scores alone."""
+    known = _distinct(attempts)
+    if attempt_count < len(known):
+        raise ValueError(f"attempt_count is {attempt_count}, but {len(known)} completed attempts are at hand")
+    window = newest(known)
+    scores = {name: [attempt.scores[place] for attempt in window] for place, name in enumerate(DIMENSIONS)}
+    weak = weaknesses(scores)
+    return Profile(
+        user_id=user_id,
+        timestamp=window[-1].timestamp,
+        source_attempt_id=window[-1].attempt_id,
+        attempt_count=attempt_count,
+        dimensions=tuple(statistics(name, scores[name]) for name in DIMENSIONS),
+        weaknesses=weak,
+        improvements=improvements(scores),
+        recommendations=recommended(weakness.dimension for weakness in weak),
+        overall_average=rounded(mean([attempt.overall_score for attempt in window])),
+    )
+
+
+def newest(attempts: Iterable[ScoredAttempt], most: int = WINDOW) -> tuple[ScoredAttempt, ...]:
+    """The window, or more: the newest, oldest first."""
+    return tuple(sorted(attempts, key=lambda attempt: attempt.scored_key)[-most:])
+
+
+def statistics(name: Dimension, scores: Sequence[int]) -> DimensionStatistics:
+    """Average, deviation and trend of one dimension over the window, oldest first."""
+    return DimensionStatistics(
+        name=name,
+        moving_average=rounded(mean(scores)),
+        standard_deviation=deviation(scores),
+        trend=trend(scores),
+        recent_scores=tuple(scores),
+    )
+
+
+def trend(scores: Sequence[int]) -> Trend:
+    """Where the scores go, oldest first; fewer than three say nothing."""
+    if len(scores) < LEAST_FOR_TREND:
+        return Trend.STABLE
+    steepness = slope(scores)
+    if steepness > STEEP:
+        return Trend.IMPROVING
+    return Trend.DECLINING if steepness < -STEEP else Trend.STABLE
+
+
+def weaknesses(scores: Mapping[Dimension, Sequence[int]]) -> tuple[Weakness, ...]:
+    """The three lowest of the weak dimensions, lowest first, equal ones in the rubric's order."""
+    averages = {name: mean(scores[name]) for name in DIMENSIONS}
+    own_mean = sum(averages.values(), Fraction(0)) / len(DIMENSIONS)
+    weak = [name for name in DIMENSIONS if averages[name] < own_mean or averages[name] < WEAK_BELOW]
+    lowest = sorted(weak, key=lambda name: averages[name])[:MOST_WEAKNESSES]
+    return tuple(
+        Weakness(dimension=name, score=rounded(averages[name]), gap=rounded(averages[name] - own_mean))
+        for name in lowest
+    )
+
+
+def improvements(scores: Mapping[Dimension, Sequence[int]]) -> tuple[Improvement, ...]:
+    """The three largest rises, largest first, equal ones in the rubric's order."""
+    rises = {name: _halves(scores[name]) for name in DIMENSIONS if len(scores[name]) >= LEAST_FOR_IMPROVEMENT}
+    rising = [name for name, (before, after) in rises.items() if after > before]
+    largest = sorted(rising, key=lambda name: rises[name][0] - rises[name][1])[:MOST_IMPROVEMENTS]
+    return tuple(_improvement(name, *rises[name]) for name in largest)
+
+
+def _improvement(name: Dimension, before: Fraction, after: Fraction) -> Improvement:
+    return Improvement(
+        dimension=name, improvement=rounded(after - before), before=rounded(before), after=rounded(after)
+    )
+
+
+def _halves(scores: Sequence[int]) -> tuple[Fraction, Fraction]:
+    """Mean of the older and of the newer half; the middle one of an odd number belongs to neither."""
+    half = len(scores) // 2
+    return mean(scores[:half]), mean(scores[-half:])
+
+
+def _distinct(attempts: Iterable[ScoredAttempt]) -> list[ScoredAttempt]:
+    """Each attempt once; NothingToProfile without any, AttemptConflict for one id with two contents."""
+    by_id: dict[str, ScoredAttempt] = {}
+    for attempt in attempts:
+        if by_id.setdefault(attempt.attempt_id, attempt) != attempt:
+            raise AttemptConflict(f"attempt {attempt.attempt_id} was given in two different forms")
+    if not by_id:
+        raise NothingToProfile("a profile needs at least one completed attempt")
+    return list(by_id.values())

@@ -1,0 +1,67 @@
+"""What all records share: frozen, strict about unknown fields, camelCase outside, one form of time and of figures.
+
+A moment is UTC with exactly three decimals (`2026-01-31T09:05:00.000Z`), wherever it is written. Text of
+mixed precision does not sort: `.` comes before `Z`, so half a second past would sort before the full second.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Annotated, Final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
+from pydantic.alias_generators import to_camel
+
+from keyplan.design import Attribute
+
+SCHEMA_VERSION: Final = "1.0"
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Record(BaseModel):
+    """Base of all records: immutable, unknown fields refused, `snake_case` inside and `camelCase` outside."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+
+def instant(value: object) -> datetime:
+    """A moment in UTC, cut to whole milliseconds, from ISO 8601 text with an offset or an aware datetime.
+
+    Raises ValueError on anything else, and on a time without an offset: it would be another moment elsewhere.
+    """
+    if isinstance(value, str):
+        value = datetime.fromisoformat(value)
+    if not isinstance(value, datetime):
+        # pydantic turns a ValueError into a finding about the field; a TypeError would pass through it.
+        raise ValueError(f"a moment is ISO 8601 text or a datetime, not {type(value).__name__}")  # noqa: TRY004
+    if value.tzinfo is None:
+        raise ValueError(f"{value.isoformat()} has no offset from UTC")
+    try:
+        moment = value.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(f"{value.isoformat()} is outside the years 1 to 9999 in UTC") from error
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def instant_of(epoch_seconds: float) -> datetime:
+    """The moment a clock means by seconds since the Unix epoch, cut to whole milliseconds."""
+    return _EPOCH + timedelta(milliseconds=round(epoch_seconds * 1_000_000) // 1000)
+
+
+def iso(moment: datetime) -> str:
+    """The one written form of a moment: 24 characters, which sort as the moments do."""
+    return instant(moment).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+Instant = Annotated[
+    datetime,
+    Attribute(stored="iso_ms"),
+    BeforeValidator(instant),
+    PlainSerializer(iso, return_type=str, when_used="json"),
+]
+"""A moment as `instant` makes it; text of one form in JSON and in storage."""
+
+Figure = Annotated[Decimal, PlainSerializer(float, return_type=float, when_used="json")]
+"""A figure of two decimals: Decimal in Python and in storage, a number in JSON."""

@@ -1,0 +1,121 @@
+"""The rubric: eight dimensions, their weights, and an evaluation whose overall score follows from its dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from enum import StrEnum
+from fractions import Fraction
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
+
+from .records import Instant, Record
+
+MAX_SCORE = 4
+MAX_RATIONALES = 5
+MAX_RATIONALE_CHARACTERS = 300
+MAX_FEEDBACK_CHARACTERS = 2_000
+
+
+class Dimension(StrEnum):
+    """The eight dimensions, in the order in which they are always shown."""
+
+    CLARITY = "clarity"
+    RELEVANCE = "relevance"
+    LOGIC = "logic"
+    EVIDENCE = "evidence"
+    ASSUMPTIONS = "assumptions"
+    ALTERNATIVES = "alternatives"
+    QUANTITATIVE = "quantitative-reasoning"
+    HUMILITY = "humility-uncertainty"
+
+
+DIMENSIONS: tuple[Dimension, ...] = tuple(Dimension)
+
+WEIGHT_TENTHS: Mapping[Dimension, int] = {
+    Dimension.CLARITY: 12,
+    Dimension.RELEVANCE: 10,
+    Dimension.LOGIC: 15,
+    Dimension.EVIDENCE: 13,
+    Dimension.ASSUMPTIONS: 12,
+    Dimension.ALTERNATIVES: 12,
+    Dimension.QUANTITATIVE: 8,
+    Dimension.HUMILITY: 10,
+}
+"""Weights in tenths, so that the sum is exact: logic counts 1.5, and all of them 9.2."""
+
+_ORDER = {dimension: place for place, dimension in enumerate(DIMENSIONS)}
+
+Rationale = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_RATIONALE_CHARACTERS)]
+Feedback = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_FEEDBACK_CHARACTERS)]
+ModelId = Annotated[str, StringConstraints(min_length=1, max_length=2_048)]
+
+
+class DimensionScore(Record):
+    """One dimension of an evaluation: 0 (absent) to 4 (excellent), with one to five reasons."""
+
+    name: Dimension
+    score: int = Field(ge=0, le=MAX_SCORE)
+    rationale: tuple[Rationale, ...] = Field(min_length=1, max_length=MAX_RATIONALES)
+
+
+def _all_eight(scores: tuple[DimensionScore, ...]) -> tuple[DimensionScore, ...]:
+    """The same scores in the rubric's order; ValueError unless each dimension is there exactly once."""
+    names = [score.name for score in scores]
+    missing = [name.value for name in DIMENSIONS if name not in names]
+    twice = sorted({name.value for name in names if names.count(name) > 1})
+    if missing or twice:
+        raise ValueError(f"each of the eight dimensions once: missing {missing}, more than once {twice}")
+    return tuple(sorted(scores, key=lambda score: _ORDER[score.name]))
+
+
+AllDimensions = Annotated[tuple[DimensionScore, ...], AfterValidator(_all_eight)]
+"""Scores of all eight dimensions, in the rubric's order whatever order they came in."""
+
+
+def overall_score(scores: Iterable[DimensionScore]) -> int:
+    """The weighted mean of the eight scores, as 0 to 100 in whole numbers; an exact half goes to the even one."""
+    weighted = sum(WEIGHT_TENTHS[score.name] * score.score for score in scores)
+    return round(Fraction(weighted * 100, sum(WEIGHT_TENTHS.values()) * MAX_SCORE))
+
+
+class Assessment(Record):
+    """What an evaluator says. It carries no overall score on purpose: that is computed, never believed."""
+
+    dimensions: AllDimensions
+    feedback: Feedback
+    model_id: ModelId
+
+
+class Evaluation(Record):
+    """A stored evaluation; one whose overall score does not follow from its dimensions is refused."""
+
+    overall_score: int
+    dimensions: AllDimensions
+    feedback: Feedback
+    model_id: ModelId
+    evaluated_at: Instant
+
+    @model_validator(mode="after")
+    def _score_follows(self) -> Self:
+        due = overall_score(self.dimensions)
+        if self.overall_score != due:
+            raise ValueError(f"overallScore is {self.overall_score}, its dimensions give {due}")
+        return self
+
+    @property
+    def scores(self) -> Mapping[Dimension, int]:
+        """The score of each dimension."""
+        return {entry.name: entry.score for entry in self.dimensions}
+
+
+def evaluation_of(assessment: Assessment, evaluated_at: datetime) -> Evaluation:
+    """The evaluation an assessment amounts to, its overall score computed here."""
+    return Evaluation(
+        overall_score=overall_score(assessment.dimensions),
+        dimensions=assessment.dimensions,
+        feedback=assessment.feedback,
+        model_id=assessment.model_id,
+        evaluated_at=evaluated_at,
+    )

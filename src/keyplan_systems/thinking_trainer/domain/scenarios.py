@@ -1,0 +1,89 @@
+"""Scenarios and their questions, with their limits, and the text that sorts difficulties easiest first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StringConstraints, field_serializer, model_validator
+
+from .records import SCHEMA_VERSION, Instant, Record
+from .rubric import Dimension
+
+MAX_QUESTIONS = 10
+MAX_FOCUS_AREAS = 3
+
+
+class Difficulty(StrEnum):
+    """How hard a scenario is, easiest first."""
+
+    BEGINNER = "beginner"
+    INTERMEDIATE = "intermediate"
+    ADVANCED = "advanced"
+
+
+_SORT_CODES: Mapping[Difficulty, int] = {
+    Difficulty.BEGINNER: 1,
+    Difficulty.INTERMEDIATE: 2,
+    Difficulty.ADVANCED: 3,
+}
+
+MAX_ID_CHARACTERS = 64
+Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=MAX_ID_CHARACTERS)]
+Tag = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=32)]
+
+
+class Question(Record):
+    """One question, with the length an answer should have and the dimensions it asks for."""
+
+    question_id: Slug
+    text: str = Field(min_length=10, max_length=1_000)
+    type: Literal["short", "long"]
+    target_word_count: int = Field(ge=10, le=1_000)
+    focus_areas: tuple[Dimension, ...] = Field(min_length=1, max_length=MAX_FOCUS_AREAS)
+
+    @model_validator(mode="after")
+    def _focus_once(self) -> Self:
+        if len(set(self.focus_areas)) != len(self.focus_areas):
+            raise ValueError(f"question {self.question_id} names a focus area twice")
+        return self
+
+
+class Scenario(Record):
+    """A situation to think about, with one to ten questions. Without tags it is stored without the attribute."""
+
+    scenario_id: Slug
+    title: str = Field(min_length=5, max_length=200)
+    description: str = Field(min_length=50, max_length=5_000)
+    difficulty: Difficulty
+    tags: frozenset[Tag] = frozenset()
+    questions: tuple[Question, ...] = Field(min_length=1, max_length=MAX_QUESTIONS)
+    active: bool
+    created_at: Instant
+    estimated_minutes: int = Field(ge=1, le=240)
+    schema_version: Literal["1.0"] = SCHEMA_VERSION
+
+    @model_validator(mode="after")
+    def _ids_once(self) -> Self:
+        ids = [question.question_id for question in self.questions]
+        if len(set(ids)) != len(ids):
+            raise ValueError(f"scenario {self.scenario_id} uses a question id twice")
+        return self
+
+    @field_serializer("tags", when_used="json")
+    def _sorted_tags(self, tags: frozenset[str]) -> list[str]:
+        return sorted(tags)
+
+
+def difficulty_key(difficulty: Difficulty) -> str:
+    """Key text that sorts easiest first: `1#beginner`. The bare words would put advanced before beginner."""
+    return f"{_SORT_CODES[difficulty]}#{difficulty.value}"
+
+
+def difficulty_of(key: str) -> Difficulty:
+    """The difficulty a key text stands for; ValueError when `difficulty_key` never writes it."""
+    for difficulty in Difficulty:
+        if difficulty_key(difficulty) == key:
+            return difficulty
+    raise ValueError(f"{key!r} is no difficulty key; they are {[difficulty_key(each) for each in Difficulty]}")

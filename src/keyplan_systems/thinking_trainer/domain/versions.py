@@ -1,0 +1,188 @@
+"""Versions of stored items: every older form is brought up to the current one when it is read.
+
+A step is a pure function from the items of one version to those of the next; `STEPS` writes all of them out, per
+kind of item. Reading an item applies the steps from its own version on, one after another. Nothing is written back:
+an item takes its new form in storage when it is next written.
+
+What the versions are:
+
+* `0.9` carries no `schemaVersion`. Tags are a list, moments have mixed precision (`...:00Z`, `...:00.000Z`), word
+  counts and overall scores are what the writer claimed, and profiles do not say which attempt they come from.
+* `1.0` is the form of the records in this package. Its `schemaVersion` is stored.
+
+Items are plain dictionaries under their stored (camelCase) names, numbers as int or Decimal, sets as sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from . import profiles
+from .attempts import Attempt, Status, word_count
+from .errors import ItemUnreadable
+from .figures import rounded
+from .ledger import Ledger
+from .profiles import WINDOW, Profile
+from .recommendations import recommended
+from .records import SCHEMA_VERSION, instant, iso
+from .rubric import DIMENSIONS, DimensionScore, overall_score
+from .scenarios import Scenario
+
+UNVERSIONED = "0.9"
+UNRECORDED_ATTEMPT = "unrecorded"
+"""The source attempt of a profile from before it was recorded."""
+
+Item = Mapping[str, Any]
+_R = TypeVar("_R", Attempt, Profile, Ledger, Scenario)
+
+
+class Kind(StrEnum):
+    """The kinds of items."""
+
+    ATTEMPT = "attempt"
+    PROFILE = "profile"
+    LEDGER = "ledger"
+    SCENARIO = "scenario"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a chain: items of `before` become items of `after`."""
+
+    before: str
+    after: str
+    change: Callable[[Item], Item]
+
+
+def _scenario_1_0(item: Item) -> Item:
+    """Tags become a set, or no attribute when there are none; one form of time."""
+    tags = frozenset(item.get("tags") or ())
+    kept = {name: value for name, value in item.items() if name != "tags"}
+    return kept | ({"tags": tags} if tags else {}) | {"createdAt": _one_form(item["createdAt"])}
+
+
+def _attempt_1_0(item: Item) -> Item:
+    """Words recounted, score recomputed, one form of time; what only a completed attempt has leaves all others.
+
+    Version 0.9 knew one moment: of a completed attempt it is the submission, and the start lies its duration
+    before; of any other it is the last time somebody touched it.
+    """
+    moment = instant(item["timestamp"])
+    answers = [dict(answer) | {"wordCount": word_count(answer["answer"])} for answer in item.get("answers", ())]
+    of_completed = ("timestamp", "evaluation", "durationSeconds")
+    kept = {name: value for name, value in item.items() if name not in of_completed}
+    kept |= {"answers": answers, "startedAt": iso(moment), "touchedAt": iso(moment)}
+    if item["status"] != Status.COMPLETED:
+        return kept
+    duration_seconds = int(item.get("durationSeconds", 0))
+    return kept | {
+        "timestamp": iso(moment),
+        "startedAt": iso(moment - timedelta(seconds=duration_seconds)),
+        "durationSeconds": duration_seconds,
+        "evaluation": _evaluation_1_0(item["evaluation"]),
+    }
+
+
+def _evaluation_1_0(evaluation: Item) -> Item:
+    scores = [DimensionScore.model_validate(entry) for entry in evaluation["dimensions"]]
+    return dict(evaluation) | {
+        "overallScore": overall_score(scores),
+        "evaluatedAt": _one_form(evaluation["evaluatedAt"]),
+    }
+
+
+def _profile_1_0(item: Item) -> Item:
+    """All figures computed again from the scores they claim to come from; the overall average is only rounded."""
+    recent = {entry["name"]: [int(score) for score in entry["recentScores"]][-WINDOW:] for entry in item["dimensions"]}
+    scores = {name: recent[name] for name in DIMENSIONS}
+    weak = profiles.weaknesses(scores)
+    return dict(item) | {
+        "timestamp": _one_form(item["timestamp"]),
+        "sourceAttemptId": UNRECORDED_ATTEMPT,
+        "dimensions": [_plain(profiles.statistics(name, scores[name])) for name in DIMENSIONS],
+        "weaknesses": [_plain(weakness) for weakness in weak],
+        "improvements": [_plain(improvement) for improvement in profiles.improvements(scores)],
+        "recommendations": list(recommended(weakness.dimension for weakness in weak)),
+        "overallAverage": rounded(Fraction(Decimal(str(item["overallAverage"])))),
+    }
+
+
+def _plain(record: profiles.DimensionStatistics | profiles.Weakness | profiles.Improvement) -> dict[str, Any]:
+    return record.model_dump(by_alias=True)
+
+
+def _one_form(moment: object) -> str:
+    return iso(instant(moment))
+
+
+STEPS: Mapping[Kind, tuple[Step, ...]] = {
+    Kind.ATTEMPT: (Step(UNVERSIONED, "1.0", _attempt_1_0),),
+    Kind.PROFILE: (Step(UNVERSIONED, "1.0", _profile_1_0),),
+    Kind.LEDGER: (),  # ledgers began with 1.0
+    Kind.SCENARIO: (Step(UNVERSIONED, "1.0", _scenario_1_0),),
+}
+"""Every step there is, oldest first: each begins where the one before it ends, the last ends at the current version."""
+
+
+def upgraded(kind: Kind, item: Item, steps: Mapping[Kind, Sequence[Step]] = STEPS) -> dict[str, Any]:
+    """The item in the current form of its kind; the item itself when it has that form already.
+
+    Raises ItemUnreadable for a version no step leads from, and for an item its step cannot make sense of.
+    """
+    current = dict(item)
+    while (version := current.get("schemaVersion", UNVERSIONED)) != _newest(steps[kind]):
+        step = next((step for step in steps[kind] if step.before == version), None)
+        if step is None:
+            raise ItemUnreadable(
+                f"{kind.value} of version {version!r}: no upgrade leads from there to the current form"
+            )
+        current = _taken(step, kind, current)
+    return current
+
+
+def _newest(steps: Sequence[Step]) -> str:
+    return steps[-1].after if steps else SCHEMA_VERSION
+
+
+def _taken(step: Step, kind: Kind, item: Item) -> dict[str, Any]:
+    try:
+        return dict(step.change(item)) | {"schemaVersion": step.after}
+    except KeyError as error:
+        raise ItemUnreadable(f"{kind.value} of version {step.before!r} has no {error.args[0]!r}") from error
+    except (ValueError, TypeError, ArithmeticError) as error:
+        raise ItemUnreadable(f"{kind.value} of version {step.before!r} cannot be read: {error}") from error
+
+
+def read_attempt(item: Item) -> Attempt:
+    """The attempt an item of any version holds; ItemUnreadable when it holds none."""
+    return _read(Attempt, Kind.ATTEMPT, item)
+
+
+def read_profile(item: Item) -> Profile:
+    """The profile an item of any version holds; ItemUnreadable when it holds none."""
+    return _read(Profile, Kind.PROFILE, item)
+
+
+def read_ledger(item: Item) -> Ledger:
+    """The ledger an item of any version holds; ItemUnreadable when it holds none."""
+    return _read(Ledger, Kind.LEDGER, item)
+
+
+def read_scenario(item: Item) -> Scenario:
+    """The scenario an item of any version holds; ItemUnreadable when it holds none."""
+    return _read(Scenario, Kind.SCENARIO, item)
+
+
+def _read(record: type[_R], kind: Kind, item: Item) -> _R:
+    try:
+        return record.model_validate(upgraded(kind, item))
+    except ValidationError as error:
+        raise ItemUnreadable(f"{kind.value} is not in the form of its version: {error}") from error

@@ -1,0 +1,100 @@
+"""The evaluator that asks a model on Amazon Bedrock, through the Converse API of boto3.
+
+A call that fails in passing (throttled, overloaded, timed out, connection lost) and a reply that cannot be used are
+tried again, at most twice, after one and after two seconds. A request the service rejects for what it is (no access,
+unknown model, blocked content) is not: asking again would give the same answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError, ConnectionError, HTTPClientError  # noqa: A004 - botocore's
+
+from ..domain.errors import EvaluationRefused, EvaluationUnavailable
+from ..domain.rubric import Assessment
+from .evaluator import Submission
+from .prompt import converse_request
+from .reply import ReplyUnusable, assessment_in
+
+WAITS_S = (1.0, 2.0)
+"""Seconds before the second and the third try; there is no fourth."""
+
+PASSING_STATUSES = frozenset({408, 424, 429})
+"""HTTP statuses of failures that pass, beside all from 500 on: model timeout, model error, throttled or not ready.
+Source: the errors of Converse in the Amazon Bedrock API reference."""
+
+REFUSING_STOPS = frozenset({"guardrail_intervened", "content_filtered"})
+
+
+class ConverseClient(Protocol):
+    """What is used of a `bedrock-runtime` client."""
+
+    def converse(self, **request: Any) -> Mapping[str, Any]:
+        """One exchange with a model."""
+
+
+class BedrockEvaluator:
+    """Grades by asking a model. `wait` is given seconds and returns after them."""
+
+    def __init__(self, client: ConverseClient, model_id: str, wait: Callable[[float], None]) -> None:
+        self._client = client
+        self._model_id = model_id
+        self._wait = wait
+
+    def evaluate(self, submission: Submission) -> Assessment:
+        """What the model says, held to the rubric.
+
+        Raises EvaluationRefused when asking again is pointless, EvaluationUnavailable after three tries.
+        """
+        trouble = ""
+        for pause in (*WAITS_S, None):
+            try:
+                return self._ask(submission, trouble)
+            except ReplyUnusable as error:
+                trouble, last = str(error), f"the reply could not be used: {error}"
+            except (ClientError, ConnectionError, HTTPClientError) as error:
+                _refuse_lasting(error, self._model_id)
+                last = str(error)
+            except BotoCoreError as error:
+                raise EvaluationRefused(f"{self._model_id} could not be asked: {error}") from error
+            if pause is not None:
+                self._wait(pause)
+        raise EvaluationUnavailable(f"{self._model_id} gave no usable answer in {len(WAITS_S) + 1} tries: {last}")
+
+    def _ask(self, submission: Submission, trouble: str) -> Assessment:
+        answer = self._client.converse(**converse_request(self._model_id, submission, trouble))
+        stop = answer.get("stopReason")
+        if stop in REFUSING_STOPS:
+            raise EvaluationRefused(f"{self._model_id} stopped with {stop}")
+        if stop == "max_tokens":
+            raise ReplyUnusable("it was cut off before its end; be briefer")
+        return assessment_in(_text(answer), self._model_id)
+
+
+def _text(answer: Mapping[str, Any]) -> str:
+    """All text of the reply; blocks of other kinds (reasoning, tools) say nothing to us."""
+    content = answer.get("output", {}).get("message", {}).get("content", [])
+    return "\n".join(block["text"] for block in content if "text" in block)
+
+
+def _refuse_lasting(error: ClientError | ConnectionError | HTTPClientError, model_id: str) -> None:
+    """Raise EvaluationRefused for what the service will answer again the same way."""
+    if not isinstance(error, ClientError):
+        return
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
+    code = error.response.get("Error", {}).get("Code", "")
+    if status < 500 and status not in PASSING_STATUSES and code != "ThrottlingException":
+        raise EvaluationRefused(f"{model_id} refused: {error}") from error
+
+
+def converse_client(region: str, endpoint_url: str | None = None, timeout_s: float = 60.0) -> ConverseClient:
+    """A boto3 client that leaves all retries to the evaluator; credentials are found as boto3 finds them."""
+    config = Config(retries={"total_max_attempts": 1}, connect_timeout=10, read_timeout=timeout_s)
+    client: ConverseClient = boto3.client(
+        "bedrock-runtime", region_name=region, endpoint_url=endpoint_url, config=config
+    )
+    return client

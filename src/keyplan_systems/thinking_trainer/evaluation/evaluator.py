@@ -1,0 +1,37 @@
+"""What an evaluator is: it is given a scenario with answers and returns an assessment of all eight dimensions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..domain.attempts import Answer
+from ..domain.rubric import Assessment
+from ..domain.scenarios import Question, Scenario
+
+
+@dataclass(frozen=True)
+class Submission:
+    """Answers to grade. They answer questions of the scenario; ValueError when one does not, or when there is none."""
+
+    scenario: Scenario
+    answers: tuple[Answer, ...]
+
+    def __post_init__(self) -> None:
+        known = {question.question_id for question in self.scenario.questions}
+        strange = [answer.question_id for answer in self.answers if answer.question_id not in known]
+        if strange or not self.answers:
+            raise ValueError(f"scenario {self.scenario.scenario_id}: answers to {strange or 'no question at all'}")
+
+    @property
+    def pairs(self) -> tuple[tuple[Question, str], ...]:
+        """Each question that is answered, with its answer."""
+        questions = {question.question_id: question for question in self.scenario.questions}
+        return tuple((questions[answer.question_id], answer.answer) for answer in self.answers)
+
+
+class Evaluator(Protocol):
+    """Grades submissions."""
+
+    def evaluate(self, submission: Submission) -> Assessment:
+        """All eight dimensions with reasons, and feedback; EvaluationFailed when none can be had."""

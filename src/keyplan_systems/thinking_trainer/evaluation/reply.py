@@ -1,0 +1,104 @@
+"""What the model replied: the JSON object found in its text, held to the rubric."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from ..domain.rubric import (
+    MAX_FEEDBACK_CHARACTERS,
+    MAX_RATIONALE_CHARACTERS,
+    MAX_RATIONALES,
+    MAX_SCORE,
+    AllDimensions,
+    Assessment,
+    Dimension,
+    DimensionScore,
+    Feedback,
+    Rationale,
+)
+
+MAX_REPLY_CHARACTERS = 100_000
+MAX_OPENINGS = 200
+"""Braces tried as the start of an object, so that a reply full of them cannot hold the evaluator up."""
+
+
+class ReplyUnusable(Exception):  # noqa: N818 - named like what it says; never leaves the evaluators
+    """The text holds no assessment; the message says why, in words the model can act on."""
+
+
+def _cut(limit: int) -> BeforeValidator:
+    """A wordy model is cut short, not refused: its scores are what counts."""
+    return BeforeValidator(
+        lambda text: f"{text[: limit - 1]}…" if isinstance(text, str) and len(text) > limit else text
+    )
+
+
+class _Dimension(BaseModel):
+    """One dimension as the model wrote it. Scores are JSON numbers without a fraction: no text, no true or false."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    name: Dimension
+    score: int = Field(ge=0, le=MAX_SCORE, strict=True)
+    rationale: list[Annotated[Rationale, _cut(MAX_RATIONALE_CHARACTERS)]] = Field(
+        min_length=1, max_length=MAX_RATIONALES
+    )
+
+
+class _Reply(BaseModel):
+    """The whole reply. An overall score in it is ignored like anything else that was not asked for."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    dimensions: list[_Dimension]
+    feedback: Annotated[Feedback, _cut(MAX_FEEDBACK_CHARACTERS)]
+
+
+class _Graded(BaseModel):
+    """The dimensions as the rubric wants them: all eight, each once."""
+
+    dimensions: AllDimensions
+
+
+def assessment_in(text: str, model_id: str) -> Assessment:
+    """The assessment a model's text holds, whatever stands around its JSON object; ReplyUnusable when it holds none."""
+    if len(text) > MAX_REPLY_CHARACTERS:
+        raise ReplyUnusable(f"it has {len(text)} characters, more than {MAX_REPLY_CHARACTERS}")
+    candidate = next((found for found in _objects(text) if "dimensions" in found), None)
+    if candidate is None:
+        raise ReplyUnusable("it holds no JSON object with 'dimensions'")
+    try:
+        reply = _Reply.model_validate(candidate)
+        graded = _Graded(dimensions=tuple(_score(entry) for entry in reply.dimensions))
+    except ValidationError as error:
+        raise ReplyUnusable(_first_findings(error)) from error
+    return Assessment(dimensions=graded.dimensions, feedback=reply.feedback, model_id=model_id)
+
+
+def _score(entry: _Dimension) -> DimensionScore:
+    return DimensionScore(name=entry.name, score=entry.score, rationale=tuple(entry.rationale))
+
+
+def _objects(text: str) -> Iterator[dict[str, object]]:
+    """The JSON objects in a text, outermost ones first to last."""
+    decoder = json.JSONDecoder()
+    end = 0
+    for _ in range(MAX_OPENINGS):
+        place = text.find("{", end)
+        if place < 0:
+            return
+        try:
+            found, end = decoder.raw_decode(text, place)
+        except (json.JSONDecodeError, RecursionError):
+            end = place + 1
+        else:
+            yield found
+
+
+def _first_findings(error: ValidationError) -> str:
+    findings = error.errors(include_url=False, include_input=False)
+    return "; ".join(f"{'.'.join(map(str, finding['loc']))}: {finding['msg']}" for finding in findings[:3])

@@ -1,0 +1,58 @@
+"""A deterministic evaluator: thirty-two documented checks of the text, four per dimension, one point each.
+
+It needs no model and no network, and the same answers always get the same scores. What it looks at:
+
+* clarity: mean and longest sentence, definitions, signposts or paragraphs;
+* relevance: words shared with each question and with the situation, length against the length asked for;
+* logic: reasons, conclusions, conditions, and how many sentences are linked by a connective;
+* evidence: words for data and sources, a fact taken from the situation, doubts about quality, examples;
+* assumptions: what is assumed, in how many sentences, what it rests on, how it could be tested;
+* alternatives: other explanations, in how many sentences, objections, weighing;
+* quantitative-reasoning: numbers, three different figures, rates and estimates, a calculation;
+* humility-uncertainty: hedged sentences, unknowns, confidence or what would change it, sweeping words.
+
+`checks.py` holds the thresholds, `lexicon.py` the words, `features.py` how text is measured. A repeated sentence
+counts once. It sees the traces that careful thinking leaves in English text, not whether the thinking is right: who
+knows the words can please it. Where that matters, configure a model.
+"""
+
+from __future__ import annotations
+
+from ..domain.recommendations import RECOMMENDATIONS
+from ..domain.rubric import DIMENSIONS, Assessment, Dimension, DimensionScore
+from .checks import CHECKS
+from .evaluator import Submission
+from .features import Features
+
+MODEL_ID = "keyplan-rubric-1"
+"""Stored with each evaluation. The number rises when a check, a threshold or a list of words changes."""
+
+
+class RubricEvaluator:
+    """Grades by the checks alone."""
+
+    def evaluate(self, submission: Submission) -> Assessment:
+        """All eight dimensions, each with the reason for every point given or withheld. Never fails."""
+        features = Features(submission)
+        scores = tuple(_score(dimension, features) for dimension in DIMENSIONS)
+        return Assessment(dimensions=scores, feedback=_feedback(submission, scores), model_id=MODEL_ID)
+
+
+def _score(dimension: Dimension, features: Features) -> DimensionScore:
+    results = [(check, check.met(features)) for check in CHECKS if check.dimension is dimension]
+    return DimensionScore(
+        name=dimension,
+        score=sum(met for _, met in results),
+        rationale=tuple(check.yes if met else check.no for check, met in results),
+    )
+
+
+def _feedback(submission: Submission, scores: tuple[DimensionScore, ...]) -> str:
+    """What went best, and what to do about the lowest of the dimensions the questions asked for."""
+    best = max(scores, key=lambda score: score.score)
+    asked = {area for question, _ in submission.pairs for area in question.focus_areas}
+    lowest = min((score for score in scores if score.name in asked), key=lambda score: score.score)
+    praise = f"Strongest: {best.name.value} ({best.score} of 4)." if best.score else "There is little to go on yet."
+    if lowest.score == 4:
+        return f"{praise} Everything these questions asked for is there."
+    return f"{praise} To work on: {lowest.name.value} ({lowest.score} of 4). {RECOMMENDATIONS[lowest.name]}"

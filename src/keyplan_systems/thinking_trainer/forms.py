@@ -1,0 +1,34 @@
+"""The form of stored items: whatever version an item was written in, it is read in the current one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic.alias_generators import to_camel
+
+from keyplan_systems.thinking_trainer.domain.errors import ItemUnreadable
+from keyplan_systems.thinking_trainer.domain.records import SCHEMA_VERSION
+from keyplan_systems.thinking_trainer.domain.versions import Kind, upgraded
+
+
+def in_current_form(kind: Kind, values: Any) -> Any:
+    """An entity's values, by fields or attributes, upgraded from the version they name; none is version 0.9.
+
+    For a validator that runs before all others. Raises ValueError for what no upgrade leads from.
+    """
+    if not isinstance(values, Mapping):
+        return values
+    if values.get("schema_version", values.get("schemaVersion")) == SCHEMA_VERSION:
+        return values
+    try:
+        return upgraded(kind, _stored(values))
+    except ItemUnreadable as error:
+        raise ValueError(str(error)) from error
+
+
+def _stored(value: Any) -> Any:
+    """The same under the names that items have: no field of a record holds a map with names of its own."""
+    if isinstance(value, Mapping):
+        return {to_camel(name): _stored(part) for name, part in value.items()}
+    return [_stored(part) for part in value] if isinstance(value, list) else value

@@ -1,0 +1,157 @@
+"""The migration of stored items to the current version: a page at a time, interrupted and repeated without harm.
+
+What is done is safe to do again, and what is already in the current form is not found again; the place that is kept
+after every page only saves reading the pages before it. In each step the old form goes last: an attempt is first
+taken into its user's profile, and a snapshot leaves its former key in the transaction that gives it the new one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from keyplan.clock import Clock
+from keyplan.connections.connection import Connection
+from keyplan.connections.errors import (
+    AlreadyExistsError,
+    ConditionFailedError,
+    NotFoundError,
+    TransactionFailedError,
+    VersionConflictError,
+)
+from keyplan.design import Call, Page
+from keyplan_systems.thinking_trainer import design
+from keyplan_systems.thinking_trainer.design import StoredAttempt, StoredProfile, StoredScenario, UnversionedProfile
+from keyplan_systems.thinking_trainer.domain.attempts import Status
+from keyplan_systems.thinking_trainer.domain.errors import ItemUnreadable, TrainerError
+from keyplan_systems.thinking_trainer.domain.profiles import Profile
+from keyplan_systems.thinking_trainer.profiling import Profiler
+
+MOST_TRIES = 20
+
+
+class PlaceUnreadableError(TrainerError):
+    """The file that keeps the migration's place holds something else."""
+
+
+class BusyItemError(TrainerError):
+    """Others kept writing an item; the migration can be started again."""
+
+
+@dataclass
+class Place:
+    """How far the migration came."""
+
+    stage: str = "scenarios"
+    cursor: str | None = None
+    upgraded: dict[str, int] = field(default_factory=dict)
+    """By stage."""
+    left: dict[str, str] = field(default_factory=dict)
+    """By the key of an item that could not be upgraded: why."""
+    cursor_key: str = field(default_factory=lambda: secrets.token_hex(32))
+    """What cursors are signed with, for the next process to read them."""
+
+    @classmethod
+    def read(cls, path: Path) -> Place:
+        """The place in a file; the beginning where there is none. Raises PlaceUnreadableError."""
+        if not path.exists():
+            return cls()
+        try:
+            return cls(**json.loads(path.read_text("utf-8")))
+        except (ValueError, TypeError) as error:
+            raise PlaceUnreadableError(f"{path} keeps no place of a migration: {error}") from error
+
+    def write(self, path: Path) -> None:
+        """Keep it: the file is there as a whole, before or after."""
+        beside = path.with_name(path.name + ".new")
+        with beside.open("w", encoding="utf-8") as file:
+            json.dump(self.__dict__, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left to look at."""
+        return self.stage == "done"
+
+
+class Migration:
+    """Brings stored items to the current version."""
+
+    def __init__(self, db: Connection, clock: Clock, place: Place, keep: Callable[[Place], None]) -> None:
+        """`keep` is called with the place after every page."""
+        self.db, self.place, self._keep = db, place, keep
+        self._profiler = Profiler(db, clock)
+        self._stages: Mapping[str, tuple[Call[Page[Any]], Callable[[Any], bool]]] = {
+            "scenarios": (design.scenarios_of_0_9(), self._scenario),
+            "attempts": (design.attempts_of_0_9(), self._attempt),
+            "profiles": (design.profiles_of_0_9(), self._profile),
+        }
+
+    def run_once(self) -> bool:
+        """Upgrade a page of items; False once there are no more. Raises RunError, BusyItemError."""
+        if self.place.is_done:
+            return False
+        wanted, upgrade = self._stages[self.place.stage]
+        page = self.db.run(wanted, cursor=self.place.cursor)
+        done = sum(upgrade(found) for found in page.items)
+        self.place.upgraded[self.place.stage] = self.place.upgraded.get(self.place.stage, 0) + done
+        self.place.cursor = page.cursor
+        if page.cursor is None:
+            stages = [*self._stages, "done"]
+            self.place.stage = stages[stages.index(self.place.stage) + 1]
+        self._keep(self.place)
+        return True
+
+    def _scenario(self, found: StoredScenario) -> bool:
+        current = found
+        for _ in range(MOST_TRIES):
+            try:
+                self.db.run(design.upgrade_scenario(current))
+            except NotFoundError:
+                return False  # deleted meanwhile
+            except ConditionFailedError as error:
+                there = error.item
+                if not isinstance(there, StoredScenario) or there.active == current.active:
+                    return False  # upgraded by another
+                current = there  # put on offer or taken off meanwhile
+            else:
+                return True
+        raise BusyItemError(f"scenario {found.scenario_id} is written by others all the time")
+
+    def _attempt(self, found: StoredAttempt) -> bool:
+        if found.status is Status.COMPLETED:
+            self._profiler.take_in(found)
+        for _ in range(MOST_TRIES):
+            current = self.db.run(design.attempt_by_id(found.attempt_id))
+            if current is None:
+                return False  # deleted meanwhile
+            try:
+                self.db.run(design.write_attempt(current))
+            except (VersionConflictError, NotFoundError):
+                continue
+            return True
+        raise BusyItemError(f"attempt {found.attempt_id} is written by others all the time")
+
+    def _profile(self, found: UnversionedProfile) -> bool:
+        key = f"profile of {found.user_id} at {found.timestamp}"
+        try:
+            profile = found.upgraded()
+        except ItemUnreadable as error:
+            self.place.left[key] = str(error)
+            return False
+        stored = StoredProfile(**{name: getattr(profile, name) for name in Profile.model_fields})
+        try:
+            self.db.run(design.upgrade_profile(found.user_id, found.timestamp, stored))
+        except TransactionFailedError as error:
+            if not any(isinstance(reason, AlreadyExistsError) for reason in error.reasons):
+                raise
+            self.place.left[key] = "there is another snapshot of the same moment"
+            return False
+        return True

@@ -1,0 +1,58 @@
+"""Loads scenarios from JSON files, the twenty that come with the trainer or those of a folder, each one checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from importlib import resources
+from importlib.resources.abc import Traversable
+
+from ..domain.errors import ItemUnreadable, ScenarioFileInvalid
+from ..domain.scenarios import Scenario, difficulty_key
+from ..domain.versions import read_scenario
+
+
+def seed_scenarios() -> tuple[Scenario, ...]:
+    """The twenty scenarios that come with the trainer, easiest first, then by id."""
+    return scenarios_in(resources.files(__package__) / "data")
+
+
+def scenarios_in(folder: Traversable) -> tuple[Scenario, ...]:
+    """All scenarios of the `.json` files of a folder (a `pathlib.Path` is one), easiest first, then by id.
+
+    Files of older versions are upgraded. Raises ScenarioFileInvalid, which names every file that breaks a rule.
+    """
+    files = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".json")), key=lambda file: file.name)
+    if not files:
+        raise ScenarioFileInvalid(f"{folder} holds no scenario: not one .json file")
+    scenarios, problems = _loaded(files)
+    if problems:
+        raise ScenarioFileInvalid("\n".join(problems))
+    return tuple(sorted(scenarios, key=lambda scenario: (difficulty_key(scenario.difficulty), scenario.scenario_id)))
+
+
+def _loaded(files: Iterable[Traversable]) -> tuple[list[Scenario], list[str]]:
+    scenarios, problems = [], []
+    for file in files:
+        try:
+            scenarios.append(load_scenario(file))
+        except ScenarioFileInvalid as error:
+            problems.append(str(error))
+    return scenarios, problems
+
+
+def load_scenario(file: Traversable) -> Scenario:
+    """The scenario of one file, named after its `scenarioId`; ScenarioFileInvalid with file, field and rule."""
+    try:
+        item = json.loads(file.read_text("utf-8"))
+    except ValueError as error:  # of the JSON, or of the UTF-8
+        raise ScenarioFileInvalid(f"{file.name}: not JSON in UTF-8: {error}") from error
+    if not isinstance(item, dict):
+        raise ScenarioFileInvalid(f"{file.name}: a scenario is a JSON object")
+    try:
+        scenario = read_scenario(item)
+    except ItemUnreadable as error:
+        raise ScenarioFileInvalid(f"{file.name}: {error}") from error
+    if file.name != f"{scenario.scenario_id}.json":
+        raise ScenarioFileInvalid(f"{file.name}: holds scenario {scenario.scenario_id!r}, and must be named after it")
+    return scenario

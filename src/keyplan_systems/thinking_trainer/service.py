@@ -1,0 +1,215 @@
+"""What users do: begin, save, submit and look at attempts, look at scenarios and profiles."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from keyplan.clock import Clock
+from keyplan.connections.connection import Connection
+from keyplan.connections.errors import AlreadyExistsError, NotFoundError, ThrottledError, VersionConflictError
+from keyplan.design import Page
+from keyplan_systems.thinking_trainer import design
+from keyplan_systems.thinking_trainer.design import StoredAttempt, StoredScenario, UnversionedProfile
+from keyplan_systems.thinking_trainer.domain import attempts
+from keyplan_systems.thinking_trainer.domain.attempts import SILENCE, Attempt
+from keyplan_systems.thinking_trainer.domain.errors import TrainerError
+from keyplan_systems.thinking_trainer.domain.profiles import Profile
+from keyplan_systems.thinking_trainer.domain.records import instant_of
+from keyplan_systems.thinking_trainer.domain.scenarios import MAX_ID_CHARACTERS, Difficulty, Scenario
+from keyplan_systems.thinking_trainer.evaluation.evaluator import Evaluator, Submission
+
+HISTORY_OF_A_CHART = 200
+THROTTLED_AGAIN_S = 2.0
+"""How long to wait when all retries met a throttle; a scenario takes about so long at one write unit a second."""
+MOST_WAITS = 30
+
+
+class UnknownAttemptError(TrainerError):
+    """There is no such attempt."""
+
+
+class UnknownScenarioError(TrainerError):
+    """There is no such scenario, or it is not on offer."""
+
+
+class NotYoursError(TrainerError):
+    """It belongs to another user."""
+
+
+class ChangedMeanwhileError(TrainerError):
+    """Another request changed the attempt in between."""
+
+
+def stored(attempt: Attempt, version: int = 0) -> StoredAttempt:
+    """An attempt as it is stored."""
+    values = {name: getattr(attempt, name) for name in Attempt.model_fields}
+    return StoredAttempt(**values, version=version)
+
+
+@dataclass(frozen=True)
+class Service:
+    """The uses of the trainer, for users that are known."""
+
+    db: Connection
+    clock: Clock
+    evaluator: Evaluator
+
+    def _now(self) -> datetime:
+        return instant_of(self.clock.now())
+
+    # Attempts.
+
+    def begin(self, user_id: str, scenario_id: str) -> StoredAttempt:
+        """A new attempt in progress. Raises UnknownScenarioError."""
+        scenario = self.scenario(scenario_id)
+        if not scenario.active:
+            raise UnknownScenarioError(f"Scenario {scenario_id} is not on offer")
+        attempt_id = attempts.new_attempt_id(self.clock.random)
+        attempt = attempts.start(attempt_id, user_id, scenario.scenario_id, self._now())
+        return self.db.run(design.start_attempt(stored(attempt)))
+
+    def submit_at_once(self, user_id: str, scenario_id: str, texts: Mapping[str, str]) -> StoredAttempt:
+        """A new attempt, submitted with its answers. Raises UnknownScenarioError, AnswersRejected, EvaluationFailed."""
+        scenario = self.scenario(scenario_id)
+        if not scenario.active:
+            raise UnknownScenarioError(f"Scenario {scenario_id} is not on offer")
+        begun = attempts.start(attempts.new_attempt_id(self.clock.random), user_id, scenario_id, self._now())
+        return self.db.run(design.start_attempt(stored(self._graded(begun, scenario, texts))))
+
+    def save(self, user_id: str, attempt_id: str, texts: Mapping[str, str]) -> StoredAttempt:
+        """Keep answers for later. Raises AttemptClosed, AnswersRejected, ChangedMeanwhileError."""
+        attempt = self.attempt(user_id, attempt_id)
+        answers = attempts.draft_answers(self.scenario(attempt.scenario_id), texts)
+        return self._write(attempts.save(attempt, answers, self._now()), attempt)
+
+    def resume(self, user_id: str, attempt_id: str) -> StoredAttempt:
+        """Take an attempt up again: its silence begins anew. Raises AttemptClosed."""
+        attempt = self.attempt(user_id, attempt_id)
+        return self._write(attempts.resume(attempt, self._now()), attempt)
+
+    def submit(self, user_id: str, attempt_id: str, texts: Mapping[str, str]) -> StoredAttempt:
+        """Submit an attempt in progress; answers that are not given are those that were saved."""
+        attempt = self.attempt(user_id, attempt_id)
+        saved = {answer.question_id: answer.answer for answer in attempt.answers}
+        scenario = self.scenario(attempt.scenario_id)
+        return self._write(self._graded(attempt, scenario, {**saved, **texts}), attempt)
+
+    def abandon(self, user_id: str, attempt_id: str) -> StoredAttempt:
+        """Give an attempt up. Raises AttemptClosed."""
+        attempt = self.attempt(user_id, attempt_id)
+        return self._write(attempts.abandon(attempt, self._now()), attempt)
+
+    def attempt(self, user_id: str, attempt_id: str) -> StoredAttempt:
+        """A user's own attempt. Raises UnknownAttemptError, NotYoursError."""
+        # Other texts may be keys of other items of the table, or of none.
+        found = self.db.run(design.attempt_by_id(attempt_id)) if attempts.is_attempt_id(attempt_id) else None
+        if found is None:
+            raise UnknownAttemptError(f"There is no attempt {attempt_id}")
+        if found.user_id != user_id:
+            raise NotYoursError(f"Attempt {attempt_id} is another user's")
+        return found
+
+    def submitted(self, user_id: str, limit: int, cursor: str | None) -> Page[StoredAttempt]:
+        """A user's submitted attempts, newest first. Raises CursorError."""
+        return self.db.run(design.submitted_attempts(user_id), limit=limit, cursor=cursor)
+
+    def in_progress(self, user_id: str) -> list[StoredAttempt]:
+        """A user's attempts in progress, last touched first."""
+        return self.db.all(design.open_attempts(user_id))
+
+    def _graded(self, attempt: Attempt, scenario: Scenario, texts: Mapping[str, str]) -> Attempt:
+        attempts.resume(attempt, self._now())  # refuses what is closed before anybody is asked to grade it
+        answers = attempts.final_answers(scenario, texts)
+        assessment = self.evaluator.evaluate(Submission(scenario, answers))
+        return attempts.submit(attempt, answers, assessment, self._now())
+
+    def _write(self, changed: Attempt, read: StoredAttempt) -> StoredAttempt:
+        try:
+            return self.db.run(design.write_attempt(stored(changed, read.version)))
+        except (VersionConflictError, NotFoundError) as error:
+            raise ChangedMeanwhileError(f"Attempt {read.attempt_id} was changed by another request") from error
+
+    def abandon_silent(self) -> int:
+        """Give up every attempt that was silent for 24 hours; how many."""
+        given_up = 0
+        for attempt in self.db.all(design.silent_attempts(self._now() - SILENCE)):
+            current = self.db.run(design.attempt_by_id(attempt.attempt_id))
+            if current is None or not attempts.is_silent(current, self._now()):
+                continue  # the index lagged behind what its user did
+            try:
+                self._write(attempts.abandon(current, self._now()), current)
+            except ChangedMeanwhileError:
+                continue  # its user came back
+            given_up += 1
+        return given_up
+
+    # Scenarios.
+
+    def scenario(self, scenario_id: str) -> StoredScenario:
+        """A scenario. Raises UnknownScenarioError."""
+        is_id = 0 < len(scenario_id) <= MAX_ID_CHARACTERS
+        found = self.db.run(design.scenario_by_id(scenario_id)) if is_id else None
+        if found is None:
+            raise UnknownScenarioError(f"There is no scenario {scenario_id}")
+        return found
+
+    def on_offer(self, difficulty: Difficulty | None) -> list[StoredScenario]:
+        """Active scenarios, easiest first, or those of one difficulty."""
+        if difficulty is None:
+            return self.db.all(design.active_scenarios())
+        return self.db.all(design.scenarios_of_difficulty(difficulty))
+
+    def offer(self, scenario_id: str, active: bool) -> StoredScenario:
+        """Put a scenario on offer, or take it off. Raises UnknownScenarioError."""
+        return self.db.run(design.set_active(scenario_id, active, self.scenario(scenario_id).difficulty))
+
+    def add_scenarios(self, scenarios: Sequence[Scenario]) -> int:
+        """Add those that are not there yet; how many were added.
+
+        Patient: at one write unit a second twenty scenarios take most of a minute. Raises ThrottledError.
+        """
+        return sum(self._patiently(scenario) for scenario in scenarios)
+
+    def _patiently(self, scenario: Scenario) -> bool:
+        for _ in range(MOST_WAITS):
+            try:
+                return self._add(scenario)
+            except ThrottledError:
+                self.clock.wait(threading.Event(), THROTTLED_AGAIN_S)
+        return self._add(scenario)
+
+    def _add(self, scenario: Scenario) -> bool:
+        # A write that is refused costs as much as one that is done; looking first costs half a read unit.
+        if self.db.run(design.scenario_by_id(scenario.scenario_id)) is not None:
+            return False
+        values = {name: getattr(scenario, name) for name in Scenario.model_fields}
+        try:
+            self.db.run(design.add_scenario(StoredScenario(**values)))
+        except AlreadyExistsError:
+            return False  # another was quicker
+        return True
+
+    # Profiles.
+
+    def profile(self, user_id: str) -> Profile | None:
+        """A user's latest profile; None before the first submitted attempt was taken in."""
+        found = next(iter(self.db.run(design.latest_profile(user_id))), None)
+        return None if found is None else _of_today(found)
+
+    def history(self, user_id: str, limit: int, cursor: str | None) -> Page[Profile]:
+        """A user's profiles, newest first. Raises CursorError."""
+        page = self.db.run(design.profile_history(user_id), limit=limit, cursor=cursor)
+        return Page(tuple(_of_today(found) for found in page.items), page.cursor)
+
+    def progress(self, user_id: str) -> list[Profile]:
+        """The newest profiles for a chart, oldest first."""
+        page = self.history(user_id, HISTORY_OF_A_CHART, None)
+        # Within one second a snapshot of version 0.9 may be stored out of order.
+        return sorted(page.items, key=lambda profile: profile.snapshot_key)
+
+
+def _of_today(found: Profile | UnversionedProfile) -> Profile:
+    return found.upgraded() if isinstance(found, UnversionedProfile) else found

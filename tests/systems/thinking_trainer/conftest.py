@@ -1,0 +1,36 @@
+"""The system on an engine in memory, with time that only tests move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.systems.thinking_trainer.stage import Caller, Stage, connected, staged
+
+from keyplan.clock import ManualClock
+from keyplan.engine.engine import Engine
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """2026-03-01 12:00 UTC."""
+    return ManualClock(1_772_366_400)
+
+
+@pytest.fixture
+def engine(clock: ManualClock) -> Iterator[Engine]:
+    """An engine that removes nothing by itself."""
+    with Engine.memory(clock=clock, ttl_sweep_s=None) as engine:
+        yield engine
+
+
+@pytest.fixture
+def stage(engine: Engine, clock: ManualClock, tmp_path: Path) -> Iterator[Stage]:
+    with connected(engine, clock) as connection, staged(connection, clock, tmp_path / "keys") as stage:
+        yield stage
+
+
+@pytest.fixture
+def ada(stage: Stage) -> Caller:
+    return stage.person("ada")

@@ -1,0 +1,100 @@
+"""The ledger: the same whatever the order, and nothing counted twice within the window."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.systems.thinking_trainer.making import NOON, USER, attempt_id, completed
+
+from keyplan_systems.thinking_trainer.domain import attempts
+from keyplan_systems.thinking_trainer.domain.attempts import Attempt
+from keyplan_systems.thinking_trainer.domain.errors import AttemptConflict, NothingToProfile
+from keyplan_systems.thinking_trainer.domain.ledger import KEPT, Ledger, noted, profile_from, snapshots
+from keyplan_systems.thinking_trainer.domain.profiles import Profile, snapshot
+
+ATTEMPTS = [completed(number, number % 5) for number in range(14)]
+
+
+def ledger_of(given_attempts: list[Attempt]) -> Ledger:
+    ledger = Ledger(user_id=USER)
+    for attempt in given_attempts:
+        ledger = noted(ledger, attempt)
+    return ledger
+
+
+@settings(deadline=None)
+@given(st.permutations(ATTEMPTS))
+def test_whatever_the_order_the_profile_is_that_of_all_attempts(order: list[Attempt]) -> None:
+    assert ledger_of(order) == ledger_of(ATTEMPTS)
+    assert profile_from(ledger_of(order)) == snapshot(ATTEMPTS, len(ATTEMPTS))
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(ATTEMPTS[:10]), min_size=1, max_size=40))
+def test_replays_within_the_window_change_nothing(deliveries: list[Attempt]) -> None:
+    distinct = list({attempt.attempt_id: attempt for attempt in deliveries}.values())
+    assert ledger_of(deliveries) == ledger_of(distinct)
+    assert profile_from(ledger_of(deliveries)) == snapshot(distinct, len(distinct))
+
+
+@settings(deadline=None)
+@given(st.permutations(ATTEMPTS))
+def test_the_key_of_the_snapshot_never_moves_back(order: list[Attempt]) -> None:
+    keys = [profile_from(ledger_of(order[:count])).snapshot_key for count in range(1, len(order) + 1)]
+    assert keys == sorted(keys)
+
+
+def test_an_attempt_older_than_all_that_are_kept_counts_but_does_not_enter() -> None:
+    many = [completed(number, number % 5) for number in range(KEPT + 1)]
+    ledger = ledger_of(many[1:])
+    later = noted(ledger, many[0])
+    assert later.window == ledger.window
+    assert later.attempt_count == ledger.attempt_count + 1
+    assert snapshots(later, many[0].attempt_id) == []
+
+
+def test_an_attempt_older_than_the_window_is_kept_and_the_newest_profile_only_counts_it() -> None:
+    ledger = ledger_of(ATTEMPTS[1:])
+    later = noted(ledger, ATTEMPTS[0])
+    before, after = profile_from(ledger), profile_from(later)
+    assert after == before.model_copy(update={"attempt_count": before.attempt_count + 1})
+    assert later.window[0].attempt_id == ATTEMPTS[0].attempt_id
+
+
+@settings(deadline=None)
+@given(st.permutations(ATTEMPTS))
+def test_a_late_attempt_makes_all_snapshots_after_it_anew_so_that_order_does_not_matter(order: list[Attempt]) -> None:
+    written: dict[str, Profile] = {}
+    ledger = Ledger(user_id=USER)
+    for attempt in order:
+        ledger = noted(ledger, attempt)
+        written |= {profile.snapshot_key: profile for profile in snapshots(ledger, attempt.attempt_id)}
+    expected = [snapshot(ATTEMPTS[: count + 1], count + 1) for count in range(len(ATTEMPTS))]
+    assert sorted(written.values(), key=lambda profile: profile.snapshot_key) == expected
+
+
+def test_the_same_id_with_other_scores_is_refused() -> None:
+    with pytest.raises(AttemptConflict, match="noted before with other scores"):
+        noted(ledger_of([completed(1, 2)]), completed(1, 3))
+
+
+def test_attempts_of_others_and_without_scores_are_refused() -> None:
+    ledger = Ledger(user_id="somebody else")
+    with pytest.raises(ValueError, match="of another user"):
+        noted(ledger, completed(1))
+    with pytest.raises(ValueError, match="has no scores"):
+        noted(Ledger(user_id=USER), attempts.start(attempt_id(1), USER, "late-ferry", NOON))
+
+
+def test_an_empty_ledger_has_no_profile() -> None:
+    with pytest.raises(NothingToProfile):
+        profile_from(Ledger(user_id=USER))
+
+
+def test_a_full_ledger_is_small_and_comes_back_from_json() -> None:
+    ledger = ledger_of([completed(number, number % 5) for number in range(KEPT)])
+    document = ledger.model_dump(mode="json", by_alias=True)
+    assert Ledger.model_validate(document) == ledger
+    assert len(orjson.dumps(document)) < 8_192

@@ -1,0 +1,148 @@
+"""Older items come up to the current form when they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from tests.systems.thinking_trainer.making import USER, attempt_id, completed, history, scenario
+from tests.systems.thinking_trainer.older import old_attempt, old_profile, old_scenario
+
+from keyplan_systems.thinking_trainer.domain.attempts import Status
+from keyplan_systems.thinking_trainer.domain.errors import ItemUnreadable
+from keyplan_systems.thinking_trainer.domain.ledger import Ledger, noted
+from keyplan_systems.thinking_trainer.domain.profiles import Trend, snapshot
+from keyplan_systems.thinking_trainer.domain.records import SCHEMA_VERSION, iso
+from keyplan_systems.thinking_trainer.domain.versions import (
+    STEPS,
+    UNVERSIONED,
+    Kind,
+    Step,
+    read_attempt,
+    read_ledger,
+    read_profile,
+    read_scenario,
+    upgraded,
+)
+
+Item = Mapping[str, Any]
+
+
+def test_tags_of_an_old_scenario_become_a_set_and_its_time_one_form() -> None:
+    read = read_scenario(old_scenario())
+    assert read.tags == {"tides", "boats"}
+    assert iso(read.created_at) == "2025-01-01T00:00:00.000Z"
+    assert read.schema_version == "1.0"
+
+
+@pytest.mark.parametrize("tags", [[], None, frozenset()])
+def test_an_old_scenario_without_tags_loses_the_attribute(tags: object) -> None:
+    assert "tags" not in upgraded(Kind.SCENARIO, old_scenario(tags=tags))
+    assert read_scenario(old_scenario(tags=tags)).tags == frozenset()
+
+
+def test_an_old_attempt_gets_honest_counts_and_a_score_that_follows() -> None:
+    read = read_attempt(old_attempt())
+    assert read.answers[0].word_count == 9
+    assert read.evaluation is not None
+    assert read.evaluation.overall_score == 75
+    assert iso(read.evaluation.evaluated_at) == "2025-12-22T10:35:00.000Z"
+    assert iso(read.started_at) == "2025-12-22T10:00:00.000Z"
+    assert read.scored_key == f"2025-12-22T10:30:00.000Z#{attempt_id(5)}"
+
+
+@pytest.mark.parametrize("status", [Status.IN_PROGRESS, Status.ABANDONED])
+def test_an_old_attempt_that_was_not_completed_keeps_its_moment_as_the_last_touch(status: Status) -> None:
+    read = read_attempt(old_attempt(status=status.value, timestamp="2025-12-22T10:30:00Z"))
+    assert read.status is status
+    assert (read.timestamp, read.evaluation, read.duration_seconds) == (None, None, None)
+    assert iso(read.touched_at) == iso(read.started_at) == "2025-12-22T10:30:00.000Z"
+
+
+def test_an_old_profile_is_computed_again_from_the_scores_it_shows() -> None:
+    read = read_profile(old_profile())
+    assert {str(entry.moving_average) for entry in read.dimensions} == {"2.60"}
+    assert {str(entry.standard_deviation) for entry in read.dimensions} == {"0.49"}
+    assert {entry.trend for entry in read.dimensions} == {Trend.STABLE}
+    assert read.improvements == ()
+    assert read.weaknesses == ()
+    assert str(read.overall_average) == "76.50"
+    assert read.snapshot_key == "2025-12-22T10:35:00.000Z#unrecorded"
+
+
+def test_items_of_the_current_form_pass_as_they_are() -> None:
+    attempt, profile = completed(1), snapshot(history(logic=[1, 2, 3]), 3)
+    stored = attempt.model_dump(by_alias=True)
+    assert upgraded(Kind.ATTEMPT, stored) == stored
+    assert read_attempt(stored) == attempt
+    assert read_profile(profile.model_dump(by_alias=True)) == profile
+    assert read_scenario(scenario().model_dump(mode="json", by_alias=True)) == scenario()
+
+
+@pytest.mark.parametrize(
+    ("kind", "item"),
+    [(Kind.SCENARIO, old_scenario()), (Kind.ATTEMPT, old_attempt()), (Kind.PROFILE, old_profile())],
+)
+def test_an_upgrade_leaves_what_it_was_given_alone_and_is_done_once(kind: Kind, item: dict[str, Any]) -> None:
+    before = repr(item)
+    once = upgraded(kind, item)
+    assert repr(item) == before
+    assert upgraded(kind, once) == once
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_the_steps_of_each_kind_are_one_chain_to_the_current_version(kind: Kind) -> None:
+    chain = STEPS[kind]
+    versions = [*(step.before for step in chain), SCHEMA_VERSION]
+    assert [step.after for step in chain] == versions[1:]
+    assert versions[0] == (SCHEMA_VERSION if kind is Kind.LEDGER else UNVERSIONED)
+
+
+def test_steps_are_taken_one_after_another_from_the_items_own_version() -> None:
+    def add(name: str) -> Callable[[Item], Item]:
+        return lambda item: {**item, "seen": (*item.get("seen", ()), name)}
+
+    chain = {Kind.SCENARIO: (Step("0.9", "1.0", add("a")), Step("1.0", "1.1", add("b")), Step("1.1", "2.0", add("c")))}
+    assert upgraded(Kind.SCENARIO, {}, chain) == {"seen": ("a", "b", "c"), "schemaVersion": "2.0"}
+    assert upgraded(Kind.SCENARIO, {"schemaVersion": "1.1"}, chain)["seen"] == ("c",)
+
+
+@pytest.mark.parametrize("version", ["1.1", "0.1", "", 1])
+def test_an_unknown_version_is_refused(version: object) -> None:
+    with pytest.raises(ItemUnreadable, match=r"attempt of version .* no upgrade leads"):
+        read_attempt(old_attempt(schemaVersion=version))
+
+
+@pytest.mark.parametrize(
+    ("read", "item", "complaint"),
+    [
+        (read_attempt, {}, "attempt of version '0.9' has no 'timestamp'"),
+        (read_attempt, old_attempt(timestamp="soon"), "attempt of version '0.9' cannot be read"),
+        (read_attempt, old_attempt(answers=7), "attempt of version '0.9' cannot be read"),
+        (read_profile, old_profile(dimensions=[]), "profile of version '0.9' has no"),
+        (read_profile, old_profile(overallAverage="much"), "profile of version '0.9' cannot be read"),
+        (read_scenario, old_scenario(title="No"), "scenario is not in the form of its version"),
+        (read_scenario, old_scenario(createdAt=None), "scenario of version '0.9' cannot be read"),
+    ],
+)
+def test_an_item_that_makes_no_sense_is_refused_with_the_reason(
+    read: Callable[[Item], object], item: Item, complaint: str
+) -> None:
+    with pytest.raises(ItemUnreadable, match=complaint):
+        read(item)
+
+
+def test_a_ledger_reads_back_and_one_without_a_version_is_refused() -> None:
+    ledger = noted(Ledger(user_id=USER), completed(1))
+    stored = ledger.model_dump(by_alias=True)
+    assert read_ledger(stored) == ledger
+    del stored["schemaVersion"]
+    with pytest.raises(ItemUnreadable, match=r"ledger of version '0\.9'"):
+        read_ledger(stored)
+
+
+def test_an_old_evaluation_of_two_dimensions_is_refused_by_name() -> None:
+    evaluation = old_attempt()["evaluation"] | {"dimensions": old_attempt()["evaluation"]["dimensions"][:2]}
+    with pytest.raises(ItemUnreadable, match="humility-uncertainty"):
+        read_attempt(old_attempt(evaluation=evaluation))

@@ -1,0 +1,162 @@
+"""The fixed rubric: all eight dimensions always, the same scores for the same text, and each check at work."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.systems.thinking_trainer.evaluation.submissions import BARE, THOROUGH, submission
+from tests.systems.thinking_trainer.making import scenario
+
+from keyplan_systems.thinking_trainer.domain.recommendations import RECOMMENDATIONS
+from keyplan_systems.thinking_trainer.domain.rubric import DIMENSIONS, Dimension
+from keyplan_systems.thinking_trainer.evaluation import lexicon
+from keyplan_systems.thinking_trainer.evaluation.checks import CHECKS
+from keyplan_systems.thinking_trainer.evaluation.evaluator import Submission
+from keyplan_systems.thinking_trainer.evaluation.features import Features, sentences_of, words_of
+from keyplan_systems.thinking_trainer.evaluation.rubric_evaluator import MODEL_ID, RubricEvaluator
+
+FILLER = (
+    "The ferry crosses the bay from the town to the island with many people and some cars on board. "
+    "The crew ties the boat to the quay with ropes and lets the people walk to the square by the church."
+)
+
+
+def scores(*texts: str) -> dict[str, int]:
+    assessment = RubricEvaluator().evaluate(submission(*texts))
+    return {entry.name.value: entry.score for entry in assessment.dimensions}
+
+
+def test_a_thorough_answer_scores_high_everywhere_and_a_bare_one_low() -> None:
+    assert min(scores(THOROUGH).values()) >= 3
+    assert max(scores(BARE).values()) <= 1
+    assert sum(scores(BARE).values()) <= 2
+
+
+@given(st.lists(st.text(max_size=400), min_size=1, max_size=3))
+def test_any_text_gets_all_eight_dimensions_with_four_reasons_each(texts: list[str]) -> None:
+    texts = [text.encode("utf-8", "ignore").decode() for text in texts]
+    assessment = RubricEvaluator().evaluate(submission(*texts))
+    assert tuple(entry.name for entry in assessment.dimensions) == DIMENSIONS
+    assert all(0 <= entry.score <= 4 and len(entry.rationale) == 4 for entry in assessment.dimensions)
+    assert assessment.model_id == MODEL_ID
+
+
+@given(st.permutations(THOROUGH.split()))
+def test_the_same_words_always_get_the_same_scores(words: list[str]) -> None:
+    text = " ".join(words)
+    assert RubricEvaluator().evaluate(submission(text)) == RubricEvaluator().evaluate(submission(text))
+
+
+def test_each_score_is_the_number_of_checks_met_and_says_which() -> None:
+    given_submission = submission(THOROUGH)
+    assessment = RubricEvaluator().evaluate(given_submission)
+    for entry in assessment.dimensions:
+        checks = [check for check in CHECKS if check.dimension is entry.name]
+        assert entry.score == sum(reason == check.yes for check, reason in zip(checks, entry.rationale, strict=True))
+
+
+@pytest.mark.parametrize("dimension", DIMENSIONS)
+def test_each_dimension_has_four_checks_with_reasons_of_their_own(dimension: Dimension) -> None:
+    checks = [check for check in CHECKS if check.dimension is dimension]
+    assert len(checks) == 4
+    assert len({check.yes for check in checks} | {check.no for check in checks}) == 8
+
+
+ALIVE = [
+    ("clarity", "By this I mean the crossing."),
+    ("clarity", "First it waits. Finally it leaves."),
+    ("relevance", "What does the harbour master assume about delays?"),
+    ("logic", "It waits because it is full. It leaves because it must."),
+    ("logic", "Therefore it is late."),
+    ("logic", "Nothing moves unless it is full."),
+    ("evidence", "The data and the survey were read."),
+    ("evidence", "It was late on 12 days."),
+    ("evidence", "The sample size was tiny."),
+    ("evidence", "For example on Monday."),
+    ("assumptions", "He presupposes a tide."),
+    ("assumptions", "This rests on the tide."),
+    ("alternatives", "Another explanation is fog."),
+    ("alternatives", "However, the captain disagrees."),
+    ("alternatives", "Fog is more plausible."),
+    ("quantitative-reasoning", "There were 7 boats."),
+    ("quantitative-reasoning", "On average, roughly so."),
+    ("quantitative-reasoning", "It takes 3 x 4 hands."),
+    ("quantitative-reasoning", "It takes 3 \N{MULTIPLICATION SIGN} 4 hands."),
+    ("humility-uncertainty", "It might rain. It may snow."),
+    ("humility-uncertainty", "The cause is unknown."),
+    ("humility-uncertainty", "I could be wrong here."),
+]
+
+
+@pytest.mark.parametrize(("dimension", "addition"), ALIVE)
+def test_a_sentence_of_the_right_kind_raises_its_dimension(dimension: str, addition: str) -> None:
+    assert scores(f"{FILLER}\n{addition}")[dimension] > scores(FILLER)[dimension]
+
+
+def test_every_check_can_be_met_and_can_fail() -> None:
+    texts = [THOROUGH, *(addition for _, addition in ALIVE)]
+    measured = [Features(submission(text)) for text in texts]
+    assert [check.yes for check in CHECKS if not any(check.met(features) for features in measured)] == []
+    assert [check.no for check in CHECKS if check.met(Features(submission("")))] == []
+
+
+def test_sweeping_words_cost_a_point() -> None:
+    sweeping = f"{FILLER} It is always late. Everyone knows it. Obviously nobody cares."
+    assert scores(sweeping)["humility-uncertainty"] == scores(FILLER)["humility-uncertainty"] - 1
+
+
+def test_a_repeated_sentence_counts_once() -> None:
+    once = "It is late because of the tide, which nobody can change."
+    assert scores(once * 20) == scores(once)
+    assert scores("\n".join([once] * 20))["logic"] == scores(once)["logic"]
+
+
+def test_a_phrase_matches_whole_words_only() -> None:
+    features = Features(submission("The mayor dates a sofa."))
+    assert features.different(("may", "data", "so")) == 0
+
+
+def test_one_unanswered_question_costs_relevance() -> None:
+    assert scores(THOROUGH, "nothing to say")["relevance"] < scores(THOROUGH)["relevance"]
+
+
+def test_curly_apostrophes_are_as_good_as_straight_ones() -> None:
+    assert words_of("I don\N{RIGHT SINGLE QUOTATION MARK}t know") == ("i", "don't", "know")
+
+
+def test_decimal_points_and_thousands_do_not_end_sentences() -> None:
+    assert len(sentences_of("It cost 3.50 or 1,200 in all. It was late.")) == 2
+
+
+def test_feedback_names_the_lowest_dimension_the_questions_asked_for() -> None:
+    feedback = RubricEvaluator().evaluate(submission(FILLER)).feedback
+    assert "To work on: assumptions" in feedback or "To work on: logic" in feedback
+    assert any(feedback.endswith(text) for text in RECOMMENDATIONS.values())
+
+
+def test_feedback_on_nothing_praises_nothing() -> None:
+    assert RubricEvaluator().evaluate(submission("")).feedback.startswith("There is little to go on yet.")
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    "text", ["\n" * 10_000, "1" + " " * 9_999, "a." * 5_000, '."' * 5_000, "- \n" * 3_000, "1 x" * 3_000]
+)
+def test_text_made_to_waste_time_is_graded_like_any_other(text: str) -> None:
+    assert len(RubricEvaluator().evaluate(submission(text)).dimensions) == 8
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in vars(lexicon) if name.isupper() and isinstance(getattr(lexicon, name), tuple)]
+)
+def test_every_phrase_can_be_found_in_a_text_that_holds_it(name: str) -> None:
+    for phrase in getattr(lexicon, name):
+        assert Features(submission(f"Now {phrase} it.")).different((phrase,)) == 1, phrase
+
+
+def test_a_submission_answers_questions_of_its_scenario_and_one_at_least() -> None:
+    with pytest.raises(ValueError, match="no question at all"):
+        Submission(scenario(), ())
+    with pytest.raises(ValueError, match=r"\['q2'\]"):
+        Submission(scenario(1), submission("one", "two").answers)

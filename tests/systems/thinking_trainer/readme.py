@@ -1,0 +1,69 @@
+"""The parts of the trainer's README that are made: its access patterns, and what a month costs.
+
+python -m tests.systems.thinking_trainer.readme     writes them into the README
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.systems.made import block, patterns_of, readme_of, write
+
+from keyplan.cost.estimate import Estimate, TableCost, estimate
+from keyplan.cost.prices import book
+from keyplan.design.design import Design
+from keyplan.export.markdown import rows
+
+__all__ = ["AS_WRITTEN", "README", "block", "costs", "design", "lines_of", "month", "patterns", "table_of"]
+
+README = readme_of("thinking_trainer")
+AS_WRITTEN = Path(__file__).parents[3] / "examples" / "as_written" / "thinking_trainer.py"
+
+
+def design() -> Design:
+    """The trainer's design."""
+    return Design.load("keyplan_systems.thinking_trainer.design")
+
+
+def month(of: Design | None = None) -> Estimate:
+    """What `keyplan price` prints."""
+    return estimate(of or design(), book("us-east-1"))
+
+
+def patterns() -> str:
+    """The table of access patterns, as `keyplan docs` makes it."""
+    return patterns_of("thinking_trainer")
+
+
+def table_of(told: Estimate, name: str) -> TableCost:
+    """The month of a table."""
+    return next(table for table in told.tables if table.name == name)
+
+
+def lines_of(told: Estimate) -> dict[str, float]:
+    """Dollars a month, part by part; their sum is the month."""
+    attempts, profiles, scenarios = (table_of(told, name) for name in ("Attempts", "Profiles", "Scenarios"))
+    own, *indexes = attempts.parts
+    return {
+        "Attempts: writes and reads of the table, ledger and marks included": own.on_demand,
+        "Attempts: the three indexes": sum(part.on_demand for part in indexes),
+        "Profiles: snapshots written and read": profiles.requests,
+        "Scenarios: 5 read and 1 write units a second, used or not": scenarios.parts[0].provisioned,
+        "Scenarios: the index's own 10 and 5": scenarios.parts[1].provisioned,
+        "Storage of a year's attempts and snapshots, of which the account's free 25 GB are taken off": sum(
+            table.storage for table in told.tables
+        )
+        - told.free_storage,
+        "Recovery to any moment, Attempts and Profiles": sum(table.point_in_time for table in told.tables),
+    }
+
+
+def costs() -> str:
+    """The table of a month."""
+    told = month()
+    lines = [[name, f"{abs(round(dollars, 2)):.2f}"] for name, dollars in lines_of(told).items()]
+    return rows(["What", "$ a month"], [*lines, ["Sum", f"{told.total:.2f}"]]) + "\n"
+
+
+if __name__ == "__main__":
+    write(README, patterns=patterns(), costs=costs())

@@ -1,0 +1,160 @@
+"""The trainer on a real socket, with people who have tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+from tests.systems.thinking_trainer.making import scenario
+
+import keyplan
+from keyplan.changes import Runner, TableCheckpoints
+from keyplan.clock import Clock
+from keyplan.connections.connection import Connection
+from keyplan.connections.context import Retries
+from keyplan.engine.engine import Engine
+from keyplan_systems.thinking_trainer import design
+from keyplan_systems.thinking_trainer.api import application
+from keyplan_systems.thinking_trainer.evaluation.evaluator import Evaluator
+from keyplan_systems.thinking_trainer.evaluation.rubric_evaluator import RubricEvaluator
+from keyplan_systems.thinking_trainer.profiling import Profiler
+from keyplan_systems.thinking_trainer.service import Service
+from keyplan_systems.web.development import DevelopmentKey, development_key, issue_development_token
+from keyplan_systems.web.serving import Running
+from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
+
+AUDIENCE = "trainer"
+FERRY = "late-ferry"
+ANSWERS = {
+    "q1": "It assumes that the tide is the same each day, because the delays come at 12 of 30 crossings.",
+    "q2": "The crew may be late for another reason; I would compare calm days before I conclude anything.",
+}
+
+
+def given(texts: Mapping[str, str] = ANSWERS) -> list[dict[str, str]]:
+    """Answers as the API takes them."""
+    return [{"questionId": question, "answer": text} for question, text in texts.items()]
+
+
+@dataclass
+class Caller:
+    """Somebody who sends requests."""
+
+    client: httpx.Client
+    name: str
+
+    def get(self, path: str, **query: Any) -> httpx.Response:
+        """Read."""
+        return self.client.get(path, params=query)
+
+    def post(self, path: str, body: Any = None) -> httpx.Response:
+        """Do."""
+        return self.client.post(path, json=body)
+
+    def put(self, path: str, body: Any) -> httpx.Response:
+        """Change."""
+        return self.client.put(path, json=body)
+
+    def submitted(self, texts: Mapping[str, str] = ANSWERS) -> dict[str, Any]:
+        """An attempt that was submitted at once."""
+        answer = self.post("/attempts", {"scenarioId": FERRY, "answers": given(texts)})
+        assert answer.status_code == 201, answer.text
+        return dict(answer.json())
+
+    def begun(self) -> str:
+        """The id of a new attempt in progress."""
+        answer = self.post("/attempts/drafts", {"scenarioId": FERRY})
+        assert answer.status_code == 201, answer.text
+        return str(answer.json()["attemptId"])
+
+
+@dataclass
+class Stage:
+    """The system with everything under it."""
+
+    connection: Connection
+    clock: Clock
+    service: Service
+    url: str
+    key: DevelopmentKey
+    runner: Runner
+    clients: list[httpx.Client] = field(default_factory=list)
+
+    def person(self, subject: str, /, *roles: str) -> Caller:
+        """Somebody with a good token."""
+        token = issue_development_token(
+            self.key, subject, audience=AUDIENCE, roles=roles, clock=self.clock, lifetime_s=10**8
+        )
+        headers = {"Authorization": f"Bearer {token}"}
+        client = httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False)
+        self.clients.append(client)
+        return Caller(client, subject)
+
+    def follow(self) -> int:
+        """Deliver what the stream holds; how much that was."""
+        return self.runner.run_once().delivered
+
+
+def connected(engine: Engine, clock: Clock, attempts: int = 10) -> Connection:
+    """A connection that waits little before it repeats."""
+    retries = Retries(attempts=attempts, first_s=0.002, most_s=0.1)
+    return keyplan.connect(engine=engine, clock=clock, retries=retries, cursor_key=b"tests")
+
+
+def with_tables(connection: Connection) -> Connection:
+    """The connection, with the trainer's tables and the ferry."""
+    connection.create_tables(design.attempts, design.profiles, design.scenarios)
+    connection.run(design.add_scenario(stored_scenario()))
+    return connection
+
+
+def stored_scenario(scenario_id: str = FERRY, **changes: Any) -> design.StoredScenario:
+    """The ferry, or another."""
+    ferry = scenario()
+    values = {name: getattr(ferry, name) for name in type(ferry).model_fields}
+    return design.StoredScenario(**{**values, "scenario_id": scenario_id, **changes})
+
+
+def runner_on(connection: Connection, clock: Clock, name: str = "runner") -> Runner:
+    """What delivers attempts to a profiler."""
+    profiler = Profiler(connection, clock)
+    return Runner(
+        connection,
+        design.attempts,
+        checkpoints=TableCheckpoints(connection, create=True, clock=clock),
+        destinations={"unprofiled": Refusing()},
+        handlers={design.follow: profiler.follow},
+        runner=name,
+        clock=clock,
+    )
+
+
+class Refusing:
+    """A destination that nothing may reach."""
+
+    def send(self, failures: Any) -> None:
+        raise AssertionError(failures)
+
+
+@contextmanager
+def staged(connection: Connection, clock: Clock, folder: Path, evaluator: Evaluator | None = None) -> Iterator[Stage]:
+    """The API over a connection, on a real socket."""
+    service = Service(with_tables(connection), clock, evaluator or RubricEvaluator())
+    key = development_key(folder)
+    verifier = TokenVerifier(TokenRules(AUDIENCE), development_keys(key), clock)
+
+    async def well() -> object:
+        return None
+
+    app = application(service, verifier, clock, {"table": well})
+    with runner_on(connection, clock) as runner, Running(app) as server:
+        stage = Stage(connection, clock, service, server.url, key, runner)
+        try:
+            yield stage
+        finally:
+            for client in stage.clients:
+                client.close()

@@ -1,0 +1,198 @@
+"""Attempts over HTTP: begun, saved, resumed, submitted, abandoned, listed, with every refusal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.systems.thinking_trainer.making import attempt_id
+from tests.systems.thinking_trainer.stage import ANSWERS, FERRY, Caller, Stage, given
+
+from keyplan.clock import ManualClock
+from keyplan_systems.thinking_trainer import design
+from keyplan_systems.thinking_trainer.domain.attempts import MAX_ANSWER_CHARACTERS
+from keyplan_systems.thinking_trainer.domain.records import instant_of
+
+
+def test_an_attempt_that_is_submitted_at_once_comes_back_graded(ada: Caller) -> None:
+    made = ada.submitted()
+    assert made["status"] == "completed"
+    assert len(made["evaluation"]["dimensions"]) == 8
+    assert [answer["questionId"] for answer in made["answers"]] == ["q1", "q2"]
+    assert made["answers"][0]["wordCount"] == len(ANSWERS["q1"].split())
+    assert made["schemaVersion"] == "1.0"
+    assert ada.get(f"/attempts/{made['attemptId']}").json() == made
+
+
+def test_a_draft_is_saved_resumed_and_submitted_with_what_was_saved(ada: Caller, clock: ManualClock) -> None:
+    draft = ada.begun()
+    clock.advance(60)
+    saved = ada.put(f"/attempts/{draft}/answers", {"answers": given({"q1": ANSWERS["q1"]})}).json()
+    assert (saved["status"], saved["touchedAt"]) == ("in-progress", "2026-03-01T12:01:00.000Z")
+    clock.advance(60)
+    assert ada.post(f"/attempts/{draft}/resume").json()["touchedAt"] == "2026-03-01T12:02:00.000Z"
+    assert [one["attemptId"] for one in ada.get("/attempts/drafts").json()["items"]] == [draft]
+    assert ada.get("/attempts").json()["items"] == []
+    clock.advance(60)
+    done = ada.post(f"/attempts/{draft}/submit", {"answers": given({"q2": ANSWERS["q2"]})}).json()
+    assert (done["status"], done["durationSeconds"]) == ("completed", 180)
+    assert [answer["answer"] for answer in done["answers"]] == list(ANSWERS.values())
+    assert ada.get("/attempts/drafts").json()["items"] == []
+    assert [one["attemptId"] for one in ada.get("/attempts").json()["items"]] == [draft]
+
+
+def test_an_abandoned_attempt_keeps_its_answers_and_is_in_no_list(ada: Caller) -> None:
+    draft = ada.begun()
+    ada.put(f"/attempts/{draft}/answers", {"answers": given()})
+    left = ada.post(f"/attempts/{draft}/abandon").json()
+    assert (left["status"], len(left["answers"])) == ("abandoned", 2)
+    assert ada.get("/attempts").json()["items"] == ada.get("/attempts/drafts").json()["items"] == []
+
+
+@pytest.mark.parametrize("closing", ["submit", "abandon"])
+def test_what_is_closed_refuses_every_further_step_with_409(ada: Caller, closing: str) -> None:
+    draft = ada.begun()
+    body = {"answers": given()} if closing == "submit" else None
+    assert ada.post(f"/attempts/{draft}/{closing}", body).status_code == 200
+    answers = {"answers": given()}
+    assert ada.put(f"/attempts/{draft}/answers", answers).status_code == 409
+    assert ada.post(f"/attempts/{draft}/resume").status_code == 409
+    assert ada.post(f"/attempts/{draft}/submit", answers).status_code == 409
+    assert ada.post(f"/attempts/{draft}/abandon").status_code == 409
+
+
+def test_anothers_attempt_is_403_for_every_use_and_a_missing_one_404(stage: Stage, ada: Caller) -> None:
+    bob, draft, nobody = stage.person("bob"), ada.begun(), attempt_id(404)
+    answers = {"answers": given()}
+    for attempt, status in ((draft, 403), (nobody, 404)):
+        assert bob.get(f"/attempts/{attempt}").status_code == status
+        assert bob.put(f"/attempts/{attempt}/answers", answers).status_code == status
+        assert bob.post(f"/attempts/{attempt}/resume").status_code == status
+        assert bob.post(f"/attempts/{attempt}/submit", answers).status_code == status
+        assert bob.post(f"/attempts/{attempt}/abandon").status_code == status
+    assert ada.get(f"/attempts/{draft}").json()["status"] == "in-progress"
+    assert bob.get("/attempts/drafts").json()["items"] == []
+
+
+def test_a_ledger_cannot_be_had_as_an_attempt(stage: Stage, ada: Caller) -> None:
+    ada.submitted()
+    assert stage.follow() == 1
+    assert ada.get("/attempts/LEDGER%23ada").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("texts", "complaint"),
+    [
+        ({"q1": ANSWERS["q1"]}, "question q2 is not answered"),
+        ({**ANSWERS, "q2": "   short  "}, "the answer to q2 has 5 characters; 10 are the least"),
+        ({**ANSWERS, "q9": ANSWERS["q1"]}, "scenario late-ferry has no question 'q9'"),
+        ({**ANSWERS, "q2": "x" * (MAX_ANSWER_CHARACTERS + 1)}, "10001 characters; 10000 are the most"),
+    ],
+)
+def test_answers_that_do_not_fit_are_400_and_nothing_is_stored(
+    ada: Caller, texts: dict[str, str], complaint: str
+) -> None:
+    answer = ada.post("/attempts", {"scenarioId": FERRY, "answers": given(texts)})
+    assert answer.status_code == 400
+    assert complaint in answer.text
+    assert ada.get("/attempts").json()["items"] == []
+
+
+def test_the_longest_answers_there_can_be_are_taken(ada: Caller) -> None:
+    made = ada.submitted(dict.fromkeys(ANSWERS, "y" * MAX_ANSWER_CHARACTERS))
+    assert ada.get(f"/attempts/{made['attemptId']}").json()["answers"][0]["answer"] == "y" * MAX_ANSWER_CHARACTERS
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"scenarioId": ""},
+        {"scenarioId": FERRY, "answers": "none"},
+        {"scenarioId": FERRY, "answers": [{"questionId": "q1"}]},
+        {"scenarioId": FERRY, "answers": given() * 2},
+        {"scenarioId": FERRY, "answers": given({f"q{number}": ANSWERS["q1"] for number in range(11)})},
+        {"scenarioId": FERRY, "answers": given(), "evaluation": {"overallScore": 100}},
+    ],
+)
+def test_a_body_of_another_form_is_400(ada: Caller, body: dict[str, Any]) -> None:
+    assert ada.post("/attempts", body).status_code == 400
+
+
+def test_unknown_and_inactive_scenarios_are_404(stage: Stage, ada: Caller) -> None:
+    body = {"scenarioId": "nowhere", "answers": given()}
+    assert ada.post("/attempts", body).status_code == 404
+    assert ada.post("/attempts/drafts", {"scenarioId": "nowhere"}).status_code == 404
+    stage.service.offer(FERRY, active=False)
+    assert ada.post("/attempts", {**body, "scenarioId": FERRY}).status_code == 404
+    assert ada.post("/attempts/drafts", {"scenarioId": FERRY}).status_code == 404
+
+
+def test_what_was_begun_can_be_submitted_after_its_scenario_was_taken_off(stage: Stage, ada: Caller) -> None:
+    draft = ada.begun()
+    stage.service.offer(FERRY, active=False)
+    assert ada.post(f"/attempts/{draft}/submit", {"answers": given()}).status_code == 200
+
+
+def test_pages_go_newest_first_and_no_attempt_is_missed_or_shown_twice(
+    ada: Caller, stage: Stage, clock: ManualClock
+) -> None:
+    made = []
+    for _ in range(7):
+        clock.advance(1)
+        made.append(ada.submitted()["attemptId"])
+        ada.begun()
+    stage.person("bob").submitted()
+    seen: list[str] = []
+    token: str | None = None
+    sizes = []
+    while True:
+        page = ada.get("/attempts", limit=3, **({"nextToken": token} if token else {})).json()
+        sizes.append(len(page["items"]))
+        seen += [one["attemptId"] for one in page["items"]]
+        token = page["nextToken"]
+        if token is None:
+            break
+    assert seen == made[::-1]
+    assert sizes[:2] == [3, 3]
+
+
+def test_tokens_of_others_and_made_up_ones_are_400_and_limits_hold(stage: Stage, ada: Caller) -> None:
+    bob = stage.person("bob")
+    for _ in range(3):
+        bob.submitted()
+    token = bob.get("/attempts", limit=1).json()["nextToken"]
+    assert bob.get("/attempts", limit=1, nextToken=token).status_code == 200
+    assert ada.get("/attempts", limit=1, nextToken=token).status_code == 400
+    assert bob.get("/attempts", nextToken="bm9uc2Vuc2U").status_code == 400
+    assert bob.get("/attempts", nextToken=token[:-3] + "abc").status_code == 400
+    assert [bob.get("/attempts", limit=limit).status_code for limit in (0, 101, 1, 100)] == [400, 400, 200, 200]
+
+
+def test_without_a_token_nothing_is_to_be_had_and_a_long_subject_is_refused(stage: Stage, ada: Caller) -> None:
+    for path in ("/attempts", "/attempts/drafts", "/scenarios", f"/scenarios/{FERRY}", "/users/ada/profile"):
+        assert ada.client.get(path, headers={"Authorization": ""}).status_code == 401
+    assert stage.person("u" * 128).get("/attempts").status_code == 200
+    assert stage.person("u" * 129).get("/attempts").status_code == 403
+
+
+def test_a_day_of_silence_ends_an_attempt_and_a_touch_keeps_it(stage: Stage, ada: Caller, clock: ManualClock) -> None:
+    silent, touched = ada.begun(), ada.begun()
+    clock.advance(23 * 3600)
+    ada.post(f"/attempts/{touched}/resume")
+    clock.advance(3600)
+    assert stage.service.abandon_silent() == 1
+    assert ada.get(f"/attempts/{silent}").json()["status"] == "abandoned"
+    assert ada.get(f"/attempts/{touched}").json()["status"] == "in-progress"
+    assert stage.service.abandon_silent() == 0
+    assert [one.attempt_id for one in stage.connection.all(design.silent_attempts(instant_of(clock.now())))] == [
+        touched
+    ]
+
+
+def test_letters_of_every_kind_come_back_as_they_were_sent(ada: Caller) -> None:
+    told = "Ursache → Wirkung? Größe ≠ Güte; 因果関係ではない 🌊 e\u0301"
+    made = ada.submitted({**ANSWERS, "q1": told})
+    assert ada.get(f"/attempts/{made['attemptId']}").json()["answers"][0]["answer"] == told
+    broken = '{"scenarioId": "late-ferry", "answers": [{"questionId": "q1", "answer": "half \\ud83c a letter"}]}'
+    assert ada.client.post("/attempts", content=broken).status_code == 400

@@ -1,0 +1,103 @@
+"""Profiles over HTTP: latest, history, charts; for their own user alone."""
+
+from __future__ import annotations
+
+import io
+
+import matplotlib.image
+import pytest
+from tests.systems.thinking_trainer.stage import ANSWERS, Caller, Stage
+
+from keyplan.clock import ManualClock
+from keyplan_systems.thinking_trainer.domain.profiles import snapshot
+from keyplan_systems.thinking_trainer.domain.recommendations import RECOMMENDATIONS
+from keyplan_systems.thinking_trainer.domain.rubric import Dimension
+
+LONGER = {
+    "q1": "It assumes the tide is regular. However, 12 of 30 crossings is 40%, so another cause is likely: the crew, or"
+    " fog. If calm days were late too, I would change my mind. The evidence is weak because the sample is small.",
+    "q2": "Perhaps the crew was late; alternatively the pier was full. I define delay as more than 5 minutes. Therefore"
+    " I estimate 40% and would compare it with last year. I am not sure that the log is complete.",
+}
+
+
+def test_the_latest_profile_follows_every_submission_and_is_that_of_all_attempts(
+    stage: Stage, ada: Caller, clock: ManualClock
+) -> None:
+    assert ada.get("/users/ada/profile").status_code == 404
+    for number in range(12):
+        clock.advance(60)
+        ada.submitted(LONGER if number % 3 else ANSWERS)
+    assert stage.follow() == 12
+    shown = ada.get("/users/ada/profile").json()
+    page = stage.service.submitted("ada", 100, None)
+    expected = snapshot(page.items[:10], 12).model_dump(mode="json", by_alias=True)
+    assert shown == expected
+    assert shown["attemptCount"] == 12
+    assert [len(one["recentScores"]) for one in shown["dimensions"]] == [10] * 8
+    for weak in shown["weaknesses"]:
+        assert RECOMMENDATIONS[Dimension(weak["dimension"])] in shown["recommendations"]
+    assert len(shown["weaknesses"]) == len(shown["recommendations"]) == 3
+
+
+def test_improvements_and_trends_show_what_the_scores_did(stage: Stage, ada: Caller, clock: ManualClock) -> None:
+    for number in range(8):
+        clock.advance(60)
+        ada.submitted(ANSWERS if number < 4 else LONGER)
+    stage.follow()
+    shown = ada.get("/users/ada/profile").json()
+    assert len(shown["improvements"]) == 3
+    for one in shown["improvements"]:
+        assert one["to"] - one["from"] == pytest.approx(one["improvement"])
+        assert one["improvement"] > 0
+    trends = {one["name"]: one["trend"] for one in shown["dimensions"]}
+    assert {trends[one["dimension"]] for one in shown["improvements"]} == {"improving"}
+
+
+def test_the_history_pages_newest_first_without_gaps(stage: Stage, ada: Caller, clock: ManualClock) -> None:
+    for _ in range(5):
+        clock.advance(60)
+        ada.submitted()
+    stage.follow()
+    counts: list[int] = []
+    token = None
+    while True:
+        page = ada.get("/users/ada/profiles", limit=2, **({"nextToken": token} if token else {})).json()
+        counts += [one["attemptCount"] for one in page["items"]]
+        token = page["nextToken"]
+        if token is None:
+            break
+    assert counts == [5, 4, 3, 2, 1]
+    assert ada.get("/users/ada/profiles", nextToken="nonsense").status_code == 400
+
+
+@pytest.mark.parametrize("path", ["profile", "profiles", "progress", "progress?format=png"])
+def test_only_the_owner_reads_a_profile(stage: Stage, ada: Caller, path: str) -> None:
+    ada.submitted()
+    stage.follow()
+    assert ada.get(f"/users/ada/{path}").status_code == 200
+    assert stage.person("bob").get(f"/users/ada/{path}").status_code == 403
+    assert stage.person("root", "administrators").get(f"/users/ada/{path}").status_code == 403
+
+
+def test_drafts_and_abandoned_attempts_make_no_profile(stage: Stage, ada: Caller) -> None:
+    ada.begun()
+    ada.post(f"/attempts/{ada.begun()}/abandon")
+    assert stage.follow() == 0
+    assert ada.get("/users/ada/profile").status_code == 404
+    assert ada.get("/users/ada/progress").status_code == 404
+
+
+def test_progress_is_drawn_as_text_and_as_a_picture(stage: Stage, ada: Caller, clock: ManualClock) -> None:
+    for _ in range(3):
+        clock.advance(60)
+        ada.submitted()
+    stage.follow()
+    text = ada.get("/users/ada/progress")
+    assert text.headers["content-type"].startswith("text/plain")
+    assert "Progress over 3 attempts" in text.text
+    assert all(name.value in text.text for name in Dimension)
+    png = ada.get("/users/ada/progress", format="png")
+    assert png.headers["content-type"] == "image/png"
+    assert matplotlib.image.imread(io.BytesIO(png.content), format="png").shape[:2] == (1000, 900)
+    assert ada.get("/users/ada/progress", format="gif").status_code == 400

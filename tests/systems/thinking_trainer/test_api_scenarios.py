@@ -1,0 +1,71 @@
+"""Scenarios over HTTP: those on offer, easiest first, and putting them on and off."""
+
+from __future__ import annotations
+
+import pytest
+from tests.systems.thinking_trainer.stage import FERRY, Caller, Stage
+
+from keyplan_systems.thinking_trainer.domain.scenarios import Difficulty
+from keyplan_systems.thinking_trainer.scenarios.loader import seed_scenarios
+
+
+def ids(caller: Caller, **query: str) -> list[str]:
+    answer = caller.get("/scenarios", **query)
+    assert answer.status_code == 200, answer.text
+    return [one["scenarioId"] for one in answer.json()["items"]]
+
+
+def test_all_on_offer_come_easiest_first(stage: Stage, ada: Caller) -> None:
+    assert stage.service.add_scenarios(seed_scenarios()) == 20
+    difficulties = [one["difficulty"] for one in ada.get("/scenarios").json()["items"]]
+    assert difficulties == ["beginner"] * 8 + ["intermediate"] * 7 + ["advanced"] * 6
+
+
+@pytest.mark.parametrize("difficulty", list(Difficulty))
+def test_one_difficulty_is_exactly_its_scenarios(stage: Stage, ada: Caller, difficulty: Difficulty) -> None:
+    stage.service.add_scenarios(seed_scenarios())
+    expected = {one.scenario_id for one in seed_scenarios() if one.difficulty is difficulty}
+    if difficulty is Difficulty.BEGINNER:
+        expected.add(FERRY)
+    assert set(ids(ada, difficulty=difficulty.value)) == expected
+
+
+def test_an_unknown_difficulty_is_400(ada: Caller) -> None:
+    answer = ada.get("/scenarios", difficulty="impossible")
+    assert answer.status_code == 400
+    assert "difficulty" in answer.text
+
+
+def test_a_scenario_is_shown_with_its_questions_and_its_tags_sorted(stage: Stage, ada: Caller) -> None:
+    stage.service.add_scenarios(seed_scenarios())
+    seed = seed_scenarios()[0]
+    shown = ada.get(f"/scenarios/{seed.scenario_id}").json()
+    assert shown["tags"] == sorted(seed.tags)
+    assert [one["questionId"] for one in shown["questions"]] == [one.question_id for one in seed.questions]
+    assert shown["schemaVersion"] == "1.0"
+
+
+def test_a_scenario_without_tags_is_stored_without_the_attribute(stage: Stage, ada: Caller) -> None:
+    (item,) = stage.connection.transport.call("Scan", {"TableName": "Scenarios"})["Items"]
+    assert "tags" not in item
+    assert item["activeKey"] == {"S": "ACTIVE"}
+    assert item["active"] == {"BOOL": True}
+    assert ada.get(f"/scenarios/{FERRY}").json()["tags"] == []
+
+
+@pytest.mark.parametrize("name", ["nowhere", "N", "x" * 65, "x" * 3000])
+def test_what_is_not_there_is_404(ada: Caller, name: str) -> None:
+    assert ada.get(f"/scenarios/{name}").status_code == 404
+
+
+def test_only_administrators_put_scenarios_on_offer_or_take_them_off(stage: Stage, ada: Caller) -> None:
+    root = stage.person("root", "administrators")
+    assert ada.put(f"/scenarios/{FERRY}/offer", {"active": False}).status_code == 403
+    assert root.put(f"/scenarios/{FERRY}/offer", {"active": False}).json()["active"] is False
+    assert ids(ada) == ids(ada, difficulty="beginner") == []
+    (item,) = stage.connection.transport.call("Scan", {"TableName": "Scenarios"})["Items"]
+    assert "activeKey" not in item
+    assert root.put(f"/scenarios/{FERRY}/offer", {"active": True}).json()["active"] is True
+    assert ids(ada) == ids(ada, difficulty="beginner") == [FERRY]
+    assert root.put("/scenarios/nowhere/offer", {"active": True}).status_code == 404
+    assert root.put(f"/scenarios/{FERRY}/offer", {"active": "perhaps"}).status_code == 400

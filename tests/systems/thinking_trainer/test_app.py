@@ -1,0 +1,72 @@
+"""The system put together: its workers do their work, its sample can be loaded twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.systems.thinking_trainer.making import completed
+
+import keyplan
+from keyplan.clock import ManualClock
+from keyplan.design import Inserted
+from keyplan.engine.engine import Engine
+from keyplan_systems.thinking_trainer import app, design
+from keyplan_systems.thinking_trainer.domain import attempts
+from keyplan_systems.thinking_trainer.service import stored
+from keyplan_systems.web.development import development_key, issue_development_token
+from keyplan_systems.web.serving import Running
+from keyplan_systems.web.system import Resources
+from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
+
+NOON_S = 1_772_366_400.0
+
+
+def test_its_api_workers_and_sample_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(app.MODEL, raising=False)
+    clock = ManualClock(NOON_S)
+    key = development_key(tmp_path / "keys")
+    with Engine.memory(clock=clock, ttl_sweep_s=None) as engine, keyplan.connect(engine=engine, clock=clock) as db:
+        db.create_tables(design.attempts, design.profiles, design.scenarios)
+        verifier = TokenVerifier(TokenRules("trainer"), development_keys(key), clock)
+        built = app.SYSTEM.build(Resources(db, tmp_path, clock, verifier))
+        built.load_sample()
+        built.load_sample()
+        db.run(design.start_attempt(stored(completed(1))))
+        following, silence = built.workers
+        assert (following.name, following.run_once(), following.run_once()) == ("trainer profiles", 1, 0)
+        silent = attempts.start(completed(2).attempt_id, "bob", "late-bus", completed(1).started_at)
+        db.run(design.start_attempt(stored(silent)))
+        clock.advance(2 * 86_400)
+        assert (silence.name, silence.run_once(), silence.run_once()) == ("trainer silence", 1, 0)
+        token = issue_development_token(key, completed(1).user_id, audience="trainer", clock=clock)
+        with Running(built.app) as server:
+            caller = httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}, trust_env=False)
+            with caller:
+                assert len(caller.get("/scenarios").json()["items"]) == 20
+                profile = caller.get(f"/users/{completed(1).user_id}/profile")
+                assert profile.json()["attemptCount"] == 1
+                assert caller.get("/health").status_code == 200
+        built.close()
+
+
+def test_its_sample_holds_scenarios_and_no_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(app.MODEL, raising=False)
+    clock = ManualClock(NOON_S)
+    verifier = TokenVerifier(TokenRules("trainer"), development_keys(development_key(tmp_path)), clock)
+    with Engine.memory(clock=clock, ttl_sweep_s=None) as engine, keyplan.connect(engine=engine, clock=clock) as db:
+        db.create_tables(design.attempts, design.profiles, design.scenarios)
+        built = app.SYSTEM.build(Resources(db, tmp_path, clock, verifier))
+        built.load_sample()
+        counts = {
+            name: engine.call("Scan", {"TableName": name})["Count"] for name in ("Attempts", "Profiles", "Scenarios")
+        }
+        assert counts == {"Attempts": 0, "Profiles": 0, "Scenarios": 20}
+        built.close()
+
+
+def test_a_consumer_without_its_handler_says_so() -> None:
+    change = Inserted(new=stored(completed(1)), sequence_number="1", event_id="e", at_s=NOON_S)
+    with pytest.raises(NotImplementedError, match="no handler was given"):
+        design.follow(change)

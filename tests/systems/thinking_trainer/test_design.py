@@ -1,0 +1,246 @@
+"""The design: what the document says of tables, patterns, capacity and cost, and what was put right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from tests.systems.thinking_trainer import readme
+from tests.systems.thinking_trainer.making import attempt_id, completed
+from tests.systems.thinking_trainer.stage import with_tables
+
+import keyplan
+from keyplan.check.checking import check
+from keyplan.clock import ManualClock
+from keyplan.connections.connection import Connection
+from keyplan.design.design import Design
+from keyplan.engine.engine import Engine
+from keyplan.errors import ValidationError
+from keyplan.expressions.reserved import RESERVED_WORDS
+from keyplan_systems.thinking_trainer import design
+from keyplan_systems.thinking_trainer.domain.scenarios import Difficulty
+from keyplan_systems.thinking_trainer.evaluation.rubric_evaluator import RubricEvaluator
+from keyplan_systems.thinking_trainer.profiling import Profiler
+from keyplan_systems.thinking_trainer.service import Service, stored
+
+NOON_S = 1_772_366_400.0
+
+
+class Recording:
+    """A transport that remembers what went through it."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner, self.sent = inner, list[tuple[str, Mapping[str, Any]]]()
+        self.used = list[tuple[str, Any]]()
+        """What each answer says was used."""
+
+    def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        self.sent.append((operation, request))
+        answer: dict[str, Any] = self.inner.call(operation, {**request, "ReturnConsumedCapacity": "INDEXES"})
+        self.used.append((operation, answer.get("ConsumedCapacity")))
+        return answer
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+@pytest.fixture
+def db() -> Iterator[Connection]:
+    clock = ManualClock(NOON_S)
+    with Engine.memory(clock=clock, ttl_sweep_s=None) as engine, keyplan.connect(engine=engine, clock=clock) as db:
+        yield with_tables(db)
+
+
+@pytest.fixture
+def recorded(db: Connection) -> tuple[Service, Recording]:
+    recording = Recording(db.transport)
+    connection = Connection(recording, db.context)
+    return Service(connection, db.context.clock, RubricEvaluator()), recording
+
+
+def test_the_design_checks_clean() -> None:
+    report = check(readme.design())
+    assert [finding for finding in report.findings if finding.severity in {"error", "warning", "advice"}] == []
+    assert not report.failed
+
+
+def test_the_tables_are_the_three_published_ones_with_their_keys(db: Connection) -> None:
+    keys = {}
+    for table in (design.attempts, design.profiles, design.scenarios):
+        described = db.describe(table)
+        assert described is not None
+        keys[described["TableName"]] = [part["AttributeName"] for part in described["KeySchema"]]
+        for index in described.get("GlobalSecondaryIndexes", []):
+            keys[index["IndexName"]] = [part["AttributeName"] for part in index["KeySchema"]]
+            assert index["Projection"]["ProjectionType"] == "ALL"
+    assert keys == {
+        "Attempts": ["attemptId"],
+        "UserAttempts": ["userId", "timestamp"],
+        "UserDrafts": ["draftOf", "touchedAt"],
+        "OpenAttempts": ["openKey", "touchedAt"],
+        "Profiles": ["userId", "timestamp"],
+        "Scenarios": ["scenarioId"],
+        "ActiveScenarios": ["activeKey", "difficultyKey"],
+    }
+
+
+def test_every_published_access_pattern_is_one_request_of_the_published_kind(
+    recorded: tuple[Service, Recording],
+) -> None:
+    service, recording = recorded
+    user, attempt = completed(1).user_id, service.db.run(design.start_attempt(stored(completed(1))))
+    Profiler(service.db, service.clock).take_in(attempt)
+    recording.sent.clear()
+    service.attempt(user, attempt_id(1))
+    service.submitted(user, 20, None)
+    service.profile(user)
+    service.history(user, 20, None)
+    service.scenario("late-ferry")
+    service.on_offer(None)
+    service.on_offer(Difficulty.BEGINNER)
+    told = [(operation, request["TableName"], request.get("IndexName")) for operation, request in recording.sent]
+    assert told == [
+        ("GetItem", "Attempts", None),
+        ("Query", "Attempts", "UserAttempts"),
+        ("Query", "Profiles", None),
+        ("Query", "Profiles", None),
+        ("GetItem", "Scenarios", None),
+        ("Query", "Scenarios", "ActiveScenarios"),
+        ("Query", "Scenarios", "ActiveScenarios"),
+    ]
+
+
+def test_newest_first_is_said_by_the_query(recorded: tuple[Service, Recording]) -> None:
+    service, recording = recorded
+    service.submitted("ada", 20, None)
+    service.profile("ada")
+    service.history("ada", 20, None)
+    service.in_progress("ada")
+    assert [request["ScanIndexForward"] for _, request in recording.sent] == [False] * 4
+
+
+def test_reserved_words_go_by_placeholders(recorded: tuple[Service, Recording]) -> None:
+    assert {"TIMESTAMP", "STATUS", "NAME"} <= set(RESERVED_WORDS)
+    service, recording = recorded
+    service.db.run(design.silent_attempts(completed(1).touched_at))
+    service.submitted("ada", 20, None)
+    service.offer("late-ferry", active=False)
+    for _, request in recording.sent:
+        for name, text in request.items():
+            if name.endswith("Expression"):
+                words = text.replace("(", " ").replace(")", " ").replace(",", " ").split()
+                bare = [word for word in words if word[0] not in "#:=<>" and word.upper() in RESERVED_WORDS]
+                assert set(bare) <= {"AND", "OR", "NOT", "SET", "REMOVE", "BETWEEN", "IN"}, text
+
+
+def test_capacity_is_as_published_and_the_index_has_its_own(db: Connection) -> None:
+    described = {table: db.describe(table) for table in (design.attempts, design.profiles, design.scenarios)}
+    for table in (design.attempts, design.profiles):
+        assert (described[table] or {})["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
+    scenarios = described[design.scenarios]
+    assert scenarios is not None
+    (index,) = scenarios["GlobalSecondaryIndexes"]
+    units = [
+        (told["ProvisionedThroughput"]["ReadCapacityUnits"], told["ProvisionedThroughput"]["WriteCapacityUnits"])
+        for told in (scenarios, index)
+    ]
+    assert units == [(5, 1), (10, 5)]
+
+
+def test_the_stream_shows_before_and_after(db: Connection) -> None:
+    described = db.describe(design.attempts)
+    assert described is not None
+    assert described["StreamSpecification"] == {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+    assert "StreamSpecification" not in (db.describe(design.profiles) or {})
+
+
+def test_nothing_expires(db: Connection) -> None:
+    for name in ("Attempts", "Profiles", "Scenarios"):
+        told = db.transport.call("DescribeTimeToLive", {"TableName": name})
+        assert told["TimeToLiveDescription"]["TimeToLiveStatus"] == "DISABLED"
+
+
+def test_the_boolean_key_of_the_document_is_refused_by_the_engine() -> None:
+    request = {
+        "TableName": "Scenarios", "KeySchema": [{"AttributeName": "scenarioId", "KeyType": "HASH"}],
+        "BillingMode": "PAY_PER_REQUEST",
+        "GlobalSecondaryIndexes": [
+            {
+                "IndexName": "ActiveScenarios", "KeySchema": [{"AttributeName": "active", "KeyType": "HASH"}],
+                "Projection": {"ProjectionType": "ALL"},
+            }
+        ],
+    }  # fmt: skip
+    with Engine.memory(ttl_sweep_s=None) as engine:
+        for kind in ("BOOL", "S"):
+            types = {"scenarioId": "S", "active": kind}
+            defined = [{"AttributeName": name, "AttributeType": code} for name, code in types.items()]
+            if kind == "BOOL":
+                with pytest.raises(ValidationError):
+                    engine.call("CreateTable", {**request, "AttributeDefinitions": defined})
+                continue
+            engine.call("CreateTable", {**request, "AttributeDefinitions": defined})
+            item = {"scenarioId": {"S": "s"}, "active": {"BOOL": True}}
+            with pytest.raises(ValidationError, match="active"):
+                engine.call("PutItem", {"TableName": "Scenarios", "Item": item})
+    as_written = check(Design.load(str(readme.AS_WRITTEN)))
+    assert as_written.failed
+
+
+def test_a_submission_costs_what_the_design_says_beforehand(recorded: tuple[Service, Recording]) -> None:
+    """An attempt of 8 KB: in the table and in one index; its profile: a transaction over three items."""
+    service, inner = recorded
+    used, metered = inner.used, service.db
+    long = completed(1)
+    answer = long.answers[0].model_copy(update={"answer": "word " * 1300, "word_count": 1300})
+    made = metered.run(design.start_attempt(stored(long.model_copy(update={"answers": (answer,)}))))
+    (_, written) = used.pop()
+    assert written["Table"]["CapacityUnits"] == 8
+    assert written["GlobalSecondaryIndexes"]["UserAttempts"]["CapacityUnits"] == 8
+    assert set(written["GlobalSecondaryIndexes"]) == {"UserAttempts"}
+    used.clear()
+    assert Profiler(metered, service.clock).take_in(made)
+    ledger, noted = used
+    assert (ledger[0], ledger[1]["CapacityUnits"]) == ("GetItem", 1)  # there is none yet
+    by_table = {told["TableName"]: told["CapacityUnits"] for told in noted[1]}
+    assert by_table == {"Attempts": 2 * 8 + 8 + 2 * 1, "Profiles": 2 * 1}  # of one attempt: a full one is larger
+
+
+# What a month costs.
+
+
+def test_the_months_cost_is_under_ten_dollars_and_the_readme_has_its_parts() -> None:
+    told = readme.month()
+    assert told.total == pytest.approx(sum(readme.lines_of(told).values()))
+    assert told.total < 10
+    assert readme.block(readme.README.read_text(), "costs") == readme.costs()
+
+
+def test_what_the_document_counted_is_recomputed_from_its_own_figures() -> None:
+    """10,000 submissions of 8 KB, their index entries, a snapshot and ten attempts read for each."""
+    told = {pattern.name: pattern for pattern in readme.month(Design.load(str(readme.AS_WRITTEN))).patterns}
+    assert told["submit"].calls == pytest.approx(10_000)
+    assert told["submit"].expected.units.written == 16
+    assert told["submit"].requests == pytest.approx(10_000 * 16 * 0.625e-6)
+    assert told["write_profile"].requests == pytest.approx(10_000 * 3 * 0.625e-6)
+    assert told["recent_attempts"].requests == pytest.approx(10_000 * 10 * 0.125e-6)
+
+
+def test_what_the_document_left_out_is_more_than_what_it_counted() -> None:
+    told = {pattern.name: pattern for pattern in readme.month(Design.load(str(readme.AS_WRITTEN))).patterns}
+    units = told["submit"].expected.units
+    counted = told["submit"].requests * units.write / units.written
+    of_indexes = told["submit"].requests - counted
+    scenarios = readme.table_of(readme.month(), "Scenarios")
+    fixed = sum(part.provisioned for part in scenarios.parts)
+    left_out = of_indexes + told["write_profile"].requests + told["recent_attempts"].requests + fixed
+    assert (round(counted, 2), round(of_indexes, 2), round(fixed, 2)) == (0.05, 0.05, 4.27)
+    assert left_out > 50 * counted
+    text = readme.README.read_text()
+    for figure in ("$0.05", "$0.02", "$0.01", "$4.27", "$300"):
+        assert figure in text
+
+
+def test_the_table_of_patterns_is_that_of_the_design() -> None:
+    assert readme.block(readme.README.read_text(), "patterns") == readme.patterns()

@@ -1,0 +1,242 @@
+"""The migration: everything gets its form of today, once, whatever interrupts it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.systems.thinking_trainer.making import attempt_id
+from tests.systems.thinking_trainer.older import old_attempt, old_profile, old_scenario, raw
+from tests.systems.thinking_trainer.stage import connected
+
+import keyplan
+from keyplan.clock import ManualClock, SystemClock
+from keyplan.connections.connection import Connection
+from keyplan.engine.engine import Engine
+from keyplan.engine.faults import Faults
+from keyplan_systems.thinking_trainer import design
+from keyplan_systems.thinking_trainer.evaluation.rubric_evaluator import RubricEvaluator
+from keyplan_systems.thinking_trainer.migration import Migration, Place, PlaceUnreadableError
+from keyplan_systems.thinking_trainer.service import Service
+
+STATUSES = ("completed", "in-progress", "abandoned")
+
+
+def fill(db: Connection, attempts: int) -> None:
+    """Items of version 0.9: so many attempts of five users, a few profiles and scenarios."""
+    db.create_tables(design.attempts, design.profiles, design.scenarios)
+    for number in range(attempts):
+        at = f"2025-12-{1 + number // 1000:02}T{number // 60 % 24:02}:{number % 60:02}:00Z"
+        item = old_attempt(
+            attemptId=attempt_id(number), userId=f"u{number % 5}", status=STATUSES[number % 3], timestamp=at
+        )
+        db.transport.call("PutItem", {"TableName": "Attempts", "Item": raw(item)})
+    for number in range(7):
+        item = old_profile(userId=f"u{number % 2}", timestamp=f"2025-11-0{number + 1}T10:00:00Z")
+        db.transport.call("PutItem", {"TableName": "Profiles", "Item": raw(item)})
+        item = old_scenario(scenarioId=f"s{number}", active=number % 2 == 0)
+        db.transport.call("PutItem", {"TableName": "Scenarios", "Item": raw(item)})
+
+
+def items(db: Connection, table: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    request: dict[str, Any] = {"TableName": table, "ConsistentRead": True}
+    while True:
+        answer = db.transport.call("Scan", request)
+        found += answer["Items"]
+        if not answer.get("LastEvaluatedKey"):
+            return sorted(found, key=repr)
+        request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+
+def everything(db: Connection) -> dict[str, list[dict[str, Any]]]:
+    return {table: items(db, table) for table in ("Attempts", "Profiles", "Scenarios")}
+
+
+def check(db: Connection, attempts: int) -> None:
+    """All is in the form of today, and nothing was counted twice or lost."""
+    stored = everything(db)
+    assert all(item["schemaVersion"] == {"S": "1.0"} for table in stored.values() for item in table)
+    ledgers = [item for item in stored["Attempts"] if item["attemptId"]["S"].startswith("LEDGER#")]
+    counted = sum(int(ledger["attemptCount"]["N"]) for ledger in ledgers)
+    completed = len([number for number in range(attempts) if number % 3 == 0])
+    assert counted == completed
+    assert len(stored["Attempts"]) == attempts + len(ledgers)
+    assert len(stored["Profiles"]) == 7 + completed
+    service = Service(db, db.context.clock, RubricEvaluator())
+    assert {one.scenario_id for one in service.on_offer(None)} == {"s0", "s2", "s4", "s6"}
+    assert sum(len(service.in_progress(f"u{number}")) for number in range(5)) == len(range(1, attempts, 3))
+    in_index = db.transport.call("Scan", {"TableName": "Attempts", "IndexName": "UserAttempts", "Select": "COUNT"})
+    assert in_index["Count"] == completed
+
+
+@pytest.fixture
+def db() -> Iterator[Connection]:
+    clock = ManualClock(1_772_366_400)
+    with Engine.memory(clock=clock, ttl_sweep_s=None) as engine, connected(engine, clock) as connection:
+        yield connection
+
+
+def migrate(db: Connection, place: Place | None = None) -> Place:
+    at = place or Place()
+    migration = Migration(db, db.context.clock, at, lambda _: None)
+    while migration.run_once():
+        pass
+    return at
+
+
+def test_everything_is_upgraded_and_a_second_run_changes_nothing(db: Connection) -> None:
+    fill(db, 60)
+    place = migrate(db)
+    assert place.is_done
+    assert (place.upgraded, place.left) == ({"scenarios": 7, "attempts": 60, "profiles": 7}, {})
+    check(db, 60)
+    before = everything(db)
+    assert migrate(db).upgraded == {"scenarios": 0, "attempts": 0, "profiles": 0}
+    assert everything(db) == before
+
+
+class Killed(BaseException):
+    """Nothing of the program runs after it."""
+
+
+def dying(db: Connection, after: int) -> None:
+    """Let the connection die with the process's n-th request."""
+    inner, sent = db.transport.call, iter(range(after))
+
+    def call(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        if next(sent, None) is None:
+            raise Killed
+        return inner(operation, request)
+
+    db._call = call
+
+
+@pytest.mark.parametrize("every", [7, 30, 60])
+def test_killed_at_any_request_it_goes_on_and_ends_with_the_same(every: int) -> None:
+    clock = ManualClock(1_772_366_400)
+    with Engine.memory(clock=clock, ttl_sweep_s=None) as engine:
+        with connected(engine, clock) as db:
+            fill(db, 30)
+        place, kills = Place(), 0
+        saved = json.dumps(place.__dict__)
+        while not place.is_done:
+            place = Place(**json.loads(saved))
+            with connected(engine, clock) as db:
+                dying(db, every + kills)  # a little later each time, so that it comes to an end
+
+                def keep(at: Place) -> None:
+                    nonlocal saved
+                    saved = json.dumps(at.__dict__)
+
+                migration = Migration(db, clock, place, keep)
+                try:
+                    while migration.run_once():
+                        pass
+                except Killed:
+                    kills += 1
+        assert kills > 0
+        with connected(engine, clock) as db:
+            check(db, 30)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_under_conflicts_and_lost_answers_nothing_is_counted_twice(tmp_path: Path, seed: int) -> None:
+    clock, path = ManualClock(1_772_366_400), tmp_path / "data.db"
+    with Engine.open(path, clock=clock) as engine, connected(engine, clock) as db:
+        fill(db, 30)
+    faults = Faults(seed=seed, conflicts=0.05, internal_errors=0.05, stale_reads=0.2)
+    with Engine.open(path, clock=clock, faults=faults) as engine, connected(engine, clock) as db:
+        migrate(db)
+    with Engine.open(path, clock=clock) as engine, connected(engine, clock) as db:
+        check(db, 30)
+
+
+def test_what_its_user_changes_meanwhile_is_kept(db: Connection) -> None:
+    fill(db, 0)
+    db.transport.call("PutItem", {"TableName": "Attempts", "Item": raw(old_attempt(status="in-progress"))})
+    (found,) = db.all(design.attempts_of_0_9())
+    service = Service(db, db.context.clock, RubricEvaluator())
+    service.abandon(found.user_id, found.attempt_id)
+    migration = Migration(db, db.context.clock, Place(), lambda _: None)
+    assert migration._attempt(found)
+    assert service.attempt(found.user_id, found.attempt_id).status == "abandoned"
+    (off,) = [one for one in db.all(design.scenarios_of_0_9()) if one.scenario_id == "s0"]
+    service.offer("s0", active=False)
+    assert migration._scenario(off)
+    assert service.scenario("s0").active is False
+
+
+def test_a_snapshot_that_cannot_be_upgraded_is_left_and_named(db: Connection) -> None:
+    fill(db, 0)
+    three = old_profile(userId="u9", dimensions=old_profile()["dimensions"][:3])
+    db.transport.call("PutItem", {"TableName": "Profiles", "Item": raw(three)})
+    twice = old_profile(userId="u0", timestamp="2025-11-01T10:00:00.000Z")
+    db.transport.call("PutItem", {"TableName": "Profiles", "Item": raw(twice)})
+    place = migrate(db)
+    assert place.upgraded["profiles"] == 7
+    assert len(place.left) == 2
+    assert "version '0.9' has no" in place.left["profile of u9 at 2025-12-22T10:35:00Z"]
+    assert "another snapshot of the same moment" in str(place.left)
+
+
+def test_a_place_that_is_none_is_refused(tmp_path: Path) -> None:
+    for number, text in enumerate(["not json", "[]", '{"stage": "attempts", "colour": "red"}']):
+        path = tmp_path / f"{number}.json"
+        path.write_text(text)
+        with pytest.raises(PlaceUnreadableError, match="keeps no place"):
+            Place.read(path)
+    assert Place.read(tmp_path / "none.json").stage == "scenarios"
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "keyplan_systems.thinking_trainer.migrate", *arguments]
+
+
+def test_the_command_is_killed_started_again_and_finishes(tmp_path: Path) -> None:
+    database, place = tmp_path / "data.db", tmp_path / "place.json"
+    with Engine.open(database, clock=SystemClock()) as engine, keyplan.connect(engine=engine) as db:
+        fill(db, 360)
+    arguments = command("--url", str(database), "--place", str(place))
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=environment) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            if "attempts; next: attempts" in line:
+                running.send_signal(signal.SIGKILL)
+                break
+    assert running.returncode == -signal.SIGKILL
+    killed_at = json.loads(place.read_text())
+    assert (killed_at["stage"], killed_at["upgraded"]["scenarios"]) == ("attempts", 7)
+    again = subprocess.run(arguments, capture_output=True, text=True, check=False, env=environment)
+    assert again.returncode == 0, again.stderr
+    assert again.stdout.splitlines()[-1].endswith("7 profiles; done")
+    with Engine.open(database, clock=SystemClock()) as engine, keyplan.connect(engine=engine) as db:
+        check(db, 360)
+    third = subprocess.run(arguments, capture_output=True, text=True, check=False, env=environment)
+    assert "done already" in third.stdout
+
+
+def test_the_command_tells_what_it_left_and_what_it_cannot_reach(tmp_path: Path) -> None:
+    database, place = tmp_path / "data.db", tmp_path / "place.json"
+    with Engine.open(database, clock=SystemClock()) as engine, keyplan.connect(engine=engine) as db:
+        fill(db, 0)
+        three = old_profile(userId="u9", dimensions=old_profile()["dimensions"][:3])
+        db.transport.call("PutItem", {"TableName": "Profiles", "Item": raw(three)})
+    told = subprocess.run(
+        command("--url", str(database), "--place", str(place)), capture_output=True, text=True, check=False
+    )
+    assert told.returncode == 1
+    assert "left as it is: profile of u9 at 2025-12-22T10:35:00Z" in told.stderr
+    nowhere = subprocess.run(
+        command("--url", "ftp://x", "--place", str(place)), capture_output=True, text=True, check=False
+    )
+    assert nowhere.returncode == 2
+    assert "ftp://x" in nowhere.stderr

@@ -1,0 +1,129 @@
+"""Items of version 0.9 are read, through every connection and pattern, in the form of today."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+import boto3
+import pytest
+from botocore.config import Config
+from tests.systems.thinking_trainer.making import attempt_id, completed
+from tests.systems.thinking_trainer.older import old_attempt, old_profile, old_scenario, raw
+
+import keyplan
+from keyplan.clock import ManualClock
+from keyplan.connections.connection import Connection
+from keyplan.connections.errors import UnreadableItemError
+from keyplan.engine.engine import Engine
+from keyplan.server.thread import ThreadedServer
+from keyplan_systems.thinking_trainer import design
+from keyplan_systems.thinking_trainer.domain.attempts import Status
+from keyplan_systems.thinking_trainer.domain.errors import ItemUnreadable
+from keyplan_systems.thinking_trainer.domain.records import iso
+from keyplan_systems.thinking_trainer.evaluation.rubric_evaluator import RubricEvaluator
+from keyplan_systems.thinking_trainer.profiling import Profiler
+from keyplan_systems.thinking_trainer.service import Service, stored
+
+USER = "us-east-1:0000"
+
+
+@pytest.fixture
+def client() -> Iterator[object]:
+    """The low-level client of the SDK, over HTTP."""
+    with Engine.memory(clock=ManualClock(1_772_366_400), ttl_sweep_s=None) as engine, ThreadedServer(engine) as server:
+        config = Config(retries={"total_max_attempts": 1}, proxies={})
+        yield boto3.client(
+            "dynamodb", region_name="us-east-1", endpoint_url=server.url, config=config, aws_access_key_id="any",
+            aws_secret_access_key="any",
+        )  # fmt: skip
+
+
+@pytest.fixture
+def db(client: object) -> Iterator[Connection]:
+    clock = ManualClock(1_772_366_400)
+    with keyplan.connect(client=client, clock=clock) as connection:
+        connection.create_tables(design.attempts, design.profiles, design.scenarios)
+        yield connection
+
+
+@pytest.fixture
+def service(db: Connection) -> Service:
+    return Service(db, db.context.clock, RubricEvaluator())
+
+
+def put(db: Connection, table: str, item: dict[str, object]) -> None:
+    db.transport.call("PutItem", {"TableName": table, "Item": raw(item)})
+
+
+def test_an_old_attempt_is_read_by_its_id_and_in_its_users_list(db: Connection, service: Service) -> None:
+    put(db, "Attempts", old_attempt())
+    found = service.attempt(USER, attempt_id(5))
+    assert found.evaluation is not None
+    assert (found.schema_version, found.evaluation.overall_score, found.version) == ("1.0", 75, 0)
+    assert (found.answers[0].word_count, iso(found.started_at)) == (9, "2025-12-22T10:00:00.000Z")
+    assert list(service.submitted(USER, 10, None)) == [found]
+
+
+@pytest.mark.parametrize("status", [Status.IN_PROGRESS, Status.ABANDONED])
+def test_old_attempts_that_were_never_submitted_are_not_listed_though_their_index_entry_is_there(
+    db: Connection, service: Service, status: Status
+) -> None:
+    put(db, "Attempts", old_attempt(status=status.value))
+    assert list(service.submitted(USER, 10, None)) == []
+    assert service.attempt(USER, attempt_id(5)).status is status
+
+
+def test_an_old_draft_is_saved_in_the_form_of_today(db: Connection, service: Service) -> None:
+    put(db, "Attempts", old_attempt(status="in-progress", scenarioId="late-ferry"))
+    put(db, "Scenarios", old_scenario())
+    saved = service.save(USER, attempt_id(5), {"q1": "I do not know yet."})
+    assert saved.version == 1
+    item = db.transport.call("GetItem", {"TableName": "Attempts", "Key": {"attemptId": {"S": attempt_id(5)}}})["Item"]
+    assert (item["schemaVersion"], "timestamp" in item, item["draftOf"]) == ({"S": "1.0"}, False, {"S": USER})
+    assert [one.attempt_id for one in service.in_progress(USER)] == [attempt_id(5)]
+
+
+def test_an_old_attempt_is_taken_into_a_profile_once(db: Connection) -> None:
+    put(db, "Attempts", old_attempt())
+    found = db.run(design.attempt_by_id(attempt_id(5)))
+    assert found is not None
+    profiler = Profiler(db, db.context.clock)
+    assert [profiler.take_in(found), profiler.take_in(found)] == [True, False]
+
+
+def test_an_old_scenario_is_read_with_its_tags_as_a_set_and_can_be_put_on_offer(
+    db: Connection, service: Service
+) -> None:
+    put(db, "Scenarios", old_scenario())
+    assert service.scenario("late-ferry").tags == {"tides", "boats"}
+    assert service.on_offer(None) == []  # it never had the key of the index
+    assert service.offer("late-ferry", active=True).tags == {"tides", "boats"}
+    assert [one.scenario_id for one in service.on_offer(None)] == ["late-ferry"]
+
+
+def test_old_and_new_profiles_make_one_history(db: Connection, service: Service) -> None:
+    put(db, "Profiles", old_profile())
+    put(db, "Profiles", old_profile(timestamp="2025-12-21T10:35:00.000Z", attemptCount=Decimal(14)))
+    latest = service.profile(USER)
+    assert latest is not None
+    assert (latest.attempt_count, latest.source_attempt_id) == (15, "unrecorded")
+    assert {str(entry.moving_average) for entry in latest.dimensions} == {"2.60"}
+    attempt = completed(7).model_copy(update={"user_id": USER})
+    Profiler(db, db.context.clock).take_in(db.run(design.start_attempt(stored(attempt))))
+    first = service.history(USER, 2, None)
+    rest = service.history(USER, 2, first.cursor)
+    assert [one.source_attempt_id for one in (*first, *rest)] == [attempt_id(7), "unrecorded", "unrecorded"]
+    assert [one.attempt_count for one in service.progress(USER)] == [14, 15, 1]
+
+
+def test_an_item_of_a_version_to_come_is_named_and_not_guessed_at(db: Connection, service: Service) -> None:
+    put(db, "Attempts", old_attempt(schemaVersion="2.0"))
+    with pytest.raises(UnreadableItemError, match=r"attemptId='00000000.*version '2\.0'"):
+        service.attempt(USER, attempt_id(5))
+
+
+def test_an_old_profile_of_three_dimensions_is_refused_with_the_reason(db: Connection, service: Service) -> None:
+    put(db, "Profiles", old_profile(dimensions=old_profile()["dimensions"][:3]))
+    with pytest.raises(ItemUnreadable, match=r"profile of version '0\.9' has no"):
+        service.profile(USER)

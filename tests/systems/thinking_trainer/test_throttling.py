@@ -1,0 +1,191 @@
+"""The provisioned scenarios: what throttles, table and index apart, and how the service gets through."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.systems.thinking_trainer.stage import connected, staged, stored_scenario
+
+import keyplan
+from keyplan.clock import ManualClock
+from keyplan.connections.errors import ThrottledError
+from keyplan.engine.engine import Engine
+from keyplan.engine.faults import Faults
+from keyplan.errors import ProvisionedThroughputExceededError
+from keyplan.values.sizes import item_bytes
+from keyplan_systems.thinking_trainer import design
+from keyplan_systems.thinking_trainer.evaluation.rubric_evaluator import RubricEvaluator
+from keyplan_systems.thinking_trainer.scenarios.loader import seed_scenarios
+from keyplan_systems.thinking_trainer.service import MOST_WAITS, THROTTLED_AGAIN_S, Service
+
+NOON_S = 1_772_366_400.0
+
+
+class PassingClock(ManualClock):
+    """Whoever waits finds that the time has passed."""
+
+    def wait(self, event: threading.Event, seconds: float) -> bool:
+        """At once, and so much later."""
+        self.advance(seconds)
+        return event.is_set()
+
+
+@dataclass
+class World:
+    """An engine that throttles, its clock, and who asks it: once only, or with patience."""
+
+    engine: Engine
+    clock: ManualClock
+
+    def service(self, attempts: int = 10) -> Service:
+        """The service on a connection that sends everything at most so often."""
+        return Service(connected(self.engine, self.clock, attempts), self.clock, RubricEvaluator())
+
+    def seed_over_a_day(self) -> None:
+        """All scenarios, slowly enough for one write unit a second, and then all burst there can be."""
+        for one in seed_scenarios():
+            self.clock.advance(10)
+            assert self.service(attempts=1).add_scenarios([one]) == 1
+        self.clock.advance(3600)
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    clock = PassingClock(NOON_S)
+    with Engine.memory(clock=clock, faults=Faults(throttle=True), ttl_sweep_s=None) as engine:
+        with keyplan.connect(engine=engine, clock=clock) as connection:
+            connection.create_tables(design.attempts, design.profiles, design.scenarios)
+        yield World(engine, clock)
+
+
+def exhaust(engine: Engine) -> None:
+    """Read the index of active scenarios until it gives no more."""
+    while True:
+        try:
+            engine.call("Scan", {"TableName": "Scenarios", "IndexName": "ActiveScenarios"})
+        except ProvisionedThroughputExceededError:
+            return
+
+
+def add_at_once(world: World, count: int) -> None:
+    """Scenarios, each sent once."""
+    once = world.service(attempts=1)
+    for number in range(count):
+        once.db.run(design.add_scenario(stored_scenario(f"s{number}")))
+
+
+def reason(caught: pytest.ExceptionInfo[Any]) -> dict[str, str]:
+    """What the service says was exceeded."""
+    error = caught.value if isinstance(caught.value, ProvisionedThroughputExceededError) else caught.value.__cause__
+    assert isinstance(error, ProvisionedThroughputExceededError)
+    (told,) = error.members["ThrottlingReasons"]
+    return dict(told)
+
+
+def test_seeding_at_one_write_unit_a_second_throttles_the_table(world: World) -> None:
+    with pytest.raises(ThrottledError) as caught:
+        add_at_once(world, len(seed_scenarios()))
+    assert reason(caught)["reason"] == "TableWriteProvisionedThroughputExceeded"
+    assert reason(caught)["resource"].endswith("table/Scenarios")
+
+
+def test_the_service_gets_all_twenty_in_and_takes_the_time_that_the_capacity_asks_for(world: World) -> None:
+    service = world.service()
+    began = world.clock.now()
+    assert service.add_scenarios(seed_scenarios()) == 20
+    taken_s = world.clock.now() - began
+    items = world.engine.call("Scan", {"TableName": "Scenarios"})["Items"]
+    units = sum(ceil(item_bytes(item) / 1024) for item in items)
+    assert units > 30
+    assert units - 1 <= taken_s <= units + 20 * THROTTLED_AGAIN_S  # one unit is there at the start
+    assert len(service.on_offer(None)) == 20
+    assert service.add_scenarios(seed_scenarios()) == 0
+
+
+def test_patience_ends(world: World) -> None:
+    world.clock.__class__ = ManualClock  # time stands: no unit ever comes
+    with pytest.raises(ThrottledError):
+        world.service(attempts=2).add_scenarios(seed_scenarios())
+    assert MOST_WAITS * THROTTLED_AGAIN_S == 60
+
+
+def test_an_index_of_little_capacity_refuses_writes_that_its_table_would_take(world: World) -> None:
+    world.engine.call(
+        "UpdateTable",
+        {
+            "TableName": "Scenarios",
+            "ProvisionedThroughput": {"ReadCapacityUnits": 5, "WriteCapacityUnits": 50},
+            "GlobalSecondaryIndexUpdates": [
+                {
+                    "Update": {
+                        "IndexName": "ActiveScenarios",
+                        "ProvisionedThroughput": {"ReadCapacityUnits": 10, "WriteCapacityUnits": 1},
+                    }
+                }
+            ],
+        },
+    )
+    world.clock.advance(1)
+    with pytest.raises(ThrottledError) as caught:
+        add_at_once(world, 20)
+    assert reason(caught)["reason"] == "IndexWriteProvisionedThroughputExceeded"
+    assert reason(caught)["resource"].endswith("table/Scenarios/index/ActiveScenarios")
+    added = world.service().add_scenarios([stored_scenario(f"s{number}") for number in range(20)])
+    assert added > 10
+    inactive = stored_scenario("quiet", active=False)
+    assert world.service(attempts=1).db.run(design.add_scenario(inactive)).active is False  # it is in no index
+
+
+def test_listing_exhausts_the_index_alone_and_the_service_waits_for_it(world: World) -> None:
+    world.seed_over_a_day()
+    once = world.service(attempts=1)
+    lists: list[int] = []
+    with pytest.raises(ThrottledError) as caught:
+        lists.extend(len(once.on_offer(None)) for _ in range(2000))
+    assert set(lists) == {20}
+    assert reason(caught)["reason"] == "IndexReadProvisionedThroughputExceeded"
+    assert 10 * 300 / 5 <= len(lists) <= 10 * 300 / 3  # five minutes of ten units, at three or four a list
+    assert once.scenario(seed_scenarios()[0].scenario_id).active  # the table is served from its own
+    began = world.clock.now()
+    patient = world.service(attempts=40)
+    assert [len(patient.on_offer(None)) for _ in range(10)] == [20] * 10
+    assert world.clock.now() - began > 2
+
+
+def test_five_units_without_burst_do_not_serve_one_list_of_large_scenarios(world: World) -> None:
+    for number in range(20):
+        world.clock.advance(10)
+        large = stored_scenario(f"s{number}", description="A long story. " * 270)
+        assert world.service().add_scenarios([large]) == 1
+    asked = {
+        "TableName": "Scenarios", "IndexName": "ActiveScenarios", "KeyConditionExpression": "activeKey = :a",
+        "ExpressionAttributeValues": {":a": {"S": "ACTIVE"}}, "ReturnConsumedCapacity": "INDEXES",
+    }  # fmt: skip
+    used = world.engine.call("Query", asked)["ConsumedCapacity"]
+    assert used["GlobalSecondaryIndexes"]["ActiveScenarios"]["CapacityUnits"] == 10.5
+    assert used["Table"]["CapacityUnits"] == 0
+
+
+def test_over_http_a_throttle_that_outlasts_all_retries_is_503_and_passes(tmp_path: Path) -> None:
+    clock = ManualClock(NOON_S)
+    with (
+        Engine.memory(clock=clock, faults=Faults(throttle=True), ttl_sweep_s=None) as engine,
+        connected(engine, clock, attempts=3) as connection,
+    ):
+        connection.create_tables(design.scenarios)
+        clock.advance(60)
+        with staged(connection, clock, tmp_path) as stage:
+            ada = stage.person("ada")
+            clock.advance(300)
+            assert ada.get("/scenarios").status_code == 200
+            exhaust(engine)
+            told = ada.get("/scenarios")
+            assert (told.status_code, told.headers["retry-after"]) == (503, "1")
+            clock.advance(2)
+            assert ada.get("/scenarios").status_code == 200
