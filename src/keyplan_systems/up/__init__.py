@@ -1,0 +1,1 @@
+"""One process for all the systems: `keyplan up`."""

@@ -1,0 +1,58 @@
+"""`keyplan demo`: a short day played through the running systems, over HTTP and websockets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import httpx
+
+from keyplan_systems.up import registry
+from keyplan_systems.up.launch import AUDIENCE, Settings, UpError, prepare
+from keyplan_systems.web.development import development_key, issue_development_token
+from keyplan_systems.web.serving import Running
+from keyplan_systems.web.system import Stage, System
+
+Say = Callable[[str], None]
+
+
+def demo(url: str | None, folder: Path | None, names: Sequence[str], say: Say) -> None:
+    """Play every system's part. Without a URL the systems run for the length of it, in a folder of their own.
+
+    Raises UpError where nothing answers, httpx.HTTPError and AssertionError where a system does not do as it should.
+    """
+    with ExitStack() as stack:
+        if url is None:
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="keyplan-demo-")))
+            host = prepare(Settings(folder, systems=tuple(names)), stack, lambda _line: None)
+            url = stack.enter_context(Running(host)).url
+            stack.callback(host.workers.stop)
+        elif folder is None:
+            raise UpError("name the folder of the running `keyplan up` too: its key signs the tokens")
+        for system in _playing(url, names):
+            assert system.demo is not None, "only those that play are given"
+            say(f"-- {system.title}")
+            system.demo(Stage(f"{url}/{system.name}", _tokens(folder), lambda line: say(f"   {line}")))
+
+
+def _playing(url: str, names: Sequence[str]) -> list[System]:
+    try:
+        running = httpx.get(f"{url}/health", timeout=10).json()["systems"]
+    except (httpx.HTTPError, ValueError, KeyError) as error:
+        raise UpError(f"no `keyplan up` answers at {url}: start it, or leave --url out ({error})") from error
+    unknown = [name for name in names if name not in running]
+    if unknown:
+        raise UpError(f"{', '.join(unknown)} does not run at {url}; there are {', '.join(running)}")
+    systems = [registry.load(name) for name in names or running]
+    return [system for system in systems if system.demo is not None]
+
+
+def _tokens(folder: Path) -> Callable[..., str]:
+    key = development_key(folder / "keys")
+
+    def token(subject: str, *, roles: Sequence[str] = (), **claims: str) -> str:
+        return issue_development_token(key, subject, audience=AUDIENCE, roles=tuple(roles), claims=claims)
+
+    return token

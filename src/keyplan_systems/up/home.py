@@ -1,0 +1,55 @@
+"""The home page: systems, patterns, findings, costs, background work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+
+from keyplan.cost.expected import expected
+from keyplan.design.patterns import Pattern
+from keyplan.export.conditions import key_condition
+from keyplan_systems.up.workers import State
+
+if TYPE_CHECKING:
+    from keyplan_systems.up.host import Hosted
+
+
+@cache
+def _template() -> jinja2.Template:
+    loader = jinja2.PackageLoader("keyplan_systems.up", ".")
+    return jinja2.Environment(loader=loader, autoescape=True).get_template("home.html.j2")
+
+
+def page(hosted: Sequence[Hosted], workers: Sequence[State], url: str) -> str:
+    """The page as HTML."""
+    return _template().render(url=url, workers=workers, systems=[_system(one) for one in hosted])
+
+
+def _system(one: Hosted) -> Mapping[str, Any]:
+    return {
+        "name": one.system.name,
+        "title": one.system.title,
+        "page": one.system.page,
+        "summary": one.design.doc.partition("\n\n")[0],
+        "tables": one.design.tables,
+        "patterns": [_pattern(pattern) for pattern in one.design.patterns],
+        "findings": one.report.findings,
+        "accepted": len(one.report.accepted),
+        "month": f"${one.month.total:,.2f}",
+    }
+
+
+def _pattern(pattern: Pattern[..., Any]) -> Mapping[str, str]:
+    plan, units = pattern.plan, expected(pattern).units
+    return {
+        "name": pattern.name,
+        "doc": pattern.doc.partition("\n")[0],
+        "operation": plan.operation,
+        "where": f"{plan.schema.name}/{plan.index.name}" if plan.index else plan.schema.name,
+        "key": key_condition(plan) or ", ".join(step.pattern for step in plan.steps),
+        "read": f"{units.read:,.1f}" if units.read else "",
+        "write": f"{units.written:,.1f}" if units.written else "",
+    }

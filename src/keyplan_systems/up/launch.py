@@ -1,0 +1,186 @@
+"""What `keyplan up` does, step by step, with every failure told in one sentence."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import signal
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+import keyplan
+from keyplan.check.checking import Report, check
+from keyplan.check.report import text
+from keyplan.clock import Clock, SystemClock
+from keyplan.connections.connection import Connection
+from keyplan.cost.estimate import estimate
+from keyplan.cost.prices import book
+from keyplan.design.design import Design
+from keyplan.errors import KeyplanError
+from keyplan.server.asgi import DynamoDBApplication
+from keyplan_systems.up import registry
+from keyplan_systems.up.host import Host, Hosted
+from keyplan_systems.up.workers import Workers
+from keyplan_systems.web.logs import configure_logs
+from keyplan_systems.web.system import Resources, System
+from keyplan_systems.web.tokens import TokenRules, TokenSettings, TokenVerifier, verifier_for
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+AUDIENCE = "keyplan"
+_GRACE_S = 10
+_log = logging.getLogger("keyplan_systems.up")
+
+
+class UpError(Exception):
+    """It cannot start; the text says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `keyplan up` was told."""
+
+    folder: Path
+    """Holds the database, keys and the systems' own files."""
+    host: str = "127.0.0.1"
+    port: int = 8000
+    systems: tuple[str, ...] = ()
+    """Which systems; all when empty."""
+    url: str | None = None
+    """Another DynamoDB: http://host:port or aws://region; the embedded engine when None."""
+    sample: bool = True
+
+
+class _Server(uvicorn.Server):
+    """Stops on SIGINT and SIGTERM, and lets the command go on afterwards, to drain and say so."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Uvicorn's own raises the signal again once it has stopped."""
+        signals = (signal.SIGINT, signal.SIGTERM)
+        before = {number: signal.signal(number, self.handle_exit) for number in signals}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def up(settings: Settings, say: Callable[[str], None]) -> None:
+    """Run until told to stop. Raises UpError."""
+    with ExitStack() as stack:
+        listener = stack.enter_context(_socket(settings.host, settings.port))
+        host = prepare(settings, stack, say)
+        configure_logs(logging.WARNING)
+        address = f"http://{settings.host}:{listener.getsockname()[1]}"
+        config = uvicorn.Config(
+            host, lifespan="on", log_config=None, access_log=False, server_header=False,
+            timeout_graceful_shutdown=_GRACE_S,
+        )  # fmt: skip
+        for line in _hints(host, address, settings):
+            say(line)
+        _Server(config).run(sockets=[listener])
+        if not host.workers.stop():
+            say("background work did not end in time; it goes on at the next start")
+        say("stopped")
+
+
+def prepare(settings: Settings, stack: ExitStack, say: Callable[[str], None], clock: Clock | None = None) -> Host:
+    """Check, create, build and fill everything. `stack` lets go of it. Raises UpError."""
+    clock = clock or SystemClock()
+    systems = _systems(settings.systems)
+    designs = {system.name: Design.load(system.design) for system in systems}
+    reports = {name: check(design) for name, design in designs.items()}
+    failed = [_errors_of(report) for report in reports.values() if report.failed]
+    if failed:
+        raise UpError("a design has errors\n" + text(failed))
+    settings.folder.mkdir(parents=True, exist_ok=True)
+    connection, engine = _connection(settings, stack, clock)
+    _create(connection, designs, say)
+    verifier = _verifier(settings, clock)
+    prices = book()
+    hosted = []
+    for system in systems:
+        built = system.build(Resources(connection, _folder(settings, system), clock, verifier))
+        stack.callback(built.close)
+        if settings.sample:
+            built.load_sample()
+        design = designs[system.name]
+        hosted.append(Hosted(system, design, reports[system.name], estimate(design, prices), built))
+    workers = Workers([worker for one in hosted for worker in one.built.workers])
+    dynamodb = None if engine is None else DynamoDBApplication(engine)
+    return Host(hosted, workers, dynamodb)
+
+
+def _errors_of(report: Report) -> Report:
+    return replace(report, findings=tuple(one for one in report.findings if one.severity == "error"))
+
+
+def _systems(names: Sequence[str]) -> list[System]:
+    unknown = [name for name in names if name not in registry.NAMES]
+    if unknown:
+        raise UpError(f"there is no system {', '.join(unknown)}; there are {', '.join(registry.NAMES)}")
+    return [registry.load(name) for name in names or registry.NAMES]
+
+
+def _connection(settings: Settings, stack: ExitStack, clock: Clock) -> tuple[Connection, Engine | None]:
+    try:
+        if settings.url is not None:
+            return stack.enter_context(keyplan.connect(settings.url, clock=clock)), None
+        engine = stack.enter_context(
+            keyplan.Engine.open(settings.folder / "keyplan.db", durability="full", clock=clock)
+        )
+        return stack.enter_context(keyplan.connect(engine=engine, clock=clock)), engine
+    except (KeyplanError, ValueError, ImportError) as error:
+        raise UpError(str(error)) from error
+
+
+def _create(connection: Connection, designs: dict[str, Design], say: Callable[[str], None]) -> None:
+    try:
+        for name, design in designs.items():
+            connection.create_tables(*design.tables)
+            say(f"{name}: {len(design.tables)} table(s), {len(list(design.patterns))} patterns, checked")
+    except Exception as error:
+        raise UpError(_reason(error)) from error
+
+
+def _reason(error: Exception) -> str:
+    """Why tables could not be made, with what to do about what people forget."""
+    if type(error).__name__ == "NoCredentialsError":
+        return "no AWS credentials are found: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+    return str(error) or type(error).__name__
+
+
+def _verifier(settings: Settings, clock: Clock) -> TokenVerifier:
+    keys = TokenSettings(TokenRules(AUDIENCE), development_folder=settings.folder / "keys")
+    return verifier_for(keys, clock)
+
+
+def _folder(settings: Settings, system: System) -> Path:
+    folder = settings.folder / system.name
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def _socket(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server((host, port))
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise UpError(f"port {port} is taken: stop what uses it, or choose another with --port") from None
+        raise UpError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
+
+
+def _hints(host: Host, address: str, settings: Settings) -> list[str]:
+    lines = [f"home page {address}/"]
+    lines += [f"{one.system.title}: {address}/{one.system.name}/{one.system.page}" for one in host.hosted]
+    if settings.url is None:
+        lines.append(f"DynamoDB: aws dynamodb list-tables --endpoint-url {address}")
+    return [*lines, f"token: keyplan token SUBJECT --folder {settings.folder}", "stop with Ctrl-C"]

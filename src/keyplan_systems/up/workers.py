@@ -1,0 +1,78 @@
+"""Background work: each worker in a thread of its own, drained before the process ends."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from keyplan_systems.web.system import Worker
+
+_log = logging.getLogger("keyplan_systems.workers")
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
+
+
+@dataclass
+class State:
+    """How a worker is doing."""
+
+    worker: Worker
+    done: int = 0
+    """How much it has done since the start."""
+    failures: int = 0
+    """How often it failed in a row."""
+    last_error: str = ""
+
+
+@dataclass
+class Workers:
+    """The workers of all systems; `start` and `stop` them together."""
+
+    workers: Sequence[Worker]
+    states: list[State] = field(init=False)
+    _stopping: threading.Event = field(init=False, default_factory=threading.Event)
+    _threads: list[threading.Thread] = field(init=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.states = [State(worker) for worker in self.workers]
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        for state in self.states:
+            thread = threading.Thread(target=self._run, args=(state,), name=f"keyplan-{state.worker.name}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def stop(self, timeout_s: float = 20.0) -> bool:
+        """Let each finish what there is to do; False where one did not end in time."""
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join(timeout_s)
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def _run(self, state: State) -> None:
+        while True:
+            stopping = self._stopping.is_set()
+            did = self._once(state)
+            if stopping and not did:
+                return
+            if not did:
+                self._stopping.wait(self._pause_s(state))
+
+    def _once(self, state: State) -> int:
+        try:
+            did = state.worker.run_once()
+        except Exception as error:  # noqa: BLE001 - told to health and to the log, and tried again
+            state.failures += 1
+            state.last_error = f"{type(error).__name__}: {error}"
+            _log.exception("worker failed", extra={"worker": state.worker.name, "failures": state.failures})
+            return 0
+        state.failures, state.last_error = 0, ""
+        state.done += did
+        return did
+
+    def _pause_s(self, state: State) -> float:
+        if not state.failures:
+            return state.worker.every_s
+        return float(min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(state.failures - 1, 6)))

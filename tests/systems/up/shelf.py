@@ -1,0 +1,54 @@
+"""A small system to put into `keyplan up`: notes on a shelf."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+
+from keyplan.connections.errors import AlreadyExistsError
+from keyplan.design import Change, Entity, Key, Table, key_of, put
+from keyplan_systems.web.system import Built, Resources, System, Worker
+
+shelf = Table("shelf", pk="note_id")
+
+
+@shelf.entity()
+class Note(Entity):
+    note_id: str
+    text: str
+
+
+@shelf.create(Note)
+def add_note(note: Note) -> Change:
+    """A new note."""
+    return put(note)
+
+
+@shelf.get(Note)
+def note_by_id(note_id: str) -> Key:
+    """One note."""
+    return key_of(note_id=note_id)
+
+
+def build(resources: Resources) -> Built:
+    app = FastAPI(title="Shelf")
+    (resources.folder / "built").write_text("yes")
+
+    @app.get("/notes/{note_id}")
+    def read(note_id: str) -> dict[str, str | None]:
+        found = resources.connection.run(note_by_id(note_id))
+        return {"text": None if found is None else found.text}
+
+    @app.post("/notes/{note_id}")
+    def write(note_id: str, text: str) -> None:
+        resources.connection.run(add_note(Note(note_id=note_id, text=text)))
+
+    def sample() -> None:
+        try:
+            resources.connection.run(add_note(Note(note_id="first", text="a sample")))
+        except AlreadyExistsError:
+            return
+
+    return Built(app, (Worker("shelf dusting", lambda: 0),), sample)
+
+
+SYSTEM = System("shelf", "Notes on a shelf", __name__, build)

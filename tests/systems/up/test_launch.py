@@ -1,0 +1,156 @@
+"""`keyplan up`: designs checked, tables made, samples loaded once, everything on one port; clear errors."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import boto3
+import httpx
+import pytest
+from tests.systems.up import shelf
+
+from keyplan.server.thread import ThreadedServer
+from keyplan_systems.up import registry
+from keyplan_systems.up.launch import Settings, UpError, prepare, up
+from keyplan_systems.web.serving import Running
+
+
+@pytest.fixture(autouse=True)
+def the_shelf(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "NAMES", ("shelf",))
+    monkeypatch.setattr(registry, "load", lambda _name: shelf.SYSTEM)
+
+
+@contextmanager
+def running(settings: Settings) -> Iterator[tuple[str, list[str]]]:
+    said: list[str] = []
+    with ExitStack() as stack:
+        host = prepare(settings, stack, said.append)
+        with Running(host) as server:
+            yield server.url, said
+        assert host.workers.stop()
+
+
+def test_everything_answers_on_one_port(tmp_path: Path) -> None:
+    with running(Settings(tmp_path)) as (url, said):
+        assert said == ["shelf: 1 table(s), 2 patterns, checked"]
+        assert httpx.get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
+        page = httpx.get(url)
+        assert page.status_code == 200
+        for text in ("Notes on a shelf", "note_by_id", "shelf dusting", "/shelf/docs"):
+            assert text in page.text
+        health = httpx.get(f"{url}/health").json()
+        assert health["status"] == "ok"
+        assert health["systems"] == ["shelf"]
+        client = boto3.client(
+            "dynamodb", endpoint_url=url, region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b"
+        )
+        assert client.list_tables()["TableNames"] == ["shelf"]
+        found = client.get_item(TableName="shelf", Key={"note_id": {"S": "first"}})["Item"]
+        assert found["text"] == {"S": "a sample"}
+        assert httpx.get(f"{url}/shelf/openapi.json").json()["info"]["title"] == "Shelf"
+    assert (tmp_path / "shelf" / "built").exists()
+
+
+def test_a_second_start_goes_on_where_the_first_stopped(tmp_path: Path) -> None:
+    with running(Settings(tmp_path)) as (url, _):
+        assert httpx.post(f"{url}/shelf/notes/mine", params={"text": "kept"}).status_code == 200
+    with running(Settings(tmp_path)) as (url, _):
+        assert httpx.get(f"{url}/shelf/notes/mine").json() == {"text": "kept"}
+        assert httpx.get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
+
+
+def test_it_runs_on_another_endpoint_and_offers_none_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    from keyplan import Engine  # noqa: PLC0415 - what `keyplan serve` runs elsewhere
+
+    with Engine.memory() as engine, ThreadedServer(engine) as remote:
+        with running(Settings(tmp_path, url=remote.url)) as (url, _):
+            assert httpx.get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
+            assert not (tmp_path / "keyplan.db").exists()
+            answer = httpx.post(url, headers={"X-Amz-Target": "DynamoDB_20120810.ListTables"}, content=b"{}")
+            assert answer.status_code in {404, 405}
+        assert engine.call("ListTables", {})["TableNames"] == ["shelf"]
+
+
+def test_a_taken_port_is_a_clear_error(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(UpError, match=f"port {port} is taken"):
+            up(Settings(tmp_path, port=port), lambda _line: None)
+
+
+def test_an_unknown_system_is_a_clear_error(tmp_path: Path) -> None:
+    with ExitStack() as stack, pytest.raises(UpError, match="there is no system attic; there are shelf"):
+        prepare(Settings(tmp_path, systems=("attic",)), stack, lambda _line: None)
+
+
+def test_a_file_that_is_no_database_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "keyplan.db").write_text("this is no database, but it is long enough to look at" * 30)
+    with ExitStack() as stack, pytest.raises(UpError, match="not a keyplan database"):
+        prepare(Settings(tmp_path), stack, lambda _line: None)
+
+
+def test_an_endpoint_that_does_not_answer_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    with ExitStack() as stack, pytest.raises(UpError) as raised:
+        prepare(Settings(tmp_path, url=url), stack, lambda _line: None)
+    assert url in str(raised.value)
+
+
+def test_missing_credentials_are_told_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith("AWS_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with ExitStack() as stack, pytest.raises(UpError, match="no AWS credentials are found"):
+        prepare(Settings(tmp_path, url="aws://us-east-1"), stack, lambda _line: None)
+
+
+def test_the_command_starts_says_where_and_drains_on_ctrl_c(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "keyplan.cli.main", "up", "--folder", str(tmp_path), "--port", "0"]
+    command += ["--system", "thinking_trainer"]
+    for _start in ("first", "second"):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+            assert process.stdout is not None
+            lines = []
+            for line in process.stdout:
+                lines.append(line)
+                if "stop with Ctrl-C" in line:
+                    break
+            told = "".join(lines)
+            url = told.partition("home page ")[2].partition("\n")[0].rstrip("/")
+            assert httpx.get(f"{url}/health", timeout=30).json()["systems"] == ["thinking_trainer"]
+            process.send_signal(signal.SIGINT)
+            rest = process.stdout.read()
+            assert process.wait(60) == 0
+            assert rest.endswith("stopped\n")
+
+
+def test_the_demonstration_plays_every_part_there_is() -> None:
+    command = [sys.executable, "-m", "keyplan.cli.main", "demo", "--system", "thinking_trainer"]
+    told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert told.returncode == 0, told.stderr
+    assert "the stream has built her profile: 1 attempt(s)" in told.stdout
+    assert "bob may not look at it: 403" in told.stdout
+
+
+def test_a_demonstration_where_nothing_runs_is_a_clear_error(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    command = [sys.executable, "-m", "keyplan.cli.main", "demo", "--url", url, "--folder", str(tmp_path)]
+    told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert told.returncode == 1
+    assert f"no `keyplan up` answers at {url}" in told.stderr

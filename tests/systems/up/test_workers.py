@@ -1,0 +1,60 @@
+"""Background work: done piece by piece, tried again after failures, drained at the end."""
+
+from __future__ import annotations
+
+import threading
+
+from keyplan_systems.up.workers import Workers
+from keyplan_systems.web.system import Worker
+
+
+def test_what_there_is_to_do_is_done_before_it_stops() -> None:
+    left = list(range(100))
+
+    def take_one() -> int:
+        if not left:
+            return 0
+        left.pop()
+        return 1
+
+    workers = Workers([Worker("takes", take_one, every_s=0.001)])
+    workers.start()
+    assert workers.stop()
+    assert not left
+    assert workers.states[0].done == 100
+
+
+def test_a_failure_is_told_and_tried_again() -> None:
+    failed, mended, done = threading.Event(), threading.Event(), threading.Event()
+
+    def stumble() -> int:
+        if not mended.is_set():
+            failed.set()
+            raise ValueError("not yet")
+        done.set()
+        return 0
+
+    workers = Workers([Worker("stumbles", stumble, every_s=0.001)])
+    workers.start()
+    assert failed.wait(10)
+    while not workers.states[0].failures:
+        threading.Event().wait(0.001)
+    assert workers.states[0].last_error == "ValueError: not yet"
+    mended.set()
+    assert workers.stop()
+    assert done.is_set()
+    assert workers.states[0].failures == 0
+
+
+def test_one_that_does_not_end_is_told() -> None:
+    release = threading.Event()
+
+    def hang() -> int:
+        release.wait(30)
+        return 0
+
+    workers = Workers([Worker("hangs", hang)])
+    workers.start()
+    assert workers.stop(timeout_s=0.05) is False
+    release.set()
+    assert workers.stop(timeout_s=10)

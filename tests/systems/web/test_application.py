@@ -1,0 +1,372 @@
+"""One application with everything on it, asked over a real socket: problems, ids, logs, limits, health."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import httpx
+import orjson
+import pytest
+from fastapi import Body, FastAPI, WebSocket
+from pydantic import BaseModel, Field
+from starlette.responses import StreamingResponse
+
+from keyplan_systems.web.application import web_application
+from keyplan_systems.web.health import health_router
+from keyplan_systems.web.logs import JsonFormatter
+from keyplan_systems.web.middleware import access_log
+from keyplan_systems.web.notes import current_request_id, note
+from keyplan_systems.web.problems import UPPER_CODES, Problem, ProblemStyle
+from keyplan_systems.web.serving import Running, ServingError
+
+
+class TakenError(Exception):
+    """A rule's own error."""
+
+
+class TakenBySomebodyError(TakenError):
+    """A finer one."""
+
+
+class Order(BaseModel):
+    name: str = Field(min_length=1, max_length=5)
+    count: int
+
+
+async def well() -> None:
+    """A part that works."""
+
+
+def build(**options: Any) -> FastAPI:
+    app = web_application(
+        "shop", translations={TakenError: lambda error: Problem(409, str(error), code="taken")}, **options
+    )
+
+    @app.post("/orders/{order_id}")
+    async def order(order_id: str, order: Annotated[Order, Body()]) -> dict[str, object]:
+        note("order_id", order_id)
+        return {"count": order.count, "request_id": current_request_id()}
+
+    @app.get("/taken")
+    async def taken() -> None:
+        raise TakenBySomebodyError("that one is gone")
+
+    @app.get("/broken")
+    def broken() -> None:
+        raise ZeroDivisionError("password=hunter2")
+
+    @app.get("/halfway")
+    async def halfway() -> StreamingResponse:
+        async def parts() -> Any:
+            yield b"first"
+            raise OSError("the disk went away")
+
+        return StreamingResponse(parts())
+
+    @app.websocket("/echo")
+    async def echo(socket: WebSocket) -> None:
+        await socket.accept()
+        await socket.send_text(await socket.receive_text())
+        await socket.close(4001)
+
+    @app.websocket("/refuses/{when}")
+    async def refuses(socket: WebSocket, when: str) -> None:
+        if when == "crash":
+            raise ZeroDivisionError
+        if when != "early":
+            await socket.accept()
+        raise Problem(500 if when == "broken" else 403, "Ünwanted " * 20)
+
+    return app
+
+
+@pytest.fixture
+def log() -> Iterator[io.StringIO]:
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonFormatter())
+    access_log.addHandler(handler)
+    level, access_log.level = access_log.level, logging.INFO
+    access_log.setLevel(logging.INFO)
+    yield stream
+    access_log.removeHandler(handler)
+    access_log.setLevel(level)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    with Running(build(checks={"store": well}, body_limit_bytes=200)) as running:
+        yield running
+
+
+def request_lines(log: io.StringIO) -> list[dict[str, Any]]:
+    lines = [orjson.loads(line) for line in log.getvalue().splitlines()]
+    return [line for line in lines if line["message"] == "request"]
+
+
+def test_a_good_request_answers_with_its_id_in_body_and_header(server: Running) -> None:
+    answer = httpx.post(f"{server.url}/orders/7", json={"name": "tea", "count": 2})
+    assert answer.status_code == 200
+    assert answer.json() == {"count": 2, "request_id": answer.headers["X-Request-Id"]}
+    assert len(answer.headers["X-Request-Id"]) == 32
+    assert "server" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ("abcdef12-3.4_5", True),
+        ("short", False),
+        ("has space in it", False),
+        ("x" * 129, False),
+        ("-starts-with-dash", False),
+        ('{"forged":"line"}', False),
+    ],
+)
+def test_a_request_id_is_kept_only_if_it_is_well_formed(server: Running, sent: str, kept: bool) -> None:
+    answer = httpx.get(f"{server.url}/health", headers={"X-Request-Id": sent})
+    assert (answer.headers["X-Request-Id"] == sent) is kept
+
+
+def test_invalid_input_names_the_fields_and_never_the_values(server: Running) -> None:
+    answer = httpx.post(f"{server.url}/orders/7", json={"name": "far too long a secret", "count": "many"})
+    assert answer.status_code == 422
+    error = answer.json()["error"]
+    assert error["code"] == "invalid"
+    assert error["message"] == "Invalid input: count, name."
+    assert [(detail["in"], detail["field"], detail["type"]) for detail in error["details"]] == [
+        ("body", "name", "string_too_long"),
+        ("body", "count", "int_parsing"),
+    ]
+    assert error["request_id"] == answer.headers["X-Request-Id"]
+    assert "secret" not in answer.text
+
+
+def test_a_body_that_is_no_json_is_malformed(server: Running) -> None:
+    answer = httpx.post(f"{server.url}/orders/7", content=b"{nope", headers={"Content-Type": "application/json"})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["code"] == "malformed"
+
+
+@pytest.mark.parametrize(("method", "path", "status", "code"), [
+    ("GET", "/nowhere", 404, "not_found"),
+    ("GET", "/orders/7", 405, "method_not_allowed"),
+    ("GET", "/taken", 409, "taken"),
+])  # fmt: skip
+def test_each_failure_has_the_one_shape(server: Running, method: str, path: str, status: int, code: str) -> None:
+    answer = httpx.request(method, server.url + path)
+    assert answer.status_code == status
+    assert set(answer.json()["error"]) == {"code", "message", "request_id"}
+    assert answer.json()["error"]["code"] == code
+
+
+def test_a_405_still_says_which_methods_are_allowed(server: Running) -> None:
+    assert httpx.get(f"{server.url}/orders/7").headers["Allow"] == "POST"
+
+
+def test_an_unforeseen_error_is_a_500_without_its_text(server: Running, log: io.StringIO) -> None:
+    answer = httpx.get(f"{server.url}/broken")
+    assert answer.status_code == 500
+    assert answer.json()["error"]["code"] == "server_error"
+    assert "hunter2" not in answer.text
+    assert "Traceback" not in answer.text
+    failure = next(orjson.loads(line) for line in log.getvalue().splitlines() if "unhandled" in line)
+    assert "ZeroDivisionError" in failure["exception"]
+    assert failure["request_id"] == answer.headers["X-Request-Id"]
+
+
+def test_an_error_after_the_answer_began_breaks_the_connection(server: Running) -> None:
+    with pytest.raises(httpx.RemoteProtocolError):
+        httpx.get(f"{server.url}/halfway")
+
+
+def test_a_body_above_the_limit_is_refused_by_its_declared_length(server: Running) -> None:
+    answer = httpx.post(f"{server.url}/orders/7", json={"name": "x" * 300, "count": 1})
+    assert answer.status_code == 413
+    assert answer.json()["error"]["message"] == "The body may have at most 200 bytes."
+
+
+def test_a_body_declared_too_long_is_refused_before_any_of_it_is_read() -> None:
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        raise AssertionError("nothing should be read")
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"content-length", b"201"), (b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": "/orders/7", "headers": headers, "query_string": b""}
+    asyncio.run(build(body_limit_bytes=200)(scope, receive, send))
+    assert sent[0]["status"] == 413
+
+
+def test_after_the_answer_began_nothing_is_added_to_it() -> None:
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "GET", "path": "/halfway", "headers": [], "query_string": b""}
+    with pytest.raises((OSError, ExceptionGroup)):
+        asyncio.run(build()(scope, receive, send))
+    assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
+
+
+def test_a_body_above_the_limit_is_refused_when_it_comes_in_chunks(server: Running) -> None:
+    answer = httpx.post(
+        f"{server.url}/orders/7",
+        content=iter([b'{"name": "', b"x" * 150, b"x" * 150]),
+        headers={"Content-Type": "application/json"},
+    )
+    assert answer.status_code == 413
+    assert answer.json()["error"]["code"] == "too_large"
+
+
+def test_a_request_leaves_one_line_with_route_and_without_query(server: Running, log: io.StringIO) -> None:
+    answer = httpx.post(f"{server.url}/orders/7?access_token=abc", json={"name": "tea", "count": 2})
+    (line,) = request_lines(log)
+    assert line["method"] == "POST"
+    assert line["route"] == "/orders/{order_id}"
+    assert line["status"] == 200
+    assert line["order_id"] == "7"
+    assert line["request_id"] == answer.headers["X-Request-Id"]
+    assert line["duration_ms"] >= 0
+    assert "abc" not in log.getvalue()
+
+
+def test_a_request_without_route_is_logged_by_its_path(server: Running, log: io.StringIO) -> None:
+    httpx.get(f"{server.url}/nowhere?secret=1")
+    (line,) = request_lines(log)
+    assert (line["route"], line["path"], line["status"]) == (None, "/nowhere", 404)
+
+
+def test_health_names_its_parts(server: Running) -> None:
+    answer = httpx.get(f"{server.url}/health")
+    assert answer.status_code == 200
+    assert answer.json() == {"status": "ok", "checks": {"store": "ok"}}
+    assert httpx.get(f"{server.url}/health/live").json() == {"status": "ok"}
+
+
+def test_health_fails_with_503_when_a_part_fails_or_hangs() -> None:
+    async def ill() -> None:
+        raise ConnectionError("db.internal refused")
+
+    async def hangs() -> None:
+        await asyncio.Event().wait()
+
+    app = web_application("ill", checks={"store": ill, "mail": well})
+    with Running(app) as running:
+        answer = httpx.get(f"{running.url}/health")
+        assert answer.status_code == 503
+        assert answer.json() == {"status": "failing", "checks": {"store": "failing", "mail": "ok"}}
+        assert httpx.get(f"{running.url}/health/live").status_code == 200
+
+    app = FastAPI()
+    app.include_router(health_router({"queue": hangs}, timeout_s=0.01))
+    with Running(app) as running:
+        assert httpx.get(f"{running.url}/health").json()["checks"] == {"queue": "failing"}
+
+
+def test_a_style_changes_status_and_names() -> None:
+    style = ProblemStyle(
+        invalid_status=400,
+        invalid_code="VALIDATION_ERROR",
+        malformed_code="VALIDATION_ERROR",
+        server_code="SERVER_ERROR",
+        codes={**UPPER_CODES, 404: "QUESTION_NOT_FOUND"},
+    )
+    with Running(build(style=style)) as running:
+        invalid = httpx.post(f"{running.url}/orders/7", json={})
+        assert (invalid.status_code, invalid.json()["error"]["code"]) == (400, "VALIDATION_ERROR")
+        assert httpx.get(f"{running.url}/nowhere").json()["error"]["code"] == "QUESTION_NOT_FOUND"
+        assert httpx.get(f"{running.url}/broken").json()["error"]["code"] == "SERVER_ERROR"
+
+
+def test_websockets_are_logged_with_their_close_code(log: io.StringIO) -> None:
+    sent = talk(build(), "/echo")
+    assert [message["type"] for message in sent] == ["websocket.accept", "websocket.send", "websocket.close"]
+    assert any(name == b"x-request-id" for name, _ in sent[0]["headers"])
+    (line,) = request_lines(log)
+    assert (line["method"], line["route"], line["status"]) == ("WEBSOCKET", "/echo", 4001)
+
+
+def test_a_websocket_without_route_is_refused(log: io.StringIO) -> None:
+    (refusal,) = talk(build(), "/nowhere")
+    assert refusal["type"] == "websocket.close"
+    assert request_lines(log)[0]["status"] == 403
+
+
+@pytest.mark.parametrize(("when", "status", "kinds"), [
+    ("early", 403, ["websocket.http.response.start", "websocket.http.response.body"]),
+    ("late", 1008, ["websocket.accept", "websocket.close"]),
+    ("broken", 1011, ["websocket.accept", "websocket.close"]),
+    ("crash", 500, ["websocket.http.response.start", "websocket.http.response.body"]),
+])  # fmt: skip
+def test_a_problem_refuses_a_websocket_or_closes_it_with_a_reason(
+    log: io.StringIO, when: str, status: int, kinds: list[str]
+) -> None:
+    sent = talk(build(), f"/refuses/{when}")
+    assert [message["type"] for message in sent] == kinds
+    assert request_lines(log)[0]["status"] == status
+    if kinds[-1] == "websocket.close":
+        assert len(sent[-1]["reason"].encode()) <= 123
+        assert sent[-1]["reason"].startswith("Ünwanted")
+
+
+def test_the_error_shape_is_part_of_the_openapi_document() -> None:
+    document = build().openapi()
+    answers = document["paths"]["/orders/{order_id}"]["post"]["responses"]
+    assert answers["default"]["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/ErrorAnswer"}
+    assert "422" not in answers
+
+
+def talk(app: FastAPI, path: str) -> list[dict[str, Any]]:
+    """Speak ASGI to a websocket route: connect, say one thing, collect what it sends."""
+    incoming = [{"type": "websocket.connect"}, {"type": "websocket.receive", "text": "hello"}]
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return incoming.pop(0)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "websocket", "path": path, "headers": [], "query_string": b"", "subprotocols": []}
+    asyncio.run(app(scope, receive, send))
+    return sent
+
+
+def test_an_application_whose_startup_fails_does_not_serve() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "lifespan.startup.failed", "message": "no table"})
+
+    running = Running(app)
+    with pytest.raises(ServingError, match="did not start"):
+        running.__enter__()
+
+
+def test_serving_ends_the_lifespan_and_frees_the_port() -> None:
+    seen: list[str] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        while True:
+            message = await receive()
+            seen.append(message["type"])
+            await send({"type": f"{message['type']}.complete"})
+            if message["type"] == "lifespan.shutdown":
+                return
+
+    with Running(app) as running:
+        url = running.url
+    assert seen == ["lifespan.startup", "lifespan.shutdown"]
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(url)

@@ -1,0 +1,97 @@
+"""Log lines: JSON, with the request's fields, and without what is nobody's business."""
+
+from __future__ import annotations
+
+import io
+import logging
+from collections.abc import Iterator
+
+import orjson
+import pytest
+
+from keyplan_systems.web.logs import REDACTED, JsonFormatter, configure_logs, redact
+from keyplan_systems.web.notes import RequestNotes, begin_notes, current_notes, end_notes, note, note_user
+
+
+def formatted(message: str, *values: object, **extra: object) -> dict[str, object]:
+    record = logging.makeLogRecord(
+        {"msg": message, "args": values, "name": "shop", "levelname": "INFO", "created": 0.25, **extra}
+    )
+    line: dict[str, object] = orjson.loads(JsonFormatter().format(record))
+    return line
+
+
+def test_a_line_has_time_level_logger_and_message() -> None:
+    assert formatted("sold %d", 3, shop="corner") == {
+        "time": "1970-01-01T00:00:00.250+00:00",
+        "level": "info",
+        "logger": "shop",
+        "message": "sold 3",
+        "shop": "corner",
+    }
+
+
+def test_a_line_break_in_a_message_does_not_make_a_second_line() -> None:
+    record = logging.makeLogRecord({"msg": 'a\n{"forged": true}', "levelname": "INFO"})
+    assert "\n" not in JsonFormatter().format(record)
+
+
+def test_the_request_and_its_user_stand_in_every_line() -> None:
+    token = begin_notes(RequestNotes("abc"))
+    try:
+        assert formatted("x")["request_id"] == "abc"
+        assert "user_id" not in formatted("x")
+        note_user("ada")
+        assert formatted("x")["user_id"] == "ada"
+    finally:
+        end_notes(token)
+    assert "request_id" not in formatted("x")
+
+
+def test_notes_outside_of_a_request_go_nowhere() -> None:
+    note("a", 1)
+    note_user("ada")
+    assert current_notes() is None
+
+
+@pytest.mark.parametrize("name", ["password", "Authorization", "access_token", "Set-Cookie", "api_key", "apiKey"])
+def test_secret_fields_are_hidden_by_name(name: str) -> None:
+    assert redact(name, "x") == REDACTED
+    assert formatted("x", **{name: "hush"})[name] == REDACTED
+    assert redact("headers", {"a": {name: "x"}, "b": [1]}) == {"a": {name: REDACTED}, "b": [1]}
+
+
+def test_tokens_inside_texts_are_hidden() -> None:
+    jwt = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZGEifQ.c2ln"
+    assert formatted("sent Bearer abc.def to %s", jwt)["message"] == f"sent {REDACTED} to {REDACTED}"
+    assert redact("where", [f"/x?t={jwt}"]) == [f"/x?t={REDACTED}"]
+
+
+def test_an_exception_is_part_of_its_line() -> None:
+    try:
+        raise ValueError("no good")
+    except ValueError as error:
+        line = formatted("failed", exc_info=(type(error), error, error.__traceback__))
+    assert "ValueError: no good" in str(line["exception"])
+
+
+@pytest.fixture
+def root_logger() -> Iterator[logging.Logger]:
+    root = logging.getLogger()
+    loggers = [root, logging.getLogger("httpx"), logging.getLogger("httpcore")]
+    handlers, levels = list(root.handlers), [each.level for each in loggers]
+    yield root
+    root.handlers[:] = handlers
+    for each, level in zip(loggers, levels, strict=True):
+        each.setLevel(level)
+
+
+def test_configured_logs_go_to_the_stream_and_nowhere_else(root_logger: logging.Logger) -> None:
+    stream = io.StringIO()
+    handler = configure_logs("INFO", stream)
+    assert root_logger.handlers == [handler]
+    logging.getLogger("shop").info("open")
+    logging.getLogger("shop").debug("unseen")
+    logging.getLogger("httpx").info("HTTP Request: GET https://a.example/?key=hush")
+    (line,) = stream.getvalue().splitlines()
+    assert orjson.loads(line)["message"] == "open"
