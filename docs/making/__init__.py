@@ -1,0 +1,1 @@
+"""Pages made from code: `python -m docs.making` writes them anew."""

@@ -1,0 +1,130 @@
+"""The page of the command line, made from the functions that are the commands."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from typer.models import ArgumentInfo, OptionInfo
+
+from keyplan.cli.main import app
+
+_HEAD = """# The command line
+
+`keyplan --help` lists the commands, `keyplan COMMAND --help` tells of one, `keyplan --version` says which keyplan it
+is. Exit codes are 0 for success, 1 where something was found or failed, 2 where the command was not understood.
+"""
+_KINDS = {int: "integer", str: "text", float: "number", Path: "path"}
+
+
+@dataclass(frozen=True)
+class _Parameter:
+    name: str
+    told: ArgumentInfo | OptionInfo
+    kind: Any
+    """Its type, without Annotated and None."""
+    default: Any
+
+    @property
+    def required(self) -> bool:
+        return self.default is inspect.Parameter.empty
+
+
+def pages() -> dict[str, str]:
+    """By path under docs/: the one page."""
+    commands = dict(sorted(_commands()))
+    lines = ["| command | does |", "|---|---|"]
+    lines += [f"| [`{name}`](#keyplan-{name}) | {_about(command)[0]} |" for name, command in commands.items()]
+    parts = [_HEAD, "\n".join(lines) + "\n", *(_section(name, command) for name, command in commands.items())]
+    return {"cli.md": "\n".join(parts)}
+
+
+def _commands() -> Iterator[tuple[str, Callable[..., Any]]]:
+    for command in app.registered_commands:
+        assert command.callback is not None, "commands are functions"
+        yield command.name or command.callback.__name__.replace("_", "-"), command.callback
+
+
+def _about(command: Callable[..., Any]) -> tuple[str, str]:
+    """The first paragraph of a command's help in one line, and all of it."""
+    text = inspect.cleandoc(command.__doc__ or "")
+    return " ".join(text.partition("\n\n")[0].split()), text
+
+
+def _parameters(command: Callable[..., Any]) -> Iterator[_Parameter]:
+    hints = get_type_hints(command, include_extras=True)
+    for name, parameter in inspect.signature(command).parameters.items():
+        assert get_origin(hints[name]) is Annotated, f"{name} is annotated with what its help says"
+        kind, told = get_args(hints[name])
+        yield _Parameter(name, told, _without_none(kind), parameter.default)
+
+
+def _without_none(kind: Any) -> Any:
+    if get_origin(kind) in {Union, UnionType}:
+        (kind,) = (one for one in get_args(kind) if one is not NoneType)
+    return kind
+
+
+def _section(name: str, command: Callable[..., Any]) -> str:
+    parameters = list(_parameters(command))
+    arguments = [one for one in parameters if isinstance(one.told, ArgumentInfo)]
+    options = [one for one in parameters if isinstance(one.told, OptionInfo)]
+    usage = " ".join(["keyplan", name, *(["[OPTIONS]"] if options else []), *map(_placeholder, arguments)])
+    text = f"## keyplan {name}\n\n```text\n{usage}\n```\n\n{_about(command)[1]}\n"
+    if arguments:
+        text += _table(("argument", "meaning"), [(f"`{_placeholder(one)}`", _meaning(one)) for one in arguments])
+    if options:
+        rows = [(_spelling(one), _meaning(one), _default(one)) for one in options]
+        text += _table(("option", "meaning", "default"), rows)
+    return text
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|", *(f"| {' | '.join(row)} |" for row in rows)]
+    return "\n" + "\n".join(lines) + "\n"
+
+
+def _placeholder(argument: _Parameter) -> str:
+    name = argument.name.upper() + ("..." if get_origin(argument.kind) is list else "")
+    return name if argument.required else f"[{name}]"
+
+
+def _spelling(option: _Parameter) -> str:
+    """Its names, and what kind of value follows."""
+    assert isinstance(option.told, OptionInfo), "called for options"
+    given = (option.told.default, *(option.told.param_decls or ()))  # typer keeps the first name as the default
+    declared = [one for one in given if isinstance(one, str)] or [f"--{option.name.replace('_', '-')}"]
+    names = ", ".join(f"`{name}`" for one in declared for name in one.split("/"))
+    return f"{names} {_kind(option.kind)}".strip()
+
+
+def _kind(kind: Any) -> str:
+    if get_origin(kind) is list:
+        return f"{_kind(get_args(kind)[0])}, may be repeated"
+    if get_origin(kind) is Literal:
+        return " or ".join(get_args(kind))
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return " or ".join(one.value for one in kind)
+    return "" if kind is bool else _KINDS[kind]
+
+
+def _meaning(parameter: _Parameter) -> str:
+    choices = _kind(parameter.kind) if get_origin(parameter.kind) is Literal else ""
+    is_argument = isinstance(parameter.told, ArgumentInfo)
+    return f"{parameter.told.help or ''} {f'One of {choices}.' if choices and is_argument else ''}".strip()
+
+
+def _default(option: _Parameter) -> str:
+    value = getattr(option.default, "value", option.default)
+    if option.required:
+        return "must be given"
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"`{value}`"

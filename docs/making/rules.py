@@ -1,0 +1,73 @@
+"""The rules' pages: each from its module's docstring and the designs that test it, and an index by family."""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+from pathlib import Path
+
+from keyplan.check.rule import LoadedRule
+from keyplan.check.table import MODULES, RULES
+
+_CASES = Path(__file__).parents[2] / "tests" / "check" / "rules"
+_CASE = re.compile(
+    r"^## (?P<kind>bad|good): (?P<title>.+?)$\n+^```python\n(?P<source>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+_EXPECTED = re.compile(r"(?:# expect *)+$", re.MULTILINE)
+_NOTE = "<!-- fmt: off -->\n\nThe designs below are tests of the rule, as they stand there; imports are left out."
+
+
+def pages() -> dict[str, str]:
+    """By path under docs/: the index, and a page for each rule."""
+    made = {f"rules/{code}.md": _page(rule) for code, rule in RULES.items()}
+    return {"rules/index.md": _index(), **made}
+
+
+def families() -> dict[str, tuple[str, ...]]:
+    """The rules' codes by family; a family is named by its package's docstring."""
+    named = [(_family(module.__package__ or ""), module.RULE.code) for module in MODULES]
+    return {family: tuple(code for _, code in group) for family, group in groupby(named, key=lambda one: one[0])}
+
+
+def _family(package: str) -> str:
+    """ "Keys and templates" of "Keys and templates (2xx)."""
+    path = Path(__file__).parents[2] / "src" / package.replace(".", "/") / "__init__.py"
+    return path.read_text().strip('"\n').partition(" (")[0]
+
+
+def _index() -> str:
+    lines = [
+        "# Rules",
+        "",
+        f"The {len(RULES)} rules of `keyplan check`. How to read and accept findings: [checks](../checks.md).",
+    ]
+    for family, codes in families().items():
+        lines += ["", f"## {family}", "", "| rule | finds | severity |", "|---|---|---|"]
+        lines += [_row(RULES[code]) for code in codes]
+    return "\n".join(lines) + "\n"
+
+
+def _row(rule: LoadedRule) -> str:
+    code = rule.rule.code
+    return f"| [{code}]({code}.md) | {rule.title} | {', '.join(rule.rule.severities)} |"
+
+
+def _page(rule: LoadedRule) -> str:
+    code = rule.rule.code
+    family = next(name for name, codes in families().items() if code in codes)
+    anchor = family.lower().replace(" ", "-")
+    body = rule.page.partition("\n")[2].strip()
+    head = (
+        f"# {code}: {rule.title}\n\n`{rule.rule.name}` · {', '.join(rule.rule.severities)}"
+        f" · [{family}](index.md#{anchor})\n\n{body}\n"
+    )
+    return f"{head}\n## Designs\n\n{_NOTE}\n{_examples(code)}"
+
+
+def _examples(code: str) -> str:
+    words = {"bad": "Found", "good": "Not found"}
+    text = (_CASES / f"{code}.md").read_text()
+    return "".join(
+        f"\n### {words[case['kind']]}: {case['title']}\n\n```py\n{_EXPECTED.sub(f'# {code}', case['source'])}```\n"
+        for case in _CASE.finditer(text)
+    )

@@ -1,0 +1,203 @@
+"""The tutorial's files and commands: what a reader saves and types, page after page, and what comes out.
+
+A fenced block with a title is a file: ```python title="tools.py". One titled "tools.py (continued)" is appended; of
+one titled "tools.py (changed)" definitions take the place of those of the same name, and new ones go to the end. A
+console block is a transcript: lines
+that begin with a dollar sign are run, what follows must be what they print. A line of three dots stands for any
+lines, three dots within a line for any text. A command that ends in & runs on until the page's end.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+DOCS = Path(__file__).parents[1]
+PAGES = ("quickstart.md", *(f"tutorial/{name}.md" for name in ("design", "check", "run", "test", "ship")))
+"""The pages, in the order in which they are read; the tutorial's share their files."""
+_BLOCK = re.compile(r"^```(?P<kind>\w+)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+_HOME = "/home/ada/tools"
+"""What the folder is called in transcripts."""
+_PORT = "8000"
+"""The port in transcripts; a free one is used."""
+_GRACE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command of a transcript, as it is shown."""
+
+    command: str
+    shown: str
+
+
+def files_before(page: str) -> dict[str, str]:
+    """What a reader of this page has saved by its end of all pages before it."""
+    files: dict[str, str] = {}
+    if page.startswith("tutorial/"):
+        for earlier in PAGES[1 : PAGES.index(page)]:
+            for match in _BLOCK.finditer((DOCS / earlier).read_text()):
+                _save(files, match)
+    return files
+
+
+def _save(files: dict[str, str], block: re.Match[str]) -> None:
+    if block["title"] is None:
+        return
+    name, _, note = block["title"].partition(" (")
+    if note == "changed)":
+        files[name] = _merged(files[name], block["text"])
+    else:
+        files[name] = (files[name] + "\n\n" if note == "continued)" else "") + block["text"]
+
+
+def _merged(old: str, new: str) -> str:
+    """A file with definitions of the same names replaced, and new ones at its end."""
+    lines = old.splitlines()
+    places = {_name(node): node for node in ast.parse(old).body}
+    changes = [(places.get(_name(node)), _text(new, node)) for node in ast.parse(new).body]
+    for node, text in sorted(changes, key=lambda change: -_first(change[0])):
+        if node is not None:
+            lines[_first(node) - 1 : node.end_lineno] = [text]
+    added = [f"\n\n{text}" for node, text in changes if node is None]
+    return "\n".join([*lines, *added]) + "\n"
+
+
+def _name(node: ast.stmt) -> str:
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return node.name
+    if isinstance(node, ast.ImportFrom):
+        return f"from {node.module} import {node.names[0].name}"
+    return ast.unparse(node).partition(" = ")[0]
+
+
+def _first(node: ast.stmt | None) -> int:
+    """The line it begins on, with its decorators."""
+    if node is None:
+        return 0
+    decorators = node.decorator_list if isinstance(node, ast.FunctionDef | ast.ClassDef) else []
+    return min([node.lineno, *(one.lineno for one in decorators)])
+
+
+def _text(source: str, node: ast.stmt) -> str:
+    return "\n".join(source.splitlines()[_first(node) - 1 : node.end_lineno])
+
+
+def run(page: str) -> Iterator[tuple[Step, str]]:
+    """Every command of a page with what it prints, in a folder with the files that a reader has by then."""
+    files = files_before(page)
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        shell = Shell(Path(folder).resolve(), stack)
+        for match in _BLOCK.finditer((DOCS / page).read_text()):
+            _save(files, match)
+            shell.write(files)
+            if match["kind"] == "console":
+                for step in steps(match["text"]):
+                    yield step, shell.run(step)
+
+
+def steps(text: str) -> Iterator[Step]:
+    """The commands of a console block."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        lines = part.splitlines(keepends=True)
+        until = next(number for number, line in enumerate(lines) if not line.endswith("\\\n"))
+        yield Step("".join(lines[: until + 1]).rstrip("\n"), "".join(lines[until + 1 :]).strip("\n"))
+
+
+class Shell:
+    """Runs commands in a folder; what is still running ends with the stack."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self._folder, self._stack = folder, stack
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._port = str(free.getsockname()[1])
+        scripts = str(Path(sys.executable).parent)
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTEST", "COV"))}
+        self._environment = {
+            **clean,
+            "PATH": os.pathsep.join([scripts, clean.get("PATH", "")]),
+            "AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any", "AWS_DEFAULT_REGION": "us-east-1",
+            "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "80",
+        }  # fmt: skip
+
+    def write(self, files: dict[str, str]) -> None:
+        """Save what a reader saves."""
+        for name, text in files.items():
+            (self._folder / name).write_text(self._real(text))
+
+    def run(self, step: Step) -> str:
+        """What a command prints, in the transcript's words."""
+        command = self._real(step.command)
+        if command.endswith(" &"):
+            return self._shown(self._start(command.removesuffix(" &"), step.shown.count("\n") + 1))
+        done = subprocess.run(  # noqa: S602 - a transcript is what a reader types into a shell
+            command, shell=True, cwd=self._folder, env=self._environment, text=True, timeout=_GRACE_S, check=False,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        return self._shown(done.stdout)
+
+    def _start(self, command: str, lines: int) -> str:
+        process = subprocess.Popen(  # noqa: S603 - the commands are those of our own pages
+            shlex.split(command), cwd=self._folder, env=self._environment, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        self._stack.callback(_end, process)
+        assert process.stdout is not None, "it was asked for"
+        return "".join(process.stdout.readline() for _ in range(lines))
+
+    def _real(self, text: str) -> str:
+        return text.replace(_PORT, self._port)
+
+    def _shown(self, text: str) -> str:
+        shown = text.replace(str(self._folder), _HOME).replace(self._port, _PORT)
+        return "\n".join(line.rstrip() for line in shown.splitlines()).strip("\n")
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGINT)
+    try:
+        process.communicate(timeout=_GRACE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise
+
+
+def agrees(shown: str, printed: str) -> bool:
+    """Whether a transcript says what was printed."""
+    pattern = "\n".join(".*" if line == "..." else _line(line) for line in shown.splitlines())
+    pattern = pattern.replace("\n.*", "(?:\n.*)?").replace(".*\n", "(?:.*\n)?")
+    return re.fullmatch(pattern, printed, re.DOTALL) is not None
+
+
+def _line(text: str) -> str:
+    return "[^\n]*".join(re.escape(part) for part in text.split("..."))
+
+
+def refreshed() -> dict[str, str]:
+    """By path under docs/: the pages with what their commands print now, where that is something else."""
+    return {page: _refreshed(page) for page in PAGES}
+
+
+def _refreshed(page: str) -> str:
+    text, place = (DOCS / page).read_text(), 0
+    for step, printed in run(page):
+        old = f"$ {step.command}\n" + (f"{step.shown}\n" if step.shown else "")
+        new = f"$ {step.command}\n" + (f"{printed}\n" if printed else "")
+        place = text.index(old, place)
+        if not agrees(step.shown, printed):
+            text = text[:place] + new + text[place + len(old) :]
+        place += 1
+    return text

@@ -1,0 +1,83 @@
+"""The documentation as a site: made pages are fresh, links lead somewhere, and it builds."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from docs.making.hooks import readmes
+from docs.making.pages import DOCS, made, stray
+from docs.making.rules import families
+
+from keyplan.check.table import RULES
+
+ROOT = DOCS.parent
+LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site. Strict: a link or an anchor that leads nowhere, or a page nobody lists, ends the build."""
+    folder = tmp_path_factory.mktemp("site")
+    done = build(ROOT / "mkdocs.yml", folder)
+    assert done.returncode == 0, done.stderr + done.stdout
+    return folder
+
+
+def build(config: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Not with --quiet: warnings that are not shown are not counted either."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", str(config), "--site-dir", str(folder)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
+
+
+def test_made_pages_are_what_the_code_says() -> None:
+    stale = [name for name, text in made().items() if not (DOCS / name).is_file() or (DOCS / name).read_text() != text]
+    assert not stale, "write them anew: python -m docs.making"
+    assert not stray(), "nothing makes these: python -m docs.making"
+
+
+def test_every_rule_is_in_one_family() -> None:
+    listed = [code for codes in families().values() for code in codes]
+    assert sorted(listed) == sorted(RULES)
+    assert len(families()) == len({code[:3] for code in RULES})
+
+
+def test_the_site_builds_without_a_warning(site: Path) -> None:
+    for page in ("rules/KP203", "cli", "errors", "tutorial/ship", "operations"):
+        assert (site / page / "index.html").is_file()
+    assert not list(site.rglob("*.py"))
+
+
+def test_links_to_nowhere_end_the_build(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("# Page\n\n[a page](missing.md), [a place](#missing)\n")
+    config = tmp_path / "mkdocs.yml"
+    config.write_text(f"INHERIT: {ROOT / 'mkdocs.yml'}\ndocs_dir: docs\nnav: [index.md]\nhooks: []\nnot_in_nav: ''\n")
+    done = build(config, tmp_path / "site")
+    assert done.returncode == 1
+    assert "Aborted with 2 warnings" in done.stderr + done.stdout
+
+
+def test_every_system_with_a_readme_has_a_page(site: Path) -> None:
+    index = (site / "systems" / "index.html").read_text()
+    assert readmes()
+    for name in readmes():
+        assert (site / "systems" / name / "index.html").is_file()
+        assert f'href="{name}/"' in index
+
+
+def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
+    loads = re.compile(r"<(?:script|link|img)[^>]+(?:src|href)=\"?(https?://[^\" >]+)")
+    found = {url for page in site.rglob("*.html") for url in loads.findall(page.read_text())}
+    assert not found
+
+
+@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "bench/README.md"])
+def test_links_of_pages_outside_the_site_lead_to_files(name: str) -> None:
+    path = ROOT / name
+    targets = [link for link in LINK.findall(FENCED.sub("", path.read_text())) if not link.startswith("http")]
+    assert not [target for target in targets if not (path.parent / target).exists()]

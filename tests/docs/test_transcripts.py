@@ -1,0 +1,51 @@
+"""The tutorial's transcripts: every command is run, and prints what the page says."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from docs.making.transcripts import DOCS, PAGES, agrees, files_before, run, steps
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "```console" in (DOCS / page).read_text()])
+def test_commands_print_what_the_page_says(page: str) -> None:
+    ran = list(run(page))
+    assert ran
+    for step, printed in ran:
+        assert agrees(step.shown, printed), (
+            f"{page}: $ {step.command}\nprints\n{printed}\n(python -m docs.making --transcripts takes it over)"
+        )
+
+
+def test_every_page_of_the_tutorial_is_read() -> None:
+    assert {f"tutorial/{path.name}" for path in (DOCS / "tutorial").glob("*.md")} == set(PAGES[1:])
+
+
+def test_a_changed_definition_takes_the_place_of_the_old_one() -> None:
+    before, after = (files_before(f"tutorial/{name}.md")["tools.py"] for name in ("check", "run"))
+    assert before.count("def extend(") == after.count("def extend(") == 1
+    assert "known(branch=" not in before
+    assert "known(branch=" in after
+    assert after.index("app = Table(") < after.index("class Tool(")
+    compile(after, "tools.py", "exec")
+
+
+def test_dots_stand_for_lines_and_for_parts_of_lines() -> None:
+    assert agrees("one\n...\nfour", "one\ntwo\nthree\nfour")
+    assert agrees("one\n...\nfour", "one\nfour")
+    assert agrees("in ...s", "in 0.1s")
+    assert not agrees("in ...s", "in 0.1s\nmore")
+    assert not agrees("one\n...", "two\none")
+    assert not agrees("a.c", "abc")
+
+
+def test_a_command_may_go_on_over_several_lines() -> None:
+    first, second = steps("$ one \\\n  two\nprinted\n$ three\n")
+    assert (first.command, first.shown) == ("one \\\n  two", "printed")
+    assert (second.command, second.shown) == ("three", "")
+
+
+def test_no_page_tells_of_the_machine_it_was_written_on() -> None:
+    told = [path.name for path in DOCS.rglob("*.md") if re.search(r"/(?:tmp|work|root)/", path.read_text())]
+    assert not told
