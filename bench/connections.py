@@ -1,0 +1,110 @@
+"""What a connection adds to the engine's own call, and how long checking the published designs takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import keyplan
+from bench.bounds import Bound, at_most
+from bench.targets.model import Settings
+from keyplan.check.checking import check
+from keyplan.design import Change, Design, Entity, Key, Table, key, key_of, put
+from keyplan.design.requests import build
+
+SECTION = "design language"
+GET_US, PUT_US, CHECK_S = 40.0, 60.0, 2.0
+ROUNDS, CALLS = 40, 500
+DESIGNS = Path(__file__).parent.parent / "examples" / "as_written"
+
+table = Table("orders", pk="PK", sk="SK")
+
+
+@table.entity(key=key("CUSTOMER#{customer}", "ORDER#{number:08d}"))
+class Order(Entity):
+    """Ten fields, about 1 KB."""
+
+    customer: str
+    number: int
+    state: str
+    total: Decimal
+    at: datetime
+    lines: list[str]
+    paid: bool
+    note: str
+    weight: int
+    tags: set[str]
+
+
+@table.put(Order)
+def write(order: Order) -> Change:
+    """The order, whether or not it is there."""
+    return put(order)
+
+
+@table.get(Order)
+def read(customer: str, number: int) -> Key:
+    """One order."""
+    return key_of(customer=customer, number=number)
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """Microseconds of a call, the least of many rounds taken in turn; seconds of CPU of checking."""
+
+    engine_get_us: float
+    connection_get_us: float
+    engine_put_us: float
+    connection_put_us: float
+    check_s: float
+
+    def bounds(self) -> list[Bound]:
+        """The required bounds."""
+        get, put_ = self.connection_get_us - self.engine_get_us, self.connection_put_us - self.engine_put_us
+        return [
+            at_most(SECTION, "a connection's get, over the engine's", get, GET_US, "us"),
+            at_most(SECTION, "a connection's put, over the engine's", put_, PUT_US, "us"),
+            at_most(SECTION, "checking the five published designs", self.check_s, CHECK_S, "s"),
+        ]
+
+
+def measured(settings: Settings) -> Overhead:
+    """Everything, on a database in a file."""
+    with keyplan.Engine.open(settings.folder / "connections.db") as engine, keyplan.connect(engine=engine) as db:
+        order = _order()
+        db.run(write(order))
+        get, item = build(read.plan, {"customer": "c", "number": 7}), build(write.plan, {"order": order})
+        engine_get, own_get = _least([lambda: engine.call("GetItem", get), lambda: db.run(read("c", 7))])
+        engine_put, own_put = _least([lambda: engine.call("PutItem", item), lambda: db.run(write(order))])
+    return Overhead(engine_get, own_get, engine_put, own_put, _check_s())
+
+
+def _order() -> Order:
+    return Order(
+        customer="c", number=7, state="open", total=Decimal("12.50"), at=datetime(2026, 1, 1, tzinfo=UTC),
+        lines=["a", "b"], paid=False, note="x" * 800, weight=3, tags={"new", "gift"},
+    )  # fmt: skip
+
+
+def _least(calls: list[Callable[[], object]]) -> list[float]:
+    """The least time of each call in microseconds, rounds taken in turn so that both meet the same machine."""
+    least = [float("inf")] * len(calls)
+    for _ in range(ROUNDS):
+        for place, call in enumerate(calls):
+            started = time.perf_counter()
+            for _ in range(CALLS):
+                call()
+            least[place] = min(least[place], (time.perf_counter() - started) / CALLS * 1e6)
+    return least
+
+
+def _check_s() -> float:
+    designs = [Design.load(str(path)) for path in sorted(DESIGNS.glob("*.py"))]
+    started = time.process_time()
+    for design in designs:
+        check(design)
+    return time.process_time() - started

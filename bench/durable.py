@@ -1,0 +1,52 @@
+"""Durable writes: eight threads on an engine that syncs every commit, against a commit with fsync each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from bench.bounds import Bound, at_least
+from bench.measure import THREADS, Figure, in_turn, single, threaded
+from bench.targets.bare import Bare, prepare
+from bench.targets.engine import engine_call, open_engine
+from bench.targets.model import Settings, prepared
+from bench.workload import Operation
+
+SECTION = "durable writes"
+GROUPING_TIMES = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Durable:
+    """Puts a second that are on the disk when they are answered."""
+
+    engine_one: Figure
+    engine_threads: Figure
+    bare_each: Figure
+
+    def bounds(self) -> list[Bound]:
+        times = self.engine_threads.per_second / self.bare_each.per_second
+        what = f"puts by {THREADS} threads, synced / bare commit with fsync each"
+        return [at_least(SECTION, what, times, GROUPING_TIMES, "x")]
+
+
+def measured(settings: Settings) -> Durable:
+    """The engine with durability "full", one thread and eight, beside single bare commits with fsync."""
+    bare = Bare(settings.folder / "durable-bare.db", checkpoints="in line", synchronous="FULL")
+    engine = open_engine(settings.folder / "durable.db", "full")
+    try:
+        engine_call(engine, settings.workload.create_table())()
+        work, door = settings.workload, partial(engine_call, engine)
+        threads = [prepared(door, work, Operation.PUT, stream, THREADS) for stream in range(THREADS)]
+        figures = in_turn(
+            {
+                "bare": partial(single, prepared(partial(prepare, bare), work, Operation.PUT, clients=THREADS)),
+                "one": partial(single, threads[0]),
+                "threads": partial(threaded, threads),
+            },
+            settings.span,
+        )
+        return Durable(figures["one"], figures["threads"], figures["bare"])
+    finally:
+        engine.close()
+        bare.close()

@@ -1,0 +1,115 @@
+"""How far the engine is above bare SQLite, the two measured in turn on the same rows."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from bench.bounds import Bound, at_least, at_most
+from bench.measure import ROUNDS, Figure, Run, Span, in_turn, once, one_core, single, singles
+from bench.targets.bare import Bare, prepare
+from bench.targets.engine import engine_call, open_engine
+from bench.targets.model import Door, Settings, prepared
+from bench.workload import BATCH_ITEMS, Operation
+
+SECTION = "above bare SQLite"
+GET_US = 25.0
+GET_TIMES = 2.5
+PUT_TIMES = 2.5
+QUERY_TIMES = 2.0
+BATCH_ITEMS_PER_SECOND = 20_000.0
+
+COMPARED = (Operation.GET, Operation.PUT, Operation.QUERY, Operation.BATCH)
+NEW_PUT = "put of a new item"
+NEW_PUTS_PER_ROUND = 5_000
+ENGINE, BACKGROUND, IN_LINE = "engine", "bare", "bare, in line"
+
+
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """Figures by operation, then by what was measured; and batch writes with all threads on one core."""
+
+    figures: dict[str, dict[str, Figure]]
+    batch_one_core: Figure | None
+
+    def median_times(self, operation: str, floor: str) -> float:
+        """How many times a floor's median time the engine takes; medians leave out what others do to the machine."""
+        figures = self.figures[operation]
+        return figures[ENGINE].p50_us / figures[floor].p50_us
+
+    def mean_times(self, operation: str, floor: str) -> float:
+        """The same by means, with the disk's stalls at checkpoints in them."""
+        figures = self.figures[operation]
+        return figures[ENGINE].mean_us / figures[floor].mean_us
+
+
+def bare_only(settings: Settings) -> Floors:
+    """The floors themselves, without the engine."""
+    with _bare_doors(settings) as doors:
+        return Floors(_figures(doors, settings), None)
+
+
+def measured(settings: Settings) -> Floors:
+    """The engine beside its floors."""
+    with _bare_doors(settings) as floors, open_engine(settings.folder / "floor-engine.db") as engine:
+        door = partial(engine_call, engine)
+        figures = _figures({ENGINE: door, **floors}, settings)
+        runs = prepared(door, settings.workload, Operation.BATCH)
+        with one_core():
+            return Floors(figures, single(runs, settings.span))
+
+
+def bounds(floors: Floors) -> list[Bound]:
+    """The required bounds on the engine's own cost."""
+    get_us = floors.figures[Operation.GET][ENGINE].p50_us
+    get, query = (floors.median_times(operation, BACKGROUND) for operation in (Operation.GET, Operation.QUERY))
+    found = [
+        at_most(SECTION, "get, median", get_us, GET_US, "us"),
+        at_most(SECTION, "get / bare read and decode, medians", get, GET_TIMES, "x"),
+        at_most(SECTION, "query 20 / bare range read and decode, medians", query, QUERY_TIMES, "x"),
+    ]
+    for put in (Operation.PUT, NEW_PUT):
+        median, mean = floors.median_times(put, BACKGROUND), floors.mean_times(put, BACKGROUND)
+        found += [
+            at_most(SECTION, f"{put} / bare upsert and commit, medians", median, PUT_TIMES, "x"),
+            at_most(SECTION, f"{put} / the same, means", mean, PUT_TIMES, "x"),
+            at_most(SECTION, f"{put} / the same, means, in line", floors.mean_times(put, IN_LINE), PUT_TIMES, "x"),
+        ]
+    if floors.batch_one_core:
+        items_per_second = floors.batch_one_core.per_second * BATCH_ITEMS
+        found.append(at_least(SECTION, "batch write 25, one core", items_per_second, BATCH_ITEMS_PER_SECOND, "items/s"))
+    return found
+
+
+@contextlib.contextmanager
+def _bare_doors(settings: Settings) -> Iterator[Mapping[str, Door]]:
+    with (
+        contextlib.closing(Bare(settings.folder / "floor.db")) as background,
+        contextlib.closing(Bare(settings.folder / "floor-in-line.db", checkpoints="in line")) as in_line,
+    ):
+        yield {BACKGROUND: partial(prepare, background), IN_LINE: partial(prepare, in_line)}
+
+
+def _figures(doors: Mapping[str, Door], settings: Settings) -> dict[str, dict[str, Figure]]:
+    for door in doors.values():
+        for call in (settings.workload.create_table(), *settings.workload.load()):
+            door(call)()
+    figures: dict[str, dict[str, Figure]] = {}
+    for operation in COMPARED:
+        runs = {name: prepared(door, settings.workload, operation) for name, door in doors.items()}
+        figures[operation] = singles(runs, settings.span)
+    figures[NEW_PUT] = in_turn({name: _new_puts(door, settings) for name, door in doors.items()}, settings.span)
+    return figures
+
+
+def _new_puts(door: Door, settings: Settings) -> Callable[[Span], Figure]:
+    """A fixed number of puts in each round, for a repeated one would no longer be new."""
+    calls = settings.workload.new_puts()
+    rounds: list[list[Run]] = [
+        [door(call) for call in itertools.islice(calls, NEW_PUTS_PER_ROUND)] for _ in range(ROUNDS)
+    ]
+    waiting = iter(rounds)
+    return lambda _span: once(next(waiting))

@@ -1,0 +1,149 @@
+"""Load over HTTP by wrk, a client in C that is not the bottleneck, replaying requests made by the workload."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.measure import Figure
+from bench.wire import AnswerError, Endpoint, request_bytes
+from bench.workload import Call, Operation, Workload, check_answer
+
+SCRIPT = Path(__file__).parent / "lua" / "replay.lua"
+CONNECTIONS = 8
+WARM_UP_S = 1
+TIMEOUT_S = 20
+# A target that answered nothing in its time gets this many times as long, once.
+SLOW_FACTOR = 5
+HOW_TO_GET_WRK = "wrk is not installed: `apt-get install wrk` (Debian, Ubuntu) or `brew install wrk` (macOS)"
+
+# How many different requests are replayed of each kind: many keys, yet no more than some 30 MB of text.
+DISTINCT = {Operation.TRANSACT: 4_000, Operation.BATCH: 800}
+DISTINCT_DEFAULT = 10_000
+
+
+class WrkError(Exception):
+    """wrk is missing, or it failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How hard and how long an endpoint is driven."""
+
+    connections: int = CONNECTIONS
+    seconds: int = 4
+    warm_up_s: int = WARM_UP_S
+
+
+def wrk_path() -> str:
+    """Where wrk is; WrkError says how to get it."""
+    found = shutil.which("wrk")
+    if found is None:
+        raise WrkError(HOW_TO_GET_WRK)
+    return found
+
+
+@contextlib.contextmanager
+def borrowed(url: str, table: str) -> Iterator[None]:
+    """An endpoint that is somebody else's: a table that is there is not touched, the one made here is deleted.
+
+    Raises AnswerError when the table is there already, or nobody answers.
+    """
+    with contextlib.closing(Endpoint(url)) as endpoint:
+        if endpoint.has_table(table):
+            raise AnswerError(f"{url} has a table {table} already, and it is left alone")
+        try:
+            yield
+        finally:
+            # The connection from before the measurement may have been closed meanwhile.
+            endpoint.close()
+            if endpoint.has_table(table):
+                endpoint.call(Call("DeleteTable", {"TableName": table}))
+
+
+def set_up(url: str, workload: Workload, progress: Callable[[int], None]) -> None:
+    """Creates the workload's table at an endpoint and fills it; `progress` gets the number of items of each batch."""
+    with contextlib.closing(Endpoint(url)) as endpoint:
+        endpoint.call(workload.create_table())
+        endpoint.wait_for_table(workload.table)
+        for call in workload.load():
+            answer = endpoint.call(call)
+            if reason := check_answer(Operation.BATCH, answer):
+                raise AnswerError(f"{url}: {reason}")
+            progress(len(call.request["RequestItems"][workload.table]))
+
+
+def probe(url: str, workload: Workload, operation: Operation) -> None:
+    """Sends one call and raises AnswerError unless the endpoint did the work asked for."""
+    with contextlib.closing(Endpoint(url)) as endpoint:
+        answer = endpoint.call(workload.calls(operation, 1, stream=-1)[0])
+    if reason := check_answer(operation, answer):
+        raise AnswerError(f"{url}: {reason}")
+
+
+class RequestFiles:
+    """The requests of each operation as files for the replay script, made once for a port and kept until closed."""
+
+    def __init__(self, workload: Workload) -> None:
+        self.workload = workload
+        self._folder = tempfile.TemporaryDirectory(prefix="keyplan-bench-")
+        # The Host header names no port, so that the same files serve every endpoint.
+        self._host = "127.0.0.1"
+
+    def __enter__(self) -> RequestFiles:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
+
+    def path(self, operation: Operation) -> Path:
+        path = Path(self._folder.name) / f"{operation.name.lower()}.requests"
+        if not path.exists():
+            calls = self.workload.calls(operation, DISTINCT.get(operation, DISTINCT_DEFAULT))
+            with path.open("wb") as file:
+                for call in calls:
+                    request = request_bytes(call, self._host)
+                    file.write(len(request).to_bytes(4, "big") + request)
+        return path
+
+
+def drive(url: str, requests: Path, load: Load) -> Figure:
+    """Warms an endpoint up, drives it, and returns the figure.
+
+    Raises AnswerError when more than one answer in a hundred was refused (a status that is not 2xx) or lost, for then
+    the figure would not be of the work asked for.
+    """
+    if load.warm_up_s:
+        _replay(url, requests, load.connections, load.warm_up_s)
+    seen = _replay(url, requests, load.connections, load.seconds)
+    if not seen["requests"]:
+        seen = _replay(url, requests, load.connections, SLOW_FACTOR * load.seconds)
+    good = seen["requests"] - seen["refused"]
+    if not good or seen["refused"] + seen["broken"] > good // 100:
+        raise AnswerError(
+            f"{url}: of {seen['requests']} answers {seen['refused']} were errors, {seen['broken']} were lost"
+        )
+    return Figure(
+        per_second=good * 1e6 / seen["duration_us"],
+        p50_us=seen["p50_us"],
+        p99_us=seen["p99_us"],
+        calls=good,
+        failed=seen["refused"] + seen["broken"],
+    )
+
+
+def _replay(url: str, requests: Path, connections: int, seconds: int) -> dict[str, int]:
+    options = ["-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "--timeout", f"{TIMEOUT_S}s"]
+    command = [wrk_path(), *options, "-s", str(SCRIPT), url, str(requests)]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 3 * TIMEOUT_S, check=False)
+    for line in finished.stdout.splitlines():
+        if line.startswith("REPLAY "):
+            seen: dict[str, int] = json.loads(line.removeprefix("REPLAY "))
+            return seen
+    raise WrkError(f"wrk ended with {finished.returncode}: {(finished.stderr or finished.stdout).strip()[:500]}")

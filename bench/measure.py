@@ -1,0 +1,175 @@
+"""Timing of calls from Python: warm-up, one client, eight threads; operations per second and percentiles."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+Run = Callable[[], object]
+
+Runs = Iterator[Run]
+"""Calls without an end, which every measurement goes on with: from the start again, puts would find their own rows."""
+
+THREADS = 8
+ROUNDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What one measurement gave; times in microseconds."""
+
+    per_second: float
+    p50_us: float
+    p99_us: float
+    calls: int
+    failed: int = 0
+
+    @property
+    def mean_us(self) -> float:
+        """Time of one call, what it leaves to be done later (such as checkpoints in line) included."""
+        return 1e6 / self.per_second
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """How long to warm up and how long to measure, in seconds."""
+
+    warm_up_s: float = 0.3
+    measure_s: float = 1.5
+
+
+def single(runs: Runs, span: Span) -> Figure:
+    """One client going on with `runs`."""
+    _loop(runs, span.warm_up_s)
+    # A collection of the harness's own prepared requests is not the target's time.
+    gc.collect()
+    gc.freeze()
+    try:
+        started_ns = time.perf_counter_ns()
+        times_ns = _loop(runs, span.measure_s)
+        return _figure(times_ns, time.perf_counter_ns() - started_ns)
+    finally:
+        gc.unfreeze()
+
+
+def once(runs: Sequence[Run]) -> Figure:
+    """One client making each call once: for calls that are other work when they are repeated."""
+    clock = time.perf_counter_ns
+    times_ns: list[int] = []
+    started_ns = clock()
+    for run in runs:
+        before_ns = clock()
+        run()
+        times_ns.append(clock() - before_ns)
+    return _figure(times_ns, clock() - started_ns)
+
+
+def threaded(runs_of_thread: Sequence[Runs], span: Span) -> Figure:
+    """One thread for each sequence of runs, all started together; raises the first error of any thread.
+
+    One of them warms up for all, for some targets take seconds for a call.
+    """
+    _loop(runs_of_thread[0], span.warm_up_s)
+    times_ns: list[int] = []
+    errors: list[BaseException] = []
+    start = threading.Barrier(len(runs_of_thread) + 1)
+
+    def work(runs: Runs) -> None:
+        try:
+            start.wait()
+            mine_ns = _loop(runs, span.measure_s)
+            times_ns.extend(mine_ns)
+        except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(runs,), daemon=True) for runs in runs_of_thread]
+    for thread in threads:
+        thread.start()
+    start.wait()
+    started_ns = time.perf_counter_ns()
+    for thread in threads:
+        thread.join()
+    elapsed_ns = time.perf_counter_ns() - started_ns
+    if errors:
+        raise errors[0]
+    return _figure(times_ns, elapsed_ns)
+
+
+def in_turn(measures: Mapping[str, Callable[[Span], Figure]], span: Span) -> dict[str, Figure]:
+    """Measures several things in turn, a few rounds each, and returns the median round of each.
+
+    What else goes on in the machine then falls on all of them alike, so that their ratios hold.
+    """
+    share = Span(span.warm_up_s / ROUNDS, span.measure_s / ROUNDS)
+    rounds: dict[str, list[Figure]] = {name: [] for name in measures}
+    for _ in range(ROUNDS):
+        for name, measure in measures.items():
+            rounds[name].append(measure(share))
+    return {name: median(figures) for name, figures in rounds.items()}
+
+
+def median(figures: Sequence[Figure]) -> Figure:
+    """The figure in the middle by calls per second."""
+    return sorted(figures, key=_per_second)[len(figures) // 2]
+
+
+def singles(runs: Mapping[str, Runs], span: Span) -> dict[str, Figure]:
+    """`in_turn` of one client each."""
+    return in_turn({name: partial(single, calls) for name, calls in runs.items()}, span)
+
+
+@contextlib.contextmanager
+def one_core() -> Iterator[None]:
+    """Keeps all threads of this process on one core, where the system can (Linux)."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    allowed = os.sched_getaffinity(0)
+    try:
+        _set_affinity({max(allowed)})
+        yield
+    finally:
+        _set_affinity(allowed)
+
+
+def _set_affinity(cores: set[int]) -> None:
+    for thread in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(ProcessLookupError):  # It may have ended meanwhile.
+            os.sched_setaffinity(int(thread.name), cores)
+
+
+def _per_second(figure: Figure) -> float:
+    return figure.per_second
+
+
+def _loop(runs: Runs, seconds: float) -> list[int]:
+    """Calls until the time is over, and once at least; returns the nanoseconds of each call."""
+    clock = time.perf_counter_ns
+    times_ns: list[int] = []
+    deadline_ns = clock() + int(seconds * 1e9)
+    for run in runs:
+        before_ns = clock()
+        run()
+        after_ns = clock()
+        times_ns.append(after_ns - before_ns)
+        if after_ns >= deadline_ns:
+            break
+    return times_ns
+
+
+def _figure(times_ns: list[int], elapsed_ns: int) -> Figure:
+    times_ns.sort()
+    count = len(times_ns)
+    return Figure(
+        per_second=count * 1e9 / elapsed_ns,
+        p50_us=times_ns[count // 2] / 1000,
+        p99_us=times_ns[min(count - 1, count * 99 // 100)] / 1000,
+        calls=count,
+    )

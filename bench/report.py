@@ -1,0 +1,236 @@
+"""Figures as tables for people and as JSON for programs."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from bench.bounds import Bound
+from bench.durable import Durable
+from bench.floors import Floors
+from bench.gsi import Added
+from bench.measure import Figure
+from bench.scale import Scale
+from bench.startup import Startup
+from bench.suite import Plan, Results, clients_text
+from bench.workload import Operation
+
+SYNCS = 50
+
+console = Console(highlight=False)
+progress_console = Console(stderr=True, highlight=False)
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were taken on; the load average tells whether others were at work."""
+    load = round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
+    return {
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "cores": os.cpu_count(),
+        "load_average": load,
+        "file_system": file_system_of(Path(tempfile.gettempdir())),
+        "sync_us": sync_us(),
+    }
+
+
+def sync_us() -> float:
+    """Median time to append a page to a file and sync it: what bounds every durable commit."""
+    with tempfile.TemporaryFile(buffering=0) as file:
+        times_ns: list[int] = []
+        for _ in range(SYNCS):
+            started_ns = time.perf_counter_ns()
+            file.write(bytes(4096))
+            os.fsync(file.fileno())
+            times_ns.append(time.perf_counter_ns() - started_ns)
+    return statistics.median(times_ns) / 1000
+
+
+def file_system_of(folder: Path) -> str:
+    """Type of the file system of a folder, "unknown" where the system does not tell."""
+    mounts = Path("/proc/mounts")
+    if not mounts.exists():
+        return "unknown"
+    found = ("", "unknown")
+    for line in mounts.read_text().splitlines():
+        _, place, kind, *_ = line.split()
+        if folder.resolve().is_relative_to(place) and len(place) >= len(found[0]):
+            found = (place, kind)
+    return found[1]
+
+
+def print_machine() -> None:
+    seen = machine()
+    console.print(
+        f"Python {seen['python']}, {seen['cores']} cores, load average {seen['load_average']}, "
+        f"files on {seen['file_system']}, {duration(seen['sync_us'])} to write and sync a page"
+    )
+    if seen["file_system"] == "tmpfs":
+        console.print(
+            "[yellow]files are in memory: set TMPDIR to a folder on a disk, or durable writes cost nothing[/]"
+        )
+
+
+def say(text: str) -> None:
+    """A line on what is being done, on standard error."""
+    progress_console.print(f"[dim]{text}[/]")
+
+
+@contextlib.contextmanager
+def loading(name: str, items: int) -> Iterator[Callable[[int], None]]:
+    """A progress bar over items loaded, on standard error."""
+    columns = (TextColumn(f"loading {name}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=progress_console, transient=True) as progress:
+        task = progress.add_task(name, total=items)
+        yield lambda count: progress.advance(task, count)
+
+
+def print_results(results: Results, plan: Plan, baseline: str) -> None:
+    """One row for each operation and target, with the ratio to the baseline, for each number of clients."""
+    for name, note in results.notes.items():
+        console.print(f"{name}: {note}")
+    for clients in plan.clients:
+        title = "single client" if clients == 1 else f"{clients} clients (threads or connections)"
+        table = _table(title, "operation", "target", "ops/s", "p50", "p99", f"x {baseline}")
+        for operation in plan.operations:
+            for index, target in enumerate(results.notes):
+                label = str(operation) if index == 0 else ""
+                table.add_row(label, target, *_cells(results, target, operation, clients, baseline))
+            table.add_section()
+        console.print(table)
+    _print_reasons(results)
+
+
+def _cells(results: Results, target: str, operation: Operation, clients: int, baseline: str) -> Sequence[str]:
+    figure = results.figure(target, operation, clients)
+    if figure is None:
+        return "-", "-", "-", "-"
+    base = results.figure(baseline, operation, clients)
+    ratio = f"{figure.per_second / base.per_second:,.2f}" if base else "-"
+    return rate(figure.per_second), duration(figure.p50_us), duration(figure.p99_us), ratio
+
+
+def _print_reasons(results: Results) -> None:
+    for row in results.rows:
+        if row.reason:
+            console.print(
+                f"[yellow]{row.target}, {row.operation}, {clients_text(row.clients)}: {row.reason}[/]", soft_wrap=True
+            )
+    for name, reason in results.missing.items():
+        console.print(f"[yellow]{name} was not measured: {reason}[/]", soft_wrap=True)
+
+
+def print_floors(floors: Floors) -> None:
+    table = _table("on the same rows, in turn", "operation", "what", "mean", "p50", "p99", "ops/s")
+    for operation, figures in floors.figures.items():
+        for index, (name, figure) in enumerate(figures.items()):
+            table.add_row(str(operation) if index == 0 else "", name, *_timing(figure))
+        table.add_section()
+    if floors.batch_one_core:
+        table.add_row("batch write 25", "engine, one core", *_timing(floors.batch_one_core))
+    console.print(table)
+
+
+def print_gsi(cases: Sequence[Added]) -> None:
+    table = _table(
+        "one global secondary index, medians", "case", "put", "put, indexed", "adds", "bare", "bare, indexed", "adds"
+    )
+    for added in cases:
+        engine = (added.without.p50_us, added.with_index.p50_us, added.added_us)
+        bare = (added.bare_without.p50_us, added.bare_with_index.p50_us, added.bare_added_us)
+        table.add_row(added.case.name, *(duration(time_us) for time_us in (*engine, *bare)))
+    console.print(table)
+
+
+def print_durable(durable: Durable) -> None:
+    table = _table("durable puts", "what", "mean", "p50", "p99", "ops/s")
+    table.add_row("bare commit with fsync each", *_timing(durable.bare_each))
+    table.add_row("engine, 1 thread", *_timing(durable.engine_one))
+    table.add_row("engine, 8 threads", *_timing(durable.engine_threads))
+    console.print(table)
+
+
+def print_startup(startup: Startup) -> None:
+    console.print(f"import, Engine.memory(), first answer: {startup.memory_ms:.0f} ms")
+    console.print(f"keyplan serve, first answer over HTTP: {startup.serve_ms:.0f} ms")
+
+
+def print_scale(scale: Scale) -> None:
+    """Times at each number of items, and how many times those of a small table measured in turn."""
+    title = f"{scale.target}, median times, and x those of 10,000 items measured in turn"
+    table = _table(title, "items", *map(str, scale.stages[0].figures), "load", "file", "resident")
+    for stage in scale.stages:
+        times = [f"{duration(figure.p50_us)}, x {stage.times(kind):.2f}" for kind, figure in stage.figures.items()]
+        sizes = (
+            f"{stage.load_items_per_second:,.0f}/s",
+            f"{stage.file_mib:,.0f} MiB",
+            f"{stage.resident_mib:,.0f} MiB",
+        )
+        table.add_row(f"{stage.items:,}", *times, *sizes)
+    console.print(table)
+    console.print(f"resident at start: {scale.resident_at_start_mib:,.0f} MiB")
+
+
+def print_bounds(bounds: Sequence[Bound]) -> None:
+    """Each required bound with the measured figure and yes or no."""
+    table = _table("required bounds", "of", "bound", "required", "measured", "met")
+    section = ""
+    for bound in bounds:
+        if bound.section != section:
+            table.add_section()
+        label, section = (bound.section if bound.section != section else ""), bound.section
+        measured = "-" if bound.measured is None else f"{bound.measured:,.2f} {bound.unit}"
+        required = f"{bound.direction} {bound.limit:,g} {bound.unit}"
+        table.add_row(label, bound.what, required, measured, "[green]yes[/]" if bound.met else "[red]no[/]")
+    console.print(table)
+    console.print(f"{sum(bound.met for bound in bounds)} of {len(bounds)} bounds are met")
+
+
+def write_json(path: Path | None, content: dict[str, Any]) -> None:
+    """Everything measured, with the machine it was measured on."""
+    if path is not None:
+        document = {"machine": machine(), "command": sys.argv[1:], **content}
+        path.write_text(json.dumps(document, indent=2, default=_plain) + "\n")
+
+
+def _plain(value: object) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {item.name: getattr(value, item.name) for item in dataclasses.fields(value)}
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def rate(per_second: float) -> str:
+    return f"{per_second:,.0f}" if per_second >= 10 else f"{per_second:,.2f}"
+
+
+def duration(time_us: float) -> str:
+    """A time in the unit that reads best."""
+    return f"{time_us:,.1f} us" if time_us < 1000 else f"{time_us / 1000:,.2f} ms"
+
+
+def _timing(figure: Figure) -> Sequence[str]:
+    return duration(figure.mean_us), duration(figure.p50_us), duration(figure.p99_us), rate(figure.per_second)
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", header_style="bold")
+    words = {"operation", "target", "what", "case", "of", "bound", "met"}
+    for column in columns:
+        table.add_column(column, justify="left" if column in words else "right", overflow="fold")
+    return table

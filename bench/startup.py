@@ -1,0 +1,79 @@
+"""Time from start to first answer: the engine imported and opened in memory, and the server's first HTTP answer."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+from bench.bounds import Bound, at_most
+from bench.peers import PeerError
+from bench.targets.model import Settings, TargetError
+from bench.targets.server import running_engine, source_environment
+from bench.wire import Endpoint
+from bench.workload import Call
+
+SECTION = "start to first answer"
+MEMORY_MS = 150.0
+SERVE_MS = 700.0
+STARTS = 5
+LIST_TABLES = Call("ListTables", {})
+
+# Timed from inside, so that the interpreter's own start is not the engine's.
+PROGRAM = """
+import time
+started = time.perf_counter()
+from keyplan.engine.engine import Engine
+engine = Engine.memory()
+engine.call("ListTables", {})
+print((time.perf_counter() - started) * 1000)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Startup:
+    """Medians of a few starts, in milliseconds."""
+
+    memory_ms: float
+    serve_ms: float
+
+    def bounds(self) -> list[Bound]:
+        return [
+            at_most(SECTION, "import, Engine.memory(), first answer", self.memory_ms, MEMORY_MS, "ms"),
+            at_most(SECTION, "keyplan serve, first answer over HTTP", self.serve_ms, SERVE_MS, "ms"),
+        ]
+
+
+def measured(settings: Settings) -> Startup:
+    memory_ms = statistics.median(_memory_ms() for _ in range(STARTS))
+    serve_ms = statistics.median(_serve_ms(settings, start) for start in range(STARTS))
+    return Startup(memory_ms, serve_ms)
+
+
+def _memory_ms() -> float:
+    environment = {**os.environ, **source_environment()}
+    finished = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, env=environment
+    )
+    if finished.returncode:
+        raise TargetError(f"the engine did not start: {finished.stderr.strip().splitlines()[-1]}")
+    return float(finished.stdout)
+
+
+def _serve_ms(settings: Settings, start: int) -> float:
+    """From the command to the answer of a first call, on a new database."""
+    started_s = time.perf_counter()
+    with (
+        running_engine(settings.folder, f"start-{start}") as server,
+        contextlib.closing(Endpoint(server.url)) as endpoint,
+    ):
+        endpoint.call(LIST_TABLES)
+        return (time.perf_counter() - started_s) * 1000
+
+
+NOT_STARTED = (TargetError, PeerError)
+"""What a start raises that did not succeed."""

@@ -1,0 +1,160 @@
+"""The same operations against several targets, one target at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import http
+from bench.measure import Figure, Span, median
+from bench.targets.model import Progress, Settings, Target
+from bench.targets.table import NOT_AT_HAND, check_names, open_target
+from bench.wire import AnswerError
+from bench.workload import Operation, Workload
+
+Say = Callable[[str], None]
+Loading = Callable[[str, int], contextlib.AbstractContextManager[Progress]]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure of a suite, or the reason why there is none."""
+
+    target: str
+    operation: Operation
+    clients: int
+    figure: Figure | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which targets are measured, on what, with how many clients."""
+
+    targets: Sequence[str]
+    operations: Sequence[Operation] = tuple(Operation)
+    clients: Sequence[int] = (1, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """All figures of a run, what each target was, and which could not be had."""
+
+    rows: list[Row]
+    notes: dict[str, str]
+    missing: dict[str, str]
+
+    def figure(self, target: str, operation: Operation, clients: int) -> Figure | None:
+        for row in self.rows:
+            if (row.target, row.operation, row.clients) == (target, operation, clients):
+                return row.figure
+        return None
+
+    def best_other(self, than: str, operation: Operation, clients: int) -> tuple[str, Figure] | None:
+        """The quickest target but one, if any did the work."""
+        figures = [
+            (row.target, row.figure)
+            for row in self.rows
+            if row.figure and row.target != than and (row.operation, row.clients) == (operation, clients)
+        ]
+        return max(figures, key=lambda named: named[1].per_second, default=None)
+
+
+@contextlib.contextmanager
+def settings_for(workload: Workload, span: Span) -> Iterator[Settings]:
+    """Settings with a folder that goes away at the end."""
+    with tempfile.TemporaryDirectory(prefix="keyplan-bench-") as name, http.RequestFiles(workload) as files:
+        yield Settings(workload, span, Path(name), files)
+
+
+def run(plan: Plan, settings: Settings, loading: Loading, say: Say) -> Results:
+    """Starts, loads, measures and stops each target; one that is not at hand is noted and left out."""
+    check_names(plan.targets)
+    results = Results([], {}, {})
+    for name in plan.targets:
+        try:
+            with contextlib.ExitStack() as stack:
+                target = _started(name, stack, settings, loading)
+                results.notes[name] = target.note
+                results.rows.extend(_measured(target, plan, say))
+        except (*NOT_AT_HAND, AnswerError) as error:
+            _missing(results, name, error, say)
+    return results
+
+
+def run_in_turn(plan: Plan, settings: Settings, rounds: int, loading: Loading, say: Say) -> Results:
+    """Starts and loads all targets, then measures each figure in rounds, target after target; medians are kept.
+
+    What else goes on in the machine falls on all alike. For servers: doors in this process may get into each
+    other's way.
+    """
+    check_names(plan.targets)
+    results = Results([], {}, {})
+    with contextlib.ExitStack() as stack:
+        targets: list[Target] = []
+        for name in plan.targets:
+            try:
+                targets.append(_started(name, stack, settings, loading))
+                results.notes[name] = targets[-1].note
+            except (*NOT_AT_HAND, AnswerError) as error:
+                _missing(results, name, error, say)
+        for operation in plan.operations:
+            for clients in plan.clients:
+                say(f"{operation}, {clients_text(clients)}")
+                results.rows.extend(_medians(targets, operation, clients, rounds))
+    return results
+
+
+def _missing(results: Results, name: str, error: Exception, say: Say) -> None:
+    results.missing[name] = str(error)
+    say(f"{name} is not measured: {error}")
+
+
+def _started(name: str, stack: contextlib.ExitStack, settings: Settings, loading: Loading) -> Target:
+    target = stack.enter_context(open_target(name, settings))
+    with loading(name, settings.workload.items) as progress:
+        target.set_up(progress)
+    return target
+
+
+def _medians(targets: Sequence[Target], operation: Operation, clients: int, rounds: int) -> list[Row]:
+    figures: dict[str, list[Figure]] = {target.name: [] for target in targets}
+    reasons: dict[str, str] = {}
+    for _ in range(rounds):
+        for target in targets:
+            if target.name not in reasons:
+                row = _row(target, operation, clients)
+                if row.figure:
+                    figures[target.name].append(row.figure)
+                else:
+                    reasons[target.name] = row.reason
+    return [
+        Row(name, operation, clients, None, reasons[name])
+        if name in reasons
+        else Row(name, operation, clients, median(seen))
+        for name, seen in figures.items()
+    ]
+
+
+def _measured(target: Target, plan: Plan, say: Say) -> Iterator[Row]:
+    for operation in plan.operations:
+        for clients in plan.clients:
+            say(f"{target.name}: {operation}, {clients_text(clients)}")
+            row = _row(target, operation, clients)
+            yield row
+            if row.figure is None:
+                break
+
+
+def _row(target: Target, operation: Operation, clients: int) -> Row:
+    try:
+        return Row(target.name, operation, clients, target.measure(operation, clients))
+    except Exception as error:  # noqa: BLE001 - whatever a target raises is the result of its row
+        return Row(target.name, operation, clients, None, f"{type(error).__name__}: {error}")
+
+
+def clients_text(count: int) -> str:
+    return "1 client" if count == 1 else f"{count} clients"

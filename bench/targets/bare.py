@@ -1,0 +1,186 @@
+"""Bare SQLite by apsw: the floor under the engine, with the same rows, the same layout and nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import apsw
+import orjson
+
+from bench.targets.model import InProcess, Settings
+from bench.wire import AnswerError
+from bench.workload import Call, Request, item_bytes
+
+Checkpoints = Literal["in line", "in background"]
+
+# The engine's own settings, so that the two differ in nothing but the work above SQLite.
+CACHE_KIB = 16 * 1024
+CHECKPOINT_PAGES = 1000
+RESTART_PAGES = 16 * CHECKPOINT_PAGES
+BUSY_MS = 10_000
+
+CREATE = (
+    "CREATE TABLE {name} (id INTEGER PRIMARY KEY, k BLOB NOT NULL, size INTEGER NOT NULL, body BLOB NOT NULL);"
+    "CREATE UNIQUE INDEX {name}_k ON {name} (k)"
+)
+UPSERT = (
+    "INSERT INTO {name} (k, size, body) VALUES (?, ?, ?)"
+    " ON CONFLICT (k) DO UPDATE SET size = excluded.size, body = excluded.body"
+)
+DELETE = "DELETE FROM {name} WHERE k = ?"
+UPSERT_ITEM = UPSERT.format(name="item")
+POINT = "SELECT body FROM item WHERE k = ?"
+RANGE = "SELECT body FROM item WHERE k >= ? AND k < ? ORDER BY k LIMIT ?"
+
+Row = tuple[bytes, int, bytes]
+NOTHING: Request = {}
+
+
+class Bare:
+    """One table of rows in a file; a connection for each thread, writes one at a time."""
+
+    def __init__(self, path: Path, *, checkpoints: Checkpoints = "in background", synchronous: str = "NORMAL") -> None:
+        self._path = path
+        self._synchronous = synchronous
+        self._in_line = checkpoints == "in line"
+        self._local = threading.local()
+        self._open: list[apsw.Connection] = []
+        self.write_lock = threading.Lock()
+        self._writer = self.connect()
+        self._writer.pragma("journal_mode", "wal")
+        self._checkpointer = None if self._in_line else _Checkpointer(self.connect())
+        if self._checkpointer:
+            self._writer.set_wal_hook(self._checkpointer.committed)
+        self.cursor = self._writer.cursor()
+        self.cursor.execute(CREATE.format(name="item"))
+
+    def connect(self) -> apsw.Connection:
+        connection = apsw.Connection(str(self._path))
+        connection.set_busy_timeout(BUSY_MS)
+        connection.pragma("synchronous", self._synchronous)
+        connection.pragma("cache_size", -CACHE_KIB)
+        if not self._in_line:
+            connection.wal_autocheckpoint(0)
+        self._open.append(connection)
+        return connection
+
+    def close(self) -> None:
+        if self._checkpointer:
+            self._checkpointer.stop()
+        for connection in self._open:
+            connection.close()
+
+    def put(self, row: Row) -> Request:
+        """Upsert and commit, in one statement."""
+        with self.write_lock:
+            self.cursor.execute(UPSERT_ITEM, row)
+        return NOTHING
+
+    def put_many(self, rows: list[Row]) -> Request:
+        """Upserts in one commit."""
+        with self.write_lock:
+            self.cursor.execute("BEGIN IMMEDIATE")
+            self.cursor.executemany(UPSERT_ITEM, rows)
+            self.cursor.execute("COMMIT")
+        return NOTHING
+
+    def get(self, key: bytes) -> Any:
+        """Point read and decode."""
+        return orjson.loads(self._reader().execute(POINT, (key,)).get)
+
+    def query(self, low: bytes, high: bytes, limit: int) -> list[Any]:
+        """Range read and decode."""
+        loads = orjson.loads
+        return [loads(body) for (body,) in self._reader().execute(RANGE, (low, high, limit))]
+
+    def _reader(self) -> apsw.Cursor:
+        cursor: apsw.Cursor | None = getattr(self._local, "cursor", None)
+        if cursor is None:
+            cursor = self._local.cursor = self.connect().cursor()
+        return cursor
+
+
+class _Checkpointer:
+    """Moves the log into the file on a thread of its own, whenever it has grown."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._wake = threading.Event()
+        self._pages = 0
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def committed(self, _connection: apsw.Connection, _schema: str, pages: int) -> int:
+        if pages >= CHECKPOINT_PAGES:
+            self._pages = pages
+            self._wake.set()
+        return apsw.SQLITE_OK
+
+    def stop(self) -> None:
+        self._stopping = True
+        self._wake.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            self._wake.wait()
+            self._wake.clear()
+            if self._stopping:
+                return
+            restart = self._pages >= RESTART_PAGES
+            mode = apsw.SQLITE_CHECKPOINT_RESTART if restart else apsw.SQLITE_CHECKPOINT_PASSIVE
+            with contextlib.suppress(apsw.BusyError):  # The next commit wakes this thread again.
+                self._connection.wal_checkpoint(mode=mode)
+
+
+def key_bytes(key: Request) -> bytes:
+    """A key that sorts: partition key, a zero, sort key."""
+    partition: str = key["pk"]["S"]
+    sort: str = key["sk"]["S"]
+    return f"{partition}\0{sort}".encode()
+
+
+def row_of(item: Request) -> Row:
+    return key_bytes(item), item_bytes(item), orjson.dumps(item)
+
+
+@contextlib.contextmanager
+def bare_target(name: str, settings: Settings) -> Iterator[InProcess]:
+    """Bare SQLite as a target; only what needs no condition can be asked of it."""
+    checkpoints: Checkpoints = "in line" if name.endswith("-inline") else "in background"
+    bare = Bare(settings.folder / f"{name}.db", checkpoints=checkpoints)
+    try:
+        note = f"apsw {apsw.apsw_version()}, SQLite {apsw.sqlite_lib_version()}, checkpoints {checkpoints}"
+        yield InProcess(name, note, settings, partial(prepare, bare))
+    finally:
+        bare.close()
+
+
+def prepare(bare: Bare, call: Call) -> Callable[[], Request]:
+    """The bare equivalent of a call, its rows encoded beforehand."""
+    request = call.request
+    match call.name:
+        case "CreateTable":
+            return lambda: NOTHING
+        case "PutItem" if "ConditionExpression" not in request:
+            row = row_of(request["Item"])
+            return partial(bare.put, row)
+        case "BatchWriteItem":
+            ((_, puts),) = request["RequestItems"].items()
+            rows = [row_of(put["PutRequest"]["Item"]) for put in puts]
+            return partial(bare.put_many, rows)
+        case "GetItem":
+            key = key_bytes(request["Key"])
+            return lambda: {"Item": bare.get(key)}
+        case "Query":
+            partition: str = request["ExpressionAttributeValues"][":pk"]["S"]
+            low, high, limit = f"{partition}\0".encode(), f"{partition}\1".encode(), request["Limit"]
+            return lambda: {"Items": bare.query(low, high, limit)}
+        case name:
+            raise AnswerError(f"{name}: bare SQLite is measured without conditions, filters and transactions")

@@ -1,0 +1,108 @@
+"""What a target is: something that takes the workload's table and is measured by one or several clients."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from bench import http
+from bench.measure import Figure, Runs, Span, single, threaded
+from bench.wire import AnswerError
+from bench.workload import Call, Operation, Request, Workload, check_answer
+
+Progress = Callable[[int], None]
+
+Door = Callable[[Call], Callable[[], Request]]
+"""Makes a call ready, outside of the time measured."""
+
+# How many different calls all clients together go round: many keys, yet not more memory than some 100 MB.
+PREPARED = {Operation.TRANSACT: 2_000, Operation.BATCH: 400}
+PREPARED_DEFAULT = 10_000
+PREPARED_LEAST = 50
+
+
+class TargetError(Exception):
+    """A target is not at hand: a package is missing, or a server did not start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What every target needs: the work, how long to measure, a folder for files, prepared requests for wrk."""
+
+    workload: Workload
+    span: Span
+    folder: Path
+    files: http.RequestFiles
+
+
+class Target(Protocol):
+    """One thing under measurement."""
+
+    @property
+    def name(self) -> str:
+        """The name given on the command line."""
+
+    @property
+    def note(self) -> str:
+        """How it is driven and where it keeps its items, in a few words."""
+
+    def set_up(self, progress: Progress) -> None:
+        """Creates the table and fills it; `progress` gets the number of items of each batch."""
+
+    def measure(self, operation: Operation, clients: int) -> Figure:
+        """Measures one operation; raises AnswerError when the target does not do the work asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class InProcess:
+    """A target called from Python."""
+
+    name: str
+    note: str
+    settings: Settings
+    prepare: Door
+
+    def set_up(self, progress: Progress) -> None:
+        workload = self.settings.workload
+        self.prepare(workload.create_table())()
+        for call in workload.load():
+            self._checked(Operation.BATCH, call)
+            progress(len(call.request["RequestItems"][workload.table]))
+
+    def measure(self, operation: Operation, clients: int) -> Figure:
+        self._checked(operation, self.settings.workload.calls(operation, 1, stream=-1)[0])
+        if clients == 1:
+            return single(prepared(self.prepare, self.settings.workload, operation), self.settings.span)
+        runs = [prepared(self.prepare, self.settings.workload, operation, stream, clients) for stream in range(clients)]
+        return threaded(runs, self.settings.span)
+
+    def _checked(self, operation: Operation, call: Call) -> None:
+        if reason := check_answer(operation, self.prepare(call)()):
+            raise AnswerError(f"{self.name}: {reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class OverHttp:
+    """An endpoint driven by wrk; a client is a connection."""
+
+    name: str
+    note: str
+    settings: Settings
+    url: str
+
+    def set_up(self, progress: Progress) -> None:
+        http.set_up(self.url, self.settings.workload, progress)
+
+    def measure(self, operation: Operation, clients: int) -> Figure:
+        http.probe(self.url, self.settings.workload, operation)
+        load = http.Load(connections=clients, seconds=max(1, round(self.settings.span.measure_s)))
+        return http.drive(self.url, self.settings.files.path(operation), load)
+
+
+def prepared(door: Door, workload: Workload, operation: Operation, stream: int = 0, clients: int = 1) -> Runs:
+    """The calls that one of `clients` clients goes round and round, made ready."""
+    count = max(PREPARED_LEAST, PREPARED.get(operation, PREPARED_DEFAULT) // clients)
+    return itertools.cycle([door(call) for call in workload.calls(operation, count, stream)])

@@ -1,0 +1,86 @@
+"""The names of targets and how each is opened."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+
+from bench import http
+from bench.peers import PEER_NAMES, PeerError, Server, install, peer_named, running_peer, version_of
+from bench.targets.bare import bare_target
+from bench.targets.boto3_client import boto3_on_endpoint, moto_target
+from bench.targets.engine import engine_target, engine_under_boto3
+from bench.targets.model import OverHttp, Settings, Target, TargetError
+from bench.targets.server import running_engine
+from bench.wire import Endpoint
+
+Opener = Callable[[str, Settings], AbstractContextManager[Target]]
+
+HTTP = "http"
+BOTO3_PREFIX = "boto3@"
+URL_PREFIX = "http://"
+
+OPENERS: dict[str, Opener] = {
+    "engine": engine_target,
+    "engine-full": engine_target,
+    "engine-memory": engine_target,
+    "boto3": engine_under_boto3,
+    "boto3-memory": engine_under_boto3,
+    "moto": moto_target,
+    "bare": bare_target,
+    "bare-inline": bare_target,
+}
+
+HELP = (
+    "engine (in process, on a file), engine-full (every commit synced), engine-memory, boto3 (this engine under boto3 "
+    "without a socket), boto3-memory, http (keyplan serve), moto (in process, under boto3), bare and bare-inline "
+    f"(SQLite alone), {', '.join(PEER_NAMES)}, http://127.0.0.1:PORT; boto3@ before http, a peer or a URL "
+    "drives it with boto3 instead of wrk"
+)
+
+
+@contextlib.contextmanager
+def open_target(name: str, settings: Settings) -> Iterator[Target]:
+    """The target of a name, started and empty; stopped when the block ends. TargetError when it is not at hand."""
+    if opener := OPENERS.get(name):
+        with opener(name, settings) as target:
+            yield target
+        return
+    under_boto3 = name.startswith(BOTO3_PREFIX)
+    with _endpoint(name.removeprefix(BOTO3_PREFIX), settings) as (server, note):
+        if under_boto3:
+            with boto3_on_endpoint(name, server.url, note, settings) as target:
+                yield target
+        else:
+            yield OverHttp(name, f"{note}, driven by wrk", settings, server.url)
+
+
+@contextlib.contextmanager
+def _endpoint(place: str, settings: Settings) -> Iterator[tuple[Server, str]]:
+    """A server by name or URL, and a note on it."""
+    if place.startswith(URL_PREFIX):
+        with http.borrowed(place, settings.workload.table):
+            yield Server(place, process_id=0), "endpoint"
+    elif place == HTTP:
+        with running_engine(settings.folder) as server:
+            yield server, "keyplan serve, on disk, durability full"
+    else:
+        peer = peer_named(place)
+        install(peer)
+        with running_peer(peer) as server:
+            yield server, f"{version_of(peer)}, {peer.storage}"
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raises TargetError for a name that is no target, and ValueError for a URL of another machine."""
+    for name in names:
+        place = name.removeprefix(BOTO3_PREFIX)
+        if place.startswith(URL_PREFIX):
+            Endpoint(place).close()
+        elif place not in (HTTP, *PEER_NAMES) and name not in OPENERS:
+            raise TargetError(f"there is no target {name}; there are: {HELP}")
+
+
+NOT_AT_HAND = (TargetError, PeerError, ImportError)
+"""What opening a target raises when it cannot be had here."""

@@ -1,0 +1,258 @@
+"""The workload every target is measured with: seeded 1 KB items, their keys and the calls on them."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+Request = dict[str, Any]
+
+TABLE = "bench"
+ITEM_BYTES = 1024
+ITEMS_PER_PARTITION = 100
+PAGE_ITEMS = 20
+BATCH_ITEMS = 25
+TRANSACTION_ITEMS = 4
+SCAN_ITEMS = 100
+STATUSES = ("new", "paid", "packed", "shipped", "delivered", "returned", "closed", "lost", "held", "void")
+
+
+class Operation(StrEnum):
+    """The operations measured, in the order of the report."""
+
+    PUT = "put"
+    CONDITIONAL_PUT = "conditional put"
+    GET = "get"
+    QUERY = "query 20"
+    COUNTER = "counter with condition"
+    TRANSACT = "transact write 4"
+    BATCH = "batch write 25"
+    SCAN = "scan with filter"
+
+
+WRITES = frozenset(Operation) - {Operation.GET, Operation.QUERY, Operation.SCAN}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request to the service: the operation's name and its parameters in JSON form (no binary values)."""
+
+    name: str
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """`items` items of 1 KB over partitions of 100, and seeded calls on random ones of them.
+
+    The same seed gives the same items and the same calls, so that targets answer the same work.
+    """
+
+    items: int = 10_000
+    seed: int = 7
+    table: str = TABLE
+
+    def create_table(self) -> Call:
+        return Call(
+            "CreateTable",
+            {
+                "TableName": self.table,
+                "AttributeDefinitions": [
+                    {"AttributeName": "pk", "AttributeType": "S"},
+                    {"AttributeName": "sk", "AttributeType": "S"},
+                ],
+                "KeySchema": [
+                    {"AttributeName": "pk", "KeyType": "HASH"},
+                    {"AttributeName": "sk", "KeyType": "RANGE"},
+                ],
+                "BillingMode": "PAY_PER_REQUEST",
+            },
+        )
+
+    def load(self, first: int = 0) -> Iterator[Call]:
+        """The batch writes that fill the table from the item `first` on, in key order."""
+        for start in range(first, self.items, BATCH_ITEMS):
+            yield self._batch(range(start, min(start + BATCH_ITEMS, self.items)), revision=0)
+
+    def calls(self, operation: Operation, count: int, stream: int = 0) -> list[Call]:
+        """`count` calls of one kind to go round; each `stream` (a thread, a repetition) has its own random keys.
+
+        The second half writes other content to the keys of the first, for SQLite skips a row written again as it
+        is: a list gone round and round would soon measure nothing.
+        """
+        half = (count + 1) // 2
+        calls = [call for phase in (0, 1) for call in itertools.islice(self._endless(operation, stream, phase), half)]
+        return calls[:count]
+
+    def _endless(self, operation: Operation, stream: int, phase: int) -> Iterator[Call]:
+        # A plain string as the seed, for it is hashed the same way in every process.
+        repeated = f"{self.seed} {operation} {stream}"
+        chance = random.Random(repeated if operation in WRITES else f"{repeated} {phase}")
+        make = _MAKERS[operation]
+        while True:
+            yield make(self, chance, phase)
+
+    def new_puts(self, stream: int = 0) -> Iterator[Call]:
+        """Endless puts of items that are not there yet, at random places of the key order."""
+        chance = random.Random(f"{self.seed} new {stream}")
+        for index in itertools.count():
+            call = self.put_call(index % self.items, revision=0)
+            call.request["Item"]["pk"] = {"S": f"customer#{chance.randrange(10**8):08d}"}
+            call.request["Item"]["sk"] = {"S": f"new#{index:08d}"}
+            yield call
+
+    def key(self, index: int) -> Request:
+        return {
+            "pk": {"S": f"customer#{index // ITEMS_PER_PARTITION:08d}"},
+            "sk": {"S": f"order#{index % ITEMS_PER_PARTITION:06d}"},
+        }
+
+    def item(self, index: int, revision: int) -> Request:
+        """The item of a key: nine attributes, one of them a map, filled to 1,024 bytes as the service counts them."""
+        chance = random.Random(self.seed * 1_000_003 + index * 31 + revision)
+        item: Request = {
+            **self.key(index),
+            "hits": {"N": "0"},
+            "version": {"N": "1"},
+            "status": {"S": STATUSES[chance.randrange(len(STATUSES))]},
+            "created_at": {"S": f"2025-{1 + chance.randrange(12):02d}-{1 + chance.randrange(28):02d}T08:30:00Z"},
+            "amount": {"N": f"{100 + chance.randrange(900)}.{10 + chance.randrange(89)}"},
+            "address": {"M": {"city": {"S": "Reykjavik"}, "postcode": {"S": f"{10000 + chance.randrange(89999)}"}}},
+            "note": {"S": ""},
+        }
+        item["note"] = {"S": f"{chance.getrandbits(4096):01024x}"[: ITEM_BYTES - _map_bytes(item)]}
+        return item
+
+    def put_call(self, index: int, revision: int) -> Call:
+        return Call("PutItem", {"TableName": self.table, "Item": self.item(index, revision)})
+
+    def get_call(self, index: int) -> Call:
+        return Call("GetItem", {"TableName": self.table, "Key": self.key(index)})
+
+    def query_call(self, partition_index: int) -> Call:
+        return Call(
+            "Query",
+            {
+                "TableName": self.table,
+                "KeyConditionExpression": "pk = :pk",
+                "ExpressionAttributeValues": {":pk": self.key(partition_index * ITEMS_PER_PARTITION)["pk"]},
+                "Limit": PAGE_ITEMS,
+            },
+        )
+
+    def _put(self, chance: random.Random, phase: int) -> Call:
+        return self.put_call(chance.randrange(self.items), _revision(chance, phase))
+
+    def _conditional_put(self, chance: random.Random, phase: int) -> Call:
+        call = self._put(chance, phase)
+        call.request["ConditionExpression"] = "attribute_not_exists(pk) OR version < :next"
+        call.request["ExpressionAttributeValues"] = {":next": {"N": "2"}}
+        return call
+
+    def _get(self, chance: random.Random, _phase: int) -> Call:
+        return self.get_call(chance.randrange(self.items))
+
+    def _query(self, chance: random.Random, _phase: int) -> Call:
+        return self.query_call(chance.randrange(max(1, self.items // ITEMS_PER_PARTITION)))
+
+    def _update(self, index: int) -> Request:
+        return {
+            "TableName": self.table,
+            "Key": self.key(index),
+            "UpdateExpression": "SET hits = hits + :one",
+            "ConditionExpression": "hits < :most",
+            "ExpressionAttributeValues": {":one": {"N": "1"}, ":most": {"N": "1000000000"}},
+        }
+
+    def _counter(self, chance: random.Random, _phase: int) -> Call:
+        return Call("UpdateItem", {**self._update(chance.randrange(self.items)), "ReturnValues": "UPDATED_NEW"})
+
+    def _transact(self, chance: random.Random, phase: int) -> Call:
+        """A put, a put with a condition, a counter and a condition check on four items."""
+        first, second, third, fourth = chance.sample(range(self.items), TRANSACTION_ITEMS)
+        guarded = self.put_call(second, _revision(chance, phase)).request
+        guarded["ConditionExpression"] = "attribute_exists(pk)"
+        check = {"TableName": self.table, "Key": self.key(fourth), "ConditionExpression": "attribute_exists(pk)"}
+        actions = [
+            {"Put": self.put_call(first, _revision(chance, phase)).request},
+            {"Put": guarded},
+            {"Update": self._update(third)},
+            {"ConditionCheck": check},
+        ]
+        return Call("TransactWriteItems", {"TransactItems": actions})
+
+    def _batch_write(self, chance: random.Random, phase: int) -> Call:
+        return self._batch(chance.sample(range(self.items), BATCH_ITEMS), _revision(chance, phase))
+
+    def _batch(self, indexes: range | list[int], revision: int) -> Call:
+        puts = [{"PutRequest": {"Item": self.item(index, revision)}} for index in indexes]
+        return Call("BatchWriteItem", {"RequestItems": {self.table: puts}})
+
+    def _scan(self, chance: random.Random, _phase: int) -> Call:
+        """Reads 100 items from a random place and returns about 10 of them."""
+        return Call(
+            "Scan",
+            {
+                "TableName": self.table,
+                "ExclusiveStartKey": self.key(chance.randrange(self.items)),
+                "FilterExpression": "#status = :status AND hits < :most",
+                "ExpressionAttributeNames": {"#status": "status"},
+                "ExpressionAttributeValues": {":status": {"S": chance.choice(STATUSES)}, ":most": {"N": "1000000000"}},
+                "Limit": SCAN_ITEMS,
+            },
+        )
+
+
+def _revision(chance: random.Random, phase: int) -> int:
+    """A revision after the first; those of the two phases differ."""
+    return 1 + 2 * chance.randrange(1000) + phase
+
+
+_MAKERS = {
+    Operation.PUT: Workload._put,
+    Operation.CONDITIONAL_PUT: Workload._conditional_put,
+    Operation.GET: Workload._get,
+    Operation.QUERY: Workload._query,
+    Operation.COUNTER: Workload._counter,
+    Operation.TRANSACT: Workload._transact,
+    Operation.BATCH: Workload._batch_write,
+    Operation.SCAN: Workload._scan,
+}
+
+
+def check_answer(operation: Operation, answer: Request) -> str | None:
+    """Why an answer is not the work asked for, or None; so that a fast wrong answer does not count."""
+    match operation:
+        case Operation.GET if "note" not in answer.get("Item", {}):
+            return "GetItem returned no item"
+        case Operation.QUERY if len(answer.get("Items", [])) != PAGE_ITEMS:
+            return f"Query returned {len(answer.get('Items', []))} items, not {PAGE_ITEMS}"
+        case Operation.COUNTER if "hits" not in answer.get("Attributes", {}):
+            return "UpdateItem returned no counter"
+        case Operation.BATCH if answer.get("UnprocessedItems"):
+            return "BatchWriteItem left items unprocessed"
+        case Operation.SCAN if "ScannedCount" not in answer:
+            return "Scan returned no count"
+    return None
+
+
+def item_bytes(item: Request) -> int:
+    """Size of an item as the service counts it, for the types this workload uses."""
+    return _map_bytes(item)
+
+
+def _map_bytes(members: Request) -> int:
+    return sum(len(name.encode()) + _value_bytes(value) for name, value in members.items())
+
+
+def _value_bytes(value: Request) -> int:
+    ((kind, content),) = value.items()
+    if kind == "M":
+        return 3 + len(content) + _map_bytes(content)
+    if kind == "N":
+        return 1 + (len(content.replace(".", "").strip("0")) + 1) // 2
+    return len(content.encode())
