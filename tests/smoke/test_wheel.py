@@ -1,0 +1,183 @@
+"""The wheel in an empty environment: built, installed with nothing but what it needs to run, and used.
+
+Packages come from the index that pip is set up with. Without one the tests are skipped, with pip's reason.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+AS_WRITTEN = ROOT / "examples" / "as_written" / "todo.py"
+PAGE = "http://127.0.0.1:"
+pytestmark = pytest.mark.timeout(280)
+
+
+def run(command: Sequence[str | Path], folder: Path, timeout_s: float = 240) -> subprocess.CompletedProcess[str]:
+    """Run a program where nothing of this project's environment is seen."""
+    outside = ("PYTHON", "PYTEST", "AWS_", "VIRTUAL_ENV", "COV_")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(outside)}
+    return subprocess.run(
+        [str(one) for one in command], cwd=folder, env=clean, text=True, timeout=timeout_s, check=False,
+        stdin=subprocess.DEVNULL, capture_output=True,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Installed:
+    """An environment that holds the wheel and what the wheel needs."""
+
+    scripts: Path
+    folder: Path
+
+    def __call__(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        return run([self.scripts / "keyplan", *arguments], self.folder, 60)
+
+    def python(self, code: str) -> subprocess.CompletedProcess[str]:
+        return run([self.scripts / "python", "-c", code], self.folder, 60)
+
+
+@pytest.fixture(scope="module")
+def pip_reaches_an_index(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What the build needs first can be had; otherwise nothing here can be tried."""
+    folder = tmp_path_factory.mktemp("index")
+    pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--retries", "1"]
+    done = run([*pip, "-d", ".", "hatchling>=1.24"], folder)
+    if done.returncode:
+        pytest.skip(f"no package index: {(done.stderr.strip().splitlines() or ['pip said nothing'])[-1]}")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory, pip_reaches_an_index: None) -> Path:
+    """The wheel, built from a copy of what belongs to the package."""
+    folder = tmp_path_factory.mktemp("build")
+    shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, folder)
+    done = run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", "dist", "."], folder)
+    assert done.returncode == 0, done.stderr
+    (built,) = (folder / "dist").glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def keyplan(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Installed:
+    """The command, installed."""
+    folder = tmp_path_factory.mktemp("empty")
+    assert run([sys.executable, "-m", "venv", "venv"], folder).returncode == 0
+    scripts = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
+    done = run([scripts / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check", wheel], folder)
+    assert done.returncode == 0, done.stderr
+    return Installed(scripts, folder)
+
+
+@pytest.fixture(scope="module")
+def database(keyplan: Installed) -> Path:
+    """A database that the installed command has served, and answered from."""
+    command = [str(keyplan.scripts / "keyplan"), "serve", "--db", "films.db", "--port", "0", "--sample"]
+    with subprocess.Popen(command, cwd=keyplan.folder, text=True, stdout=subprocess.PIPE) as server:
+        try:
+            assert server.stdout is not None
+            listening = server.stdout.readline().strip()
+            assert PAGE in listening
+            assert _tables(listening.rpartition(" ")[2]) == '{"TableNames":["sample-films"]}'
+        finally:
+            server.send_signal(signal.SIGTERM)
+        rest = server.stdout.read()
+        assert server.wait(30) == 0
+    assert rest.endswith("keyplan serve: stopped\n")
+    return keyplan.folder / "films.db"
+
+
+def _tables(url: str) -> str:
+    scope = "any/20260101/us-east-1/dynamodb/aws4_request"
+    request = urllib.request.Request(
+        url,
+        data=b"{}",
+        headers={
+            "X-Amz-Target": "DynamoDB_20120810.ListTables",
+            "Content-Type": "application/x-amz-json-1.0",
+            "X-Amz-Date": "20260101T000000Z",
+            "Authorization": f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature={'0' * 64}",
+        },
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return answer.read().decode()
+
+
+def test_it_needs_only_what_it_declares(keyplan: Installed) -> None:
+    missing = keyplan.python("import boto3, fastapi")
+    assert "No module named 'boto3'" in missing.stderr
+    from keyplan import __version__  # noqa: PLC0415 - of this environment, to compare
+
+    assert keyplan("--version").stdout == f"keyplan {__version__}\n"
+
+
+def test_it_serves_and_its_files_are_sound(keyplan: Installed, database: Path) -> None:
+    sound = keyplan("fsck", database)
+    assert (sound.returncode, sound.stdout) == (0, f"{database}: 1 table(s), sound\n")
+    copied = keyplan("snapshot", database, "copy.db")
+    assert copied.returncode == 0
+    assert keyplan("fsck", "--quiet", "copy.db").returncode == 0
+
+
+def test_it_checks_explains_prices_and_documents_designs(keyplan: Installed) -> None:
+    checked = keyplan("check", AS_WRITTEN)
+    assert checked.returncode == 1
+    assert "error[KP605]: User.email" in checked.stdout
+    assert "Query on index GSI1" in keyplan("explain", f"{AS_WRITTEN}:tasks_by_status").stdout
+    assert "a month, us-east-1" in keyplan("price", AS_WRITTEN).stdout
+    assert keyplan("docs", AS_WRITTEN).stdout.startswith("# todo\n")
+    assert keyplan("rule", "KP203").stdout.startswith("KP203 shared-key")
+
+
+def test_it_runs_designs_on_its_own_engine(keyplan: Installed) -> None:
+    code = """
+import keyplan
+from keyplan.design import Change, Entity, Table, put
+things = Table("things", pk="id")
+@things.entity()
+class Thing(Entity):
+    id: str
+@things.create(Thing)
+def add(thing: Thing) -> Change:
+    return put(thing)
+with keyplan.connect("things.db") as db:
+    db.run(add(Thing(id="1")))
+"""
+    (keyplan.folder / "things.py").write_text(code)
+    ran = run([keyplan.scripts / "python", "things.py"], keyplan.folder)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert keyplan("fsck", "things.db").stdout == "things.db: 1 table(s), sound\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "extra"),
+    [
+        (("up",), "keyplan[systems]"),
+        (("token", "ada"), "keyplan[systems]"),
+        (("lake", "todo", "reports"), "keyplan[systems,lake]"),
+        (("verify", AS_WRITTEN), "keyplan[verify]"),
+    ],
+    ids=lambda one: one[0] if isinstance(one, tuple) else "",
+)
+def test_what_needs_an_extra_says_which(keyplan: Installed, arguments: tuple[str | Path, ...], extra: str) -> None:
+    done = keyplan(*arguments)
+    assert done.returncode in {1, 2}
+    assert extra in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_connection_that_needs_boto3_says_so(keyplan: Installed) -> None:
+    done = keyplan.python("import keyplan; keyplan.connect('http://127.0.0.1:1')")
+    assert done.stderr.rstrip().endswith("ImportError: boto3 is needed to connect there: install keyplan[aws]")
