@@ -271,7 +271,7 @@ def run(
             Engine.open(folder / "todo.db", clock=clock, faults=FAULTS if faults else None, stream_shards=2)
         )
         url = stack.enter_context(ThreadedServer(engine)).url if http else None
-        connection = stack.enter_context(connected(engine, clock, attempts=20, url=url))
+        connection = stack.enter_context(connected(engine if url is None else Elsewhere(url), clock, attempts=20))
         stage = stack.enter_context(staged(connection, clock, folder / "keys"))
         if faults:
             throttled(engine)

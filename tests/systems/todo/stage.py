@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from tests.systems.elsewhere import Elsewhere
 
 import keyplan
 from keyplan.clock import Clock
@@ -107,9 +108,9 @@ def staged(connection: Connection, clock: Clock, folder: Path, policy: Policy | 
                 client.close()
 
 
-def connected(engine: Engine, clock: Clock, attempts: int = 10, url: str | None = None) -> Connection:
+def connected(engine: Engine | Elsewhere, clock: Clock, attempts: int = 10) -> Connection:
     """A connection that waits little before it repeats: to an engine, or to where it is served."""
     retries = Retries(attempts=attempts, first_s=0.002, most_s=0.1)
-    if url is not None:
-        return keyplan.connect(url, clock=clock, retries=retries, cursor_key=b"tests")
+    if isinstance(engine, Elsewhere):
+        return keyplan.connect(engine.url, clock=clock, retries=retries, cursor_key=b"tests")
     return keyplan.connect(engine=engine, clock=clock, retries=retries, cursor_key=b"tests")

@@ -1,0 +1,42 @@
+"""Every test of a system that asks for `engine` runs twice: in this process, and over an endpoint in another one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.systems.elsewhere import Elsewhere, served
+
+from keyplan.clock import ManualClock
+from keyplan.engine.engine import Engine
+
+PLACES = ("embedded", "served")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "embedded(why): needs an engine in this process; says what for")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "place" in metafunc.fixturenames:
+        places = PLACES[:1] if metafunc.definition.get_closest_marker("embedded") else PLACES
+        metafunc.parametrize("place", places, indirect=True)
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest) -> str:
+    """Where the tables are."""
+    where: str = request.param
+    return where
+
+
+@pytest.fixture
+def engine(place: str, clock: ManualClock, tmp_path: Path) -> Iterator[Engine | Elsewhere]:
+    """An engine that removes nothing by itself, or an endpoint; without any tables."""
+    if place == "served":
+        with served(tmp_path) as elsewhere:
+            yield elsewhere
+    else:
+        with Engine.memory(clock=clock, ttl_sweep_s=None) as engine:
+            yield engine
