@@ -12,11 +12,11 @@ from keyplan import Engine, __version__
 from keyplan.cli import sample
 from keyplan.store.rows import Transaction
 
-RUN = [sys.executable, "-m", "keyplan.cli.main"]
+RUN = [sys.executable, "-m", "keyplan"]
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*RUN, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([*RUN, *arguments], capture_output=True, text=True, timeout=240, check=False)
 
 
 def make_database(path: Path) -> None:
@@ -87,7 +87,7 @@ def test_serve_starts_with_the_sample_table_and_stops_cleanly(tmp_path: Path) ->
     server.send_signal(signal.SIGINT)
     rest = server.stdout.read()  # to its end, with what was buffered behind the first line
     server.stdout.close()
-    assert server.wait(timeout=30) == 0
+    assert server.wait(timeout=240) == 0
     assert "aws dynamodb list-tables" in rest
     assert rest.endswith("keyplan serve: stopped\n")
     with Engine.open(path) as engine:

@@ -44,7 +44,3 @@ def main(
     ] = False,
 ) -> None:
     """Data layers on Amazon DynamoDB: an embedded, durable, compatible engine."""
-
-
-if __name__ == "__main__":
-    app()

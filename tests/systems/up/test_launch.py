@@ -120,7 +120,7 @@ def test_missing_credentials_are_told_with_what_to_do(tmp_path: Path, monkeypatc
 
 
 def test_the_command_starts_says_where_and_drains_on_ctrl_c(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "keyplan.cli.main", "up", "--folder", str(tmp_path), "--port", "0"]
+    command = [sys.executable, "-m", "keyplan", "up", "--folder", str(tmp_path), "--port", "0"]
     command += ["--system", "thinking_trainer"]
     for _start in ("first", "second"):
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
@@ -140,7 +140,7 @@ def test_the_command_starts_says_where_and_drains_on_ctrl_c(tmp_path: Path) -> N
 
 
 def test_the_demonstration_plays_every_part_there_is() -> None:
-    command = [sys.executable, "-m", "keyplan.cli.main", "demo", "--system", "thinking_trainer"]
+    command = [sys.executable, "-m", "keyplan", "demo", "--system", "thinking_trainer"]
     told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert told.returncode == 0, told.stderr
     assert "the stream has built her profile: 1 attempt(s)" in told.stdout
@@ -150,7 +150,7 @@ def test_the_demonstration_plays_every_part_there_is() -> None:
 def test_a_demonstration_where_nothing_runs_is_a_clear_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
-    command = [sys.executable, "-m", "keyplan.cli.main", "demo", "--url", url, "--folder", str(tmp_path)]
+    command = [sys.executable, "-m", "keyplan", "demo", "--url", url, "--folder", str(tmp_path)]
     told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert told.returncode == 1
     assert f"no `keyplan up` answers at {url}" in told.stderr
