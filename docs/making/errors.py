@@ -14,8 +14,7 @@ _MODULES = {
     "keyplan.connections.errors": "Connections",
     "keyplan.changes.errors": "Change consumers",
     "keyplan.cost.prices": "Prices",
-    "keyplan.verify.samples": "Verifying",
-    "keyplan.verify.drawing": "Verifying: generated values",
+    "keyplan.verify.errors": "Verifying",
 }
 """Where exceptions are declared, in the order in which they are shown."""
 _HEAD = """# Errors

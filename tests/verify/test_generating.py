@@ -15,9 +15,11 @@ from tests.verify import shop
 from keyplan.design import GSI, Bytes, Distinct, Entity, Items, Table, key
 from keyplan.design.design import Design
 from keyplan.verify.amounts import amounts
-from keyplan.verify.generating import Maker, makers, stored_bytes
-from keyplan.verify.samples import SampleError, Samples
-from keyplan.verify.sizing import stretch, target_sizes, text_limits
+from keyplan.verify.errors import SampleError
+from keyplan.verify.generating import Maker, makers
+from keyplan.verify.samples import Samples
+from keyplan.verify.sizer import stored_bytes
+from keyplan.verify.sizing import length_limits, stretch, target_sizes
 
 NOW_S = 1_767_225_600.0
 
@@ -139,7 +141,7 @@ def test_texts_within_models_and_lists_are_stretched_and_those_with_a_form_are_n
     assert stretch(Literal["a"], "a", 10) == ("a", 0)
     assert stretch(Annotated[str, Field(pattern="^a$")], "a", 10) == ("a", 0)
     assert stretch(Annotated[str, Field(max_length=3)] | None, "a", 10)[1] == 2
-    assert text_limits(Annotated[str, Field(min_length=2, max_length=9)], ()) == (2, 9)
+    assert length_limits(Annotated[str, Field(min_length=2, max_length=9)], ()) == (2, 9)
 
 
 def test_a_type_with_too_few_values_says_so() -> None:

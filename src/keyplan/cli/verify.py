@@ -27,8 +27,8 @@ def verify(  # noqa: PLR0917 - each is an option on the command line
     """
     from keyplan.cli.designs import load  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cost import prices as books  # noqa: PLC0415
+    from keyplan.verify.errors import MissingGeneratorError  # noqa: PLC0415
     from keyplan.verify.report import as_json  # noqa: PLC0415
-    from keyplan.verify.samples import MissingGeneratorError  # noqa: PLC0415
     from keyplan.verify.verifying import verify as run  # noqa: PLC0415
 
     loaded = load(design)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from keyplan.design.design import Design
 from keyplan.design.entities import EntitySpec
+from keyplan.design.fields import StoredField
 from keyplan.design.keys import BoundKey
 from keyplan.design.workload import Distinct, Items
 
@@ -19,6 +20,9 @@ UNSTATED = 100
 """Items of an entity of which the design states no number."""
 AT_LEAST = 50
 """No entity is scaled below this, unless it has fewer items."""
+
+Owners = Mapping[str, tuple[EntitySpec, int]]
+"""By field: the entity whose key is this field alone, and how many there are."""
 
 
 @dataclass(frozen=True)
@@ -107,3 +111,8 @@ def _values(spec: EntitySpec, items: Items, count: int) -> dict[str, int]:
 
 def _partition(bound: BoundKey) -> Iterator[str]:
     return (name for part in bound.partition for name in part.fields)
+
+
+def same_type(owner: EntitySpec, stored: StoredField) -> bool:
+    """Whether a field has the type of another entity's field of its name, so that it may refer to it."""
+    return bool(owner.fields[stored.name].annotation == stored.annotation)

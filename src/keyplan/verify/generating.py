@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import Any, Literal, get_origin
 
-from pydantic import ValidationError
+from pydantic import BaseModel
 
-from keyplan.design.conditions import Path, paths_of
 from keyplan.design.design import Design
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.fields import StoredField
-from keyplan.design.plan import Plan
 from keyplan.design.requests_items import maker_of
 from keyplan.design.template_errors import MissingField
 from keyplan.design.workload import Distinct
-from keyplan.values.attribute import normalise_item
-from keyplan.verify.amounts import Amount, amounts
-from keyplan.verify.samples import SampleError, Samples
-from keyplan.verify.sizing import stretched, target_sizes
+from keyplan.verify.amounts import Amount, Owners, amounts, same_type
+from keyplan.verify.errors import SampleError
+from keyplan.verify.examples import examples_of
+from keyplan.verify.samples import Samples
+from keyplan.verify.sizer import Sizer
 
 Column = Callable[[int], Any]
-Owners = Mapping[str, tuple[EntitySpec, int]]
-"""By field: the entity whose key is this field alone, and how many there are."""
 _TRIES = 60
-_SIZE_ROUNDS = 2
 _SHARED_KEY = 20
 """Items of one partition, where a design does not say how many there are."""
 
@@ -37,12 +33,17 @@ class Maker:
     def __init__(self, spec: EntitySpec, amount: Amount, design: Design, samples: Samples, owners: Owners) -> None:
         self.spec, self.amount, self.samples, self._owners = spec, amount, samples, owners
         self._distinguishing = _distinguishing(spec, owners)
+        decided = {name: self._decided(stored) for name, stored in spec.fields.items()}
+        self._makes = {name: made or self._free(name) for name, made in decided.items()}
+        self._open = frozenset(name for name, made in decided.items() if made is None)
         self._columns = {name: self._column(stored) for name, stored in spec.fields.items()}
-        self._fillers = fillers(spec, design, owners)
+        self._sizer = Sizer(spec, amount, design, samples, owners)
         self._made = 0
         self._keys: set[str] = set()
-        told = None if spec.items is None else spec.items.bytes
-        self._sizes = [] if told is None else target_sizes(told, max(1, amount.count), samples.random)
+
+    @property
+    def _examples(self) -> Sequence[BaseModel]:
+        return examples_of(self.spec.model)
 
     def make(self) -> Entity:
         """A new entity. Raises SampleError where none can be made."""
@@ -51,7 +52,7 @@ class Maker:
         reason: Exception | None = None
         for attempt in range(_TRIES):
             try:
-                entity = self._sized(self._build(number, widened=attempt > _TRIES // 2), number)
+                entity = self._sizer.sized(self._build(number, widened=attempt > _TRIES // 2), number)
                 key = repr(maker_of(self.spec).key(entity.__dict__))
             except (ValueError, TypeError, MissingField) as error:
                 reason = error
@@ -75,32 +76,31 @@ class Maker:
 
     def _build(self, number: int, *, widened: bool) -> Entity:
         """`widened`: with a value that is not among the declared ones, where all keys of those are taken."""
-        values = {name: column(number) for name, column in self._columns.items()}
+        if self._examples:
+            values = self._like_example(number)
+        else:
+            values = {name: column(number) for name, column in self._columns.items()}
         counted = [name for name in self.spec.key.fields if name in self.amount.values]
         if widened and counted:
             values[counted[0]] = self._nth(counted[0])(self.amount.values[counted[0]] + number)
         return self.spec.model.model_validate(values, by_name=True)
 
-    def _sized(self, entity: Entity, number: int) -> Entity:
-        if not self._sizes:
-            return entity
-        target = self._sizes[number % len(self._sizes)]
-        for _ in range(_SIZE_ROUNDS):
-            by = target - stored_bytes(self.spec, entity)
-            names = [name for name in self._fillers if getattr(entity, name)]
-            changes = stretched(entity, names, by)
-            if not changes:
-                break
-            try:
-                entity = self.spec.model.model_validate({**entity.__dict__, **changes}, by_name=True)
-            except ValidationError:
-                break  # a rule of the model's own keeps its texts as they are
-        return entity
+    def _like_example(self, number: int) -> dict[str, Any]:
+        """Values as in one of the examples, which decides what goes together and which fields there are.
+
+        What the keys and the declared numbers and shares decide comes from those.
+        """
+        made = {name: make(number) for name, make in self._makes.items() if name not in self._open}
+        choices = [name for name in made if has_choices(self.spec.fields[name])]
+        alike = [one for one in self._examples if all(getattr(one, name) == made[name] for name in choices)]
+        example = self.samples.random.choice(alike or self._examples)
+        values = {name: getattr(example, name) for name in self.spec.fields}
+        return {**values, **{name: value for name, value in made.items() if values[name] is not None}}
 
     # One column per field.
 
     def _column(self, stored: StoredField) -> Column:
-        make = self._always(stored)
+        make = self._makes[stored.name]
         name, chance = stored.name, self.samples.random
         if not stored.optional or name in self.spec.key.fields:
             return make
@@ -109,7 +109,8 @@ class Maker:
         share = usual if self.spec.items is None else self.spec.items.present.get(name, usual)
         return lambda number: make(number) if chance.random() < share else None
 
-    def _always(self, stored: StoredField) -> Column:
+    def _decided(self, stored: StoredField) -> Column | None:
+        """A column whose values follow from what the design declares; None where any will do."""
         spec, name, samples = self.spec, stored.name, self.samples
         if stored.type_code == "N" and any(ttl.attribute == stored.attribute for ttl in spec.schema.ttls):
             return _expiry(stored, samples)
@@ -118,7 +119,18 @@ class Maker:
         if any(name in rule.fields for rule in spec.uniques):
             return self._nth(name)
         made = self._declared(name) or self._by_key(name)
-        return made or (lambda _number: samples.field(spec.model, name))
+        if made is None and any(name in bound.fields for bound in (spec.key, *spec.indexes)):
+            return lambda _number: samples.field(spec.model, name)
+        return made
+
+    def _free(self, name: str) -> Column:
+        """A column of what any value will do for: of the examples that have one, where there are examples."""
+
+        def make(_number: int) -> Any:
+            told = [value for one in self._examples if (value := getattr(one, name)) is not None]
+            return self.samples.random.choice(told) if told else self.samples.field(self.spec.model, name)
+
+        return make
 
     def _nth(self, name: str) -> Column:
         fits = self._fits(name)
@@ -180,7 +192,7 @@ class Maker:
                 return self._one_of(name, max(1, self.amount.count // 2))
             return self._nth(name)
         owner = self._owners.get(name)
-        if owner is not None and owner[0] is not self.spec and _same_type(owner[0], stored):
+        if owner is not None and owner[0] is not self.spec and same_type(owner[0], stored):
             return self._one_of(name, max(1, owner[1]))
         if name in key or any(name in part.fields for bound in self.spec.indexes for part in bound.partition):
             return self._one_of(name, max(1, self.amount.count // _SHARED_KEY))
@@ -191,10 +203,6 @@ def has_choices(stored: StoredField) -> bool:
     """Whether a field's type lists its values."""
     kind = stored.annotation
     return get_origin(kind) is Literal or kind is bool or (isinstance(kind, type) and issubclass(kind, Enum))
-
-
-def _same_type(owner: EntitySpec, stored: StoredField) -> bool:
-    return bool(owner.fields[stored.name].annotation == stored.annotation)
 
 
 def _expiry(stored: StoredField, samples: Samples) -> Column:
@@ -213,37 +221,9 @@ def _distinguishing(spec: EntitySpec, owners: Owners) -> str | None:
         for name in reversed(spec.key.fields)
         if name not in told
         and not has_choices(spec.fields[name])
-        and (name not in owners or owners[name][0] is spec or not _same_type(owners[name][0], spec.fields[name]))
+        and (name not in owners or owners[name][0] is spec or not same_type(owners[name][0], spec.fields[name]))
     ]
     return free[0] if free else None
-
-
-def fillers(spec: EntitySpec, design: Design, owners: Owners) -> list[str]:
-    """Fields whose texts can be longer or shorter without anything else changing: top-level texts first."""
-    fixed = {name for bound in (spec.key, *spec.indexes) for name in bound.depends_on}
-    fixed |= {name for rule in spec.uniques for name in rule.fields}
-    fixed |= {name for names in spec.found_by for name in names}
-    fixed |= set(spec.items.distinct) if spec.items is not None else set()
-    free = [
-        stored
-        for stored in spec.fields.values()
-        if stored.name not in fixed
-        and (stored.annotation is str or stored.type_code in {"L", "M"})
-        and not (stored.name in owners and _same_type(owners[stored.name][0], stored))
-    ]
-    asked = {path.field for one in design.patterns for path in _asked(one.plan)}
-    return [one.name for one in sorted(free, key=lambda one: (one.name in asked, one.annotation is not str))]
-
-
-def _asked(plan: Plan) -> Iterator[Path]:
-    """What a pattern compares in filters and conditions: stretched only where nothing else can be."""
-    for one in (plan.filter, plan.condition, plan.replace_when):
-        yield from paths_of(one)
-
-
-def stored_bytes(spec: EntitySpec, entity: Entity) -> int:
-    """The size of an entity's item as the service counts it."""
-    return normalise_item(maker_of(spec).item(entity), wire=False)[1]
 
 
 def makers(design: Design, total: int, samples: Samples) -> dict[EntitySpec, Maker]:

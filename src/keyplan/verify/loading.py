@@ -15,10 +15,10 @@ from keyplan.design.schema import Schema
 from keyplan.design.tables import Table
 from keyplan.design.template_errors import MissingField, TemplateError
 from keyplan.errors import ServiceError
+from keyplan.verify.errors import SampleError
 from keyplan.verify.generating import Maker
 from keyplan.verify.recording import Recorder
 from keyplan.verify.report import Problem, TableResult
-from keyplan.verify.samples import SampleError
 from keyplan.verify.shelves import Shelf, canonical
 from keyplan.verify.stock import Stock, sentinels_of
 

@@ -8,18 +8,21 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from random import Random
 from string import ascii_lowercase
-from typing import Any, TypeGuard, get_args, get_origin
+from typing import Any
 from uuid import UUID
 
 from pydantic import BaseModel, ValidationError
 
 from keyplan.design.fields import without_none
-from keyplan.errors import KeyplanError
+from keyplan.verify.errors import SampleError
+from keyplan.verify.examples import examples_of
+from keyplan.verify.recipes import DEEP, Recipe, Recipes, checked_choice
 
 _DAY_S = 86_400
 _WORD = 8
 _TRIES = 200
-_MODEL_TRIES = 20
+_MODEL_TRIES = 40
+_PRESENT = 0.5
 
 
 Fits = Callable[[Any], bool]
@@ -29,47 +32,44 @@ def _any_fits(_value: Any) -> bool:
     return True
 
 
-class SampleError(KeyplanError):
-    """A value, or an item, that could not be made up."""
-
-
-class MissingGeneratorError(KeyplanError):
-    """What makes up values is not installed."""
-
-
 class Samples:
     """Makes up values. The same seed gives the same values, in the same order of asking."""
 
     def __init__(self, seed: int, now_s: float) -> None:
         self.random = Random(seed)  # noqa: S311 - made-up data, no secrets
         self.now_s = now_s
-        self._faker: Any = None
-        self._factories: dict[type[BaseModel], tuple[Any, dict[str, Any]]] = {}
+        self._depth = 0
+        self._recipes = Recipes(self.random, self._plain(), lambda model: self.model(model, {}), lambda: self._depth)
+        self._of_fields: dict[tuple[type[BaseModel], str], Recipe] = {}
         self._pools: dict[tuple[str, Any], list[Any]] = {}
 
     def field(self, model: type[BaseModel], name: str) -> Any:
         """A value of a model's field, never None."""
-        info = model.model_fields[name]
-        if info.examples:
-            return self.random.choice(info.examples)
-        kind, _ = without_none(info.annotation)
-        if kind is str and "mail" in name.lower():
-            return f"{self.word()}@example.com"  # what looks like one is mostly checked to be one
-        within = get_args(kind)[0] if get_origin(kind) is list and get_args(kind) and not info.metadata else None
-        if _is_model(kind):
-            return self.model(kind, {})
-        if within is not None and _is_model(within):
-            return [self.model(within, {}) for _ in range(self.random.randint(1, 3))]
-        factory, metas = self._of(model)
+        recipe = self._of_fields.get((model, name))
+        if recipe is None:
+            recipe = self._of_fields[model, name] = self._recipe(model, name)
         try:
-            return factory.get_field_value(metas[name])
-        except Exception as error:  # whatever a type's own code raises
+            return recipe()
+        except SampleError as error:
             raise SampleError(f"no value of {model.__name__}.{name} can be made up: {error}") from error
 
+    def _recipe(self, model: type[BaseModel], name: str) -> Recipe:
+        info = model.model_fields[name]
+        if info.examples:
+            what = f"{model.__name__}.{name}"
+            return checked_choice(self.random, info.annotation, info.metadata, info.examples, what)
+        if without_none(info.annotation)[0] is str and "mail" in name.lower():
+            return self._mail  # what looks like one is mostly checked to be one
+        return self._recipes.of(info.annotation, info.metadata)
+
+    def _mail(self) -> str:
+        return f"{self.word()}@example.com"
+
     def of_type(self, annotation: Any, name: str = "value") -> Any:
-        """A value of a type."""
-        holder = type("Holder", (BaseModel,), {"__annotations__": {name: annotation}, "__module__": __name__})
-        return self.field(holder, name)
+        """A value of a type, of something that has this name."""
+        if without_none(annotation)[0] is str and "mail" in name.lower():
+            return self._mail()
+        return self._recipes.of(annotation)()
 
     def nth(self, model: type[BaseModel], name: str, number: int, fits: Fits = _any_fits) -> Any:
         """One of a row of different values of a field: the same for all models whose field has that name and type.
@@ -107,18 +107,32 @@ class Samples:
         raise SampleError(f"{model.__name__}.{name} has no more than {len(pool)} different values, and more are needed")
 
     def model(self, model: type[BaseModel], given: Mapping[str, Any]) -> BaseModel:
-        """An object of a model with some fields given."""
-        for last in (False,) * _MODEL_TRIES + (True,):
-            values = {name: self.field(model, name) for name in model.model_fields if name not in given}
+        """An object of a model with some fields given: one of its examples, where it has any."""
+        told = examples_of(model)
+        reason: ValidationError | None = None
+        for attempt in range(_MODEL_TRIES):
+            values = dict(self.random.choice(told)) if told else self._values(model, given, whole=attempt % 2 == 0)
             try:
                 return model.model_validate({**values, **given}, by_name=True)
             except ValidationError as error:
-                if last:
-                    raise SampleError(
-                        f"no {model.__name__} can be made up that its own rules accept: {error}; give its fields"
-                        " examples: Field(examples=[...])"
-                    ) from error
-        raise AssertionError("the last try returns or raises")
+                reason = error
+        raise SampleError(
+            f"no {model.__name__} can be made up that its own rules accept: {reason}; tell an example:"
+            ' model_config = ConfigDict(json_schema_extra={"examples": [{...}]})'
+        ) from reason
+
+    def _values(self, model: type[BaseModel], given: Mapping[str, Any], *, whole: bool) -> dict[str, Any]:
+        """Values of the fields that are not given. `whole`: also of those that may be left out."""
+        self._depth += 1
+        try:
+            return {
+                name: self.field(model, name)
+                for name, info in model.model_fields.items()
+                if name not in given
+                and (info.is_required() or (self._depth <= DEEP and (whole or self.random.random() < _PRESENT)))
+            }
+        finally:
+            self._depth -= 1
 
     def moment(self) -> datetime:
         """A moment of the last ninety days, in whole seconds."""
@@ -132,8 +146,8 @@ class Samples:
         """Some letters."""
         return "".join(self.random.choices(ascii_lowercase, k=_WORD))
 
-    def _providers(self) -> dict[Any, Callable[[], Any]]:
-        """What is made here instead: values that depend on the seed alone, and that keys can be made of."""
+    def _plain(self) -> dict[Any, Recipe]:
+        """What is made here: values that depend on the seed alone, and that keys can be made of."""
         chance = self.random
         return {
             str: self.word,
@@ -150,39 +164,3 @@ class Samples:
             Any: self.word,
             object: self.word,
         }
-
-    def _of(self, model: type[BaseModel]) -> tuple[Any, dict[str, Any]]:
-        if model not in self._factories:
-            self._factories[model] = self._make(model)
-        return self._factories[model]
-
-    def _make(self, model: type[BaseModel]) -> tuple[Any, dict[str, Any]]:
-        try:
-            from faker import Faker  # noqa: PLC0415 - comes with polyfactory, which is an extra
-            from polyfactory.factories.pydantic_factory import ModelFactory  # noqa: PLC0415
-        except ModuleNotFoundError as missing:
-            raise MissingGeneratorError("generated data needs polyfactory: pip install keyplan[verify]") from missing
-        if self._faker is None:
-            self._faker = Faker()
-            self._faker.seed_instance(self.random.getrandbits(32))
-        known = {**ModelFactory.get_provider_map(), **self._providers()}
-
-        def get_provider_map(_factory: type[Any]) -> dict[Any, Any]:
-            return known
-
-        factory = ModelFactory.create_factory(
-            model,
-            __random__=self.random,
-            __faker__=self._faker,
-            __allow_none_optionals__=False,
-            __check_model__=False,
-            get_provider_map=classmethod(get_provider_map),
-        )
-        metas = {meta.name: meta for meta in factory.get_model_fields()}
-        for meta in metas.values():
-            meta.required = True  # a value is always wanted: whether a field is there is decided elsewhere
-        return factory, metas
-
-
-def _is_model(kind: Any) -> TypeGuard[type[BaseModel]]:
-    return isinstance(kind, type) and issubclass(kind, BaseModel)

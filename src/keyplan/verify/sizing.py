@@ -44,20 +44,18 @@ def stretch(annotation: Any, value: Any, by: int, metadata: Sequence[Any] = ()) 
     """A value with a text in it made longer or shorter by so many bytes, and how many it became."""
     plain, _ = without_none(annotation)
     if plain is str and isinstance(value, str):
-        least, most = text_limits(annotation, metadata)
+        least, most = length_limits(annotation, metadata)
         return _stretch_text(value, by, least, most)
-    if metadata:
-        return value, 0
-    if isinstance(value, BaseModel):
-        return _stretch_model(value, by)
-    if get_origin(plain) is list and value and get_args(plain):
+    if get_origin(plain) in {list, tuple} and value and get_args(plain):
         first, done = stretch(get_args(plain)[0], value[0], by)
-        return [first, *value[1:]], done
+        return type(value)([first, *value[1:]]), done
+    if isinstance(value, BaseModel) and not metadata:
+        return _stretch_model(value, by)
     return value, 0
 
 
-def text_limits(annotation: Any, metadata: Sequence[Any]) -> tuple[int, int]:
-    """The least and most characters that a text's type allows; none at all where it must have a certain form."""
+def length_limits(annotation: Any, metadata: Sequence[Any]) -> tuple[int, int]:
+    """The least and most characters or elements that a type allows; none at all where it must have a certain form."""
     least, most = 1, 400_000
     for mark in [*metadata, *_marks(annotation)]:
         if getattr(mark, "pattern", None) is not None or callable(getattr(mark, "func", None)):

@@ -28,6 +28,11 @@ def place_of(spec: EntitySpec, entity: Entity) -> bytes:
     return table_place(spec.schema, canonical(maker_of(spec).key(entity.__dict__)))
 
 
+def as_read(spec: EntitySpec, entity: Entity) -> Entity:
+    """An entity as it is read back after it was stored. Raises UnreadableItemError."""
+    return reader_of(spec).entity(maker_of(spec).item(entity))
+
+
 def sentinels_of(spec: EntitySpec, entity: Entity) -> list[Item]:
     """The items that keep an entity's unique values."""
     values = entity.__dict__
@@ -62,6 +67,10 @@ class Stock:
         if spec not in self._lists:
             self._lists[spec] = list(self._live[spec].values())
         return self._lists[spec]
+
+    def at(self, spec: EntitySpec, entity: Entity) -> Entity | None:
+        """The entity that has the key of another, if there is one."""
+        return self._live[spec].get(place_of(spec, entity))
 
     def alike(self, spec: EntitySpec, fields: tuple[str, ...], entity: Entity) -> Sequence[Entity]:
         """Every entity of a kind whose fields have the same values as another's."""

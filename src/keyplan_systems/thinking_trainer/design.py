@@ -63,6 +63,7 @@ from keyplan_systems.thinking_trainer.domain.profiles import Profile
 from keyplan_systems.thinking_trainer.domain.records import Instant
 from keyplan_systems.thinking_trainer.domain.scenarios import Difficulty, Scenario
 from keyplan_systems.thinking_trainer.domain.versions import Kind, read_profile
+from keyplan_systems.thinking_trainer.examples import ATTEMPTS, SCENARIOS
 from keyplan_systems.thinking_trainer.forms import in_current_form
 
 USERS, ATTEMPTS_A_MONTH = 1_000, 10_000
@@ -104,6 +105,8 @@ attempts = Table(
 )
 class StoredAttempt(Attempt, Entity):
     """An attempt as it is stored."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": ATTEMPTS})
 
     noted_at: Instant | None = None
     """When the user's profile took it in."""
@@ -338,6 +341,8 @@ scenarios = Table(
 )
 class StoredScenario(Scenario, Entity):
     """A scenario as it is stored."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": SCENARIOS})
 
     @model_validator(mode="before")
     @classmethod

@@ -1,0 +1,159 @@
+"""The items that writes are about: one of those that are there, or one more, changed where a condition asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from keyplan.connections.errors import UnreadableItemError
+from keyplan.design.conditions import Condition, holds
+from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.plan import Plan
+from keyplan.design.requests_items import stored_as
+from keyplan.verify.examples import leaves_out
+from keyplan.verify.generating import Maker
+from keyplan.verify.meaning import filled, has_expired
+from keyplan.verify.samples import Samples
+from keyplan.verify.stock import Stock, as_read, place_of
+from keyplan.verify.suiting import ways
+
+Known = Sequence[tuple[str, Any]]
+"""Fields, and the values that they must have."""
+_REPEATS = 3
+_TRIES = 10
+
+
+class Anchors:
+    """Finds items, and stores more where there are none that fit."""
+
+    def __init__(
+        self,
+        stock: Stock,
+        makers: Mapping[EntitySpec, Maker],
+        samples: Samples,
+        add: Callable[[EntitySpec, Entity], None],
+    ) -> None:
+        """`add` stores an entity."""
+        self._stock, self._makers, self._samples, self._add = stock, makers, samples, add
+        self._used: set[tuple[str, bytes]] = set()
+
+    def start(self) -> None:
+        """A new call: nothing is used yet."""
+        self._used.clear()
+
+    def use(self, spec: EntitySpec, entity: Entity) -> bool:
+        """That the call is about the entity's item; False if another of its steps is: a request may name it once."""
+        place = spec.schema.name, place_of(spec, entity)
+        if place in self._used:
+            return False
+        self._used.add(place)
+        return True
+
+    def of(self, plan: Plan, known: Known) -> Entity | None:
+        """The item that a write is about, which no other step of the call is about; None where there can be none."""
+        entity = self._of(plan, known)
+        return entity if entity is not None and self.use(plan.entity, entity) else None
+
+    def _of(self, plan: Plan, known: Known) -> Entity | None:
+        spec = plan.entity
+        if plan.exists == "must_not":
+            return self._makers[spec].make()
+        now_s = int(self._samples.now_s)
+        every = self._stock.all(spec)
+        if known:
+            every = [one for one in every if all(getattr(one, field) == value for field, value in known)]
+        live = [one for one in self._some(spec, every) if not has_expired(spec, one, now_s)]
+        if live:
+            return live[0]
+        if plan.exists == "may" and plan.operation == "UpdateItem":
+            return self._makers[spec].make()
+        return self._added(spec, dict(known))
+
+    def _added(self, spec: EntitySpec, fields: Mapping[str, Any]) -> Entity | None:
+        """An item more, with these values; None where there is one with its key."""
+        entity = _with(spec, self._makers[spec].make(), fields)
+        if entity is None or self._stock.is_there(spec, entity):
+            return None
+        self._add(spec, entity)
+        return entity
+
+    def _some(self, spec: EntitySpec, entities: Sequence[Entity]) -> Sequence[Entity]:
+        """A few that the call is not about yet."""
+        found = self._samples.random.sample(entities, min(len(entities), _REPEATS + len(self._used)))
+        return [one for one in found if (spec.schema.name, place_of(spec, one)) not in self._used]
+
+    def item(self, plan: Plan, *, changes: bool) -> Entity:
+        """A new item, or one that is there with some fields changed."""
+        spec, maker = plan.entity, self._makers[plan.entity]
+        there = self._some(spec, self._stock.all(spec)) if changes else ()
+        if not there and plan.exists == "must":
+            added = self._added(spec, {})
+            there = () if added is None else (added,)
+        if not there:
+            return maker.make()
+        unique = {name for rule in spec.uniques for name in rule.fields}
+        free = [name for name in spec.fields if name not in {*spec.key.fields, spec.version, *unique}]
+        for _ in range(_TRIES):
+            update = {name: maker.value(name) for name in self._samples.random.sample(free, min(2, len(free)))}
+            changed = _with(spec, there[0], update)
+            if changed is not None:
+                return changed
+        return there[0]
+
+    def allowed(self, plan: Plan, anchor: Entity, arguments: Mapping[str, Any]) -> bool:
+        """Whether the pattern's own condition is true of the item, or of the item as it is changed to suit."""
+        if plan.condition is None:
+            return True
+        condition = filled(plan.condition, arguments)
+        if holds(condition, _stored(anchor)) is not False:
+            return True
+        return plan.exists != "must_not" and self.suit(plan.entity, anchor, condition)
+
+    def suit(self, spec: EntitySpec, anchor: Entity, condition: Condition) -> bool:
+        """Store the item changed so that a condition, without parameters, is true of it; False where that fails."""
+        fixed = {*spec.key.fields, spec.version, *(name for rule in spec.uniques for name in rule.fields)}
+        for changes in ways(condition, spec, _stored(anchor), self._makers[spec].value):
+            entity = None if fixed.intersection(changes) else _changed(spec, anchor, changes)
+            if entity is not None and holds(condition, _stored(entity)) is not False:
+                self._add(spec, entity)
+                return True
+        return False
+
+
+def _stored(entity: Entity) -> dict[str, Any]:
+    return {name: stored_as(value) for name, value in entity.__dict__.items()}
+
+
+def _with(spec: EntitySpec, entity: Entity, fields: Mapping[str, Any]) -> Entity | None:
+    """The entity with other values; None where its model refuses them."""
+    try:
+        return spec.model.model_validate({**entity.__dict__, **fields}, by_name=True)
+    except ValidationError:
+        return None
+
+
+def _changed(spec: EntitySpec, entity: Entity, changes: Mapping[str, Any]) -> Entity | None:
+    """The same, where a field that the model always has may also be made to be not there."""
+    gone = {name for name, value in changes.items() if value is None and not spec.fields[name].optional}
+    changed = _with(spec, entity, {name: value for name, value in changes.items() if name not in gone})
+    if changed is None or not gone:
+        return changed
+    return _without(spec, changed, gone) if leaves_out(spec.model, gone) else None
+
+
+def _without(spec: EntitySpec, entity: Entity, names: set[str]) -> Entity | None:
+    """An item that lacks what its model always has, as an older program wrote it.
+
+    None unless the model reads it, and makes the same key of what it read: so that a write can be held against that.
+    """
+    less = dict.fromkeys(names)
+    try:
+        older = as_read(spec, entity.model_copy(update=less)).model_copy(update=less)
+        read = as_read(spec, older)
+    except UnreadableItemError:
+        return None
+    keys = {name for bound in (spec.key, *spec.indexes) for name in bound.fields}
+    same = all(getattr(read, name) == value for name, value in older.__dict__.items() if name not in names)
+    return older if same and not keys.intersection(names) and place_of(spec, older) == place_of(spec, entity) else None

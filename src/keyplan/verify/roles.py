@@ -1,0 +1,136 @@
+"""Values for a pattern's parameters, taken from the item that a call is about: by what each parameter is used for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, get_args, get_origin
+
+from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.fields import without_none
+from keyplan.design.patterns import Pattern
+from keyplan.design.symbols import Each, annotation_of
+from keyplan.verify.binding import Binding
+from keyplan.verify.generating import Maker
+from keyplan.verify.samples import Samples
+from keyplan.verify.stock import Stock
+from keyplan.verify.suiting import beyond
+from keyplan.verify.uses import Use
+
+MANY = 10
+"""How many keys or items a batch has, where the design does not say."""
+
+
+class Roles:
+    """Makes values of parameters."""
+
+    def __init__(self, stock: Stock, makers: Mapping[EntitySpec, Maker], samples: Samples) -> None:
+        self._stock, self._makers, self._samples = stock, makers, samples
+        self._chance = samples.random
+
+    def bind(
+        self, spec: EntitySpec, anchor: Entity, uses: Sequence[Use], binding: Binding, pattern: Pattern[..., Any]
+    ) -> None:
+        """Give each parameter that is used a value, unless it has one."""
+        equal = tuple(dict.fromkeys(use.field for use in uses if use.role == "equal" and not use.nested))
+        for use in sorted(uses, key=lambda use: use.role in {"new", "amount"}):
+            value = _ROLES[use.role](self, spec, anchor, use, equal, pattern)
+            if use.role == "part" and use.nested and value in binding.whole.values():
+                value = self.any(str, use.field)  # two names in one map that are the same would overlap
+            binding.set(use.source.values if isinstance(use.source, Each) else use.source, value)
+
+    def equal(self, spec: EntitySpec, anchor: Entity, use: Use, *_rest: Any) -> Any:
+        """The item's own value."""
+        value = getattr(anchor, use.field)
+        if value is None:
+            return self.new(spec, anchor, use)
+        return self._inner(value) if use.nested else value
+
+    def own(self, _spec: EntitySpec, anchor: Entity, use: Use, *_rest: Any) -> Any:
+        """What the item has, be it nothing."""
+        return getattr(anchor, use.field)
+
+    def _inner(self, value: Any) -> Any:
+        if isinstance(value, Mapping) and value:
+            return next(iter(value.values()))
+        return value[0] if isinstance(value, (list, tuple)) and value else value
+
+    def many(
+        self, spec: EntitySpec, anchor: Entity, use: Use, equal: tuple[str, ...], pattern: Pattern[..., Any]
+    ) -> Any:
+        """Several values, of items that have the other fields alike; the item's own first."""
+        alike = self._stock.alike(spec, equal, anchor)
+        values = list(dict.fromkeys([getattr(anchor, use.field), *(getattr(one, use.field) for one in alike)]))
+        size = max(1, round(pattern.facts.returns or MANY))
+        return [values[0], *self._chance.sample(values[1:], min(size - 1, len(values) - 1))]
+
+    def range(
+        self, spec: EntitySpec, anchor: Entity, use: Use, equal: tuple[str, ...], _pattern: Pattern[..., Any]
+    ) -> Any:
+        """An end of a range that the item lies in, taken from items that have the other fields alike."""
+        own = getattr(anchor, use.field)
+        if own is None:
+            return self.new(spec, anchor, use)
+        if use.nested:
+            return self._inner(own)
+        alike = [getattr(one, use.field) for one in self._stock.alike(spec, equal, anchor)]
+        fits = [value for value in alike if value is not None and _FITS[use.role](value, own)]
+        return self._chance.choice(fits) if fits else beyond(own, {"above": 1, "below": -1}.get(use.role, 0))
+
+    def prefix(self, _spec: EntitySpec, anchor: Entity, use: Use, *_rest: Any) -> Any:
+        """The beginning of the item's text."""
+        value = getattr(anchor, use.field)
+        return value[: max(1, len(value) // 2)] if isinstance(value, str) else value
+
+    def part(self, _spec: EntitySpec, anchor: Entity, use: Use, *_rest: Any) -> Any:
+        """A part of the item's text, a member of its set or list, a name in its map."""
+        value = getattr(anchor, use.field)
+        if isinstance(value, str):
+            return value[:5]
+        members = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else list(value or ())
+        return self._chance.choice(members) if members else self.any(str, use.field)
+
+    def version(self, spec: EntitySpec, anchor: Entity, *_rest: Any) -> Any:
+        """The version the item has."""
+        return getattr(anchor, spec.version or "")
+
+    def new(self, spec: EntitySpec, _anchor: Entity, use: Use, *_rest: Any) -> Any:
+        """Another value for the field, of the type that the parameter has."""
+        annotation, info = annotation_of(use.source), spec.fields[use.field].info
+        same = annotation is None or without_none(annotation)[0] == spec.fields[use.field].annotation
+        if get_origin(annotation) is Annotated and list(get_args(annotation)[1:]) != info.metadata:
+            same = False  # the parameter has limits of its own
+        if same and not use.nested:
+            value = self._makers[spec].value(use.field)
+            return self._samples.field(spec.model, use.field) if value is None else value
+        return self.any(annotation, use.field)
+
+    def amount(self, *_rest: Any) -> Any:
+        """What is added to a number."""
+        return 1
+
+    def any(self, annotation: Any, name: str) -> Any:
+        """A value of a type; a word where nothing is known of it."""
+        return self._samples.word() if annotation is None else self._samples.of_type(annotation, name)
+
+
+_Draw = Callable[..., Any]
+_ROLES: dict[str, _Draw] = {
+    "equal": Roles.equal,
+    "own": Roles.own,
+    "many": Roles.many,
+    "low": Roles.range,
+    "high": Roles.range,
+    "above": Roles.range,
+    "below": Roles.range,
+    "prefix": Roles.prefix,
+    "part": Roles.part,
+    "version": Roles.version,
+    "new": Roles.new,
+    "amount": Roles.amount,
+}
+_FITS: dict[str, Callable[[Any, Any], bool]] = {
+    "low": lambda value, own: bool(value <= own),
+    "high": lambda value, own: bool(value >= own),
+    "below": lambda value, own: bool(value < own),
+    "above": lambda value, own: bool(value > own),
+}

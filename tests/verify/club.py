@@ -1,0 +1,176 @@
+"""A design whose calls need items that generated data does not simply have: few, alike, full, older, bound by rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from keyplan.design import (
+    GSI,
+    Change,
+    Cond,
+    Entity,
+    F,
+    Items,
+    Key,
+    Table,
+    WriteCall,
+    add_to_set,
+    at_version,
+    attr,
+    each,
+    everything,
+    key,
+    key_of,
+    pk,
+    put,
+    set_,
+    transaction,
+    when,
+    where,
+)
+
+club = Table("club", pk="PK", sk="SK", indexes=[GSI("by_end", pk="game", sk="ended_at")])
+MOST = 4
+
+
+@dataclass(frozen=True)
+class Seat:
+    """Where a player sits."""
+
+    room: str
+    place: str
+
+
+@club.entity(key=key("PLAYER#{player}", "PLAYER"), version="version", items=Items(count=60))
+class Player(Entity):
+    player: str
+    games: Annotated[frozenset[str], Field(max_length=MOST)] = frozenset()
+    version: int = 0
+
+
+@club.entity(key=key("ROOM#{room}", "{place}#{player}"), items=Items(count=60, distinct={"room": 5, "place": 8}))
+class Sitting(Entity):
+    room: str
+    place: str
+    player: str
+
+
+@club.entity(key=key("OLD#{name}", "OLD"), items=Items(count=1))
+class Relic(Entity):
+    name: str
+
+
+def _game(opening: str, status: str, **more: object) -> dict[str, object]:
+    return {"game": "chess", "number": "1", "opening": opening, "status": status, "moves": [], "form": 2, **more}
+
+
+@club.entity(
+    key=key("GAME#{game}", "{number}"),
+    indexes={"by_end": key(attr("game"), attr("ended_at"))},
+    items=Items(count=100, distinct={"game": 4, "status": {"over": 0.5, "running": 0.5}}),
+)
+class Game(Entity):
+    """A game that is over has an end, and its moves are counted; the first form had no `form`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                _game("d4", "running"),
+                _game("e4", "over", ended_at="2026-01-01T00:00:00Z", moves=["e4", "e5"], count=2),
+                {"game": "chess", "number": "1", "opening": "c4", "status": "running", "moves": []},
+            ]
+        }
+    )
+    game: str
+    number: str
+    opening: str
+    status: Literal["running", "over"]
+    moves: list[str]
+    count: int | None = None
+    ended_at: datetime | None = None
+    form: Literal[2] = 2
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_any_form(cls, values: Any) -> Any:
+        return {**values, "form": 2} if isinstance(values, Mapping) else values
+
+    @model_validator(mode="after")
+    def _over_or_not(self) -> Self:
+        if (self.status == "over") != (self.ended_at is not None) or self.count not in {None, len(self.moves)}:
+            raise ValueError("a game has an end once it is over, and as many moves as are counted")
+        return self
+
+
+@club.delete(Relic)
+def drop_relic(name: str) -> Change:
+    """There is one, and ten calls."""
+    return key_of(name=name)
+
+
+@club.update(Player)
+def join(player: str, games: Annotated[frozenset[str], Field(max_length=1)]) -> Change:
+    """Only while there is room for one more."""
+    room = F.games.missing() | (F.games.size() < MOST)
+    return key_of(player=player) & add_to_set(games=games) & when(room)
+
+
+@club.update(Player)
+def crowd(player: str, games: frozenset[str]) -> Change:
+    """Only where it is full."""
+    return key_of(player=player) & set_(games=games) & when(F.games.size() >= MOST)
+
+
+@club.delete(Player)
+def drop_player(player: str, version: int) -> Change:
+    """A player as read."""
+    return key_of(player=player) & at_version(version)
+
+
+@club.delete(Sitting)
+def stand_up(seat: Seat, player: str) -> Change:
+    """A seat is free."""
+    return key_of(room=seat.room, place=seat.place, player=player)
+
+
+@transaction()
+def leave(
+    player: str, version: int, seats: Annotated[list[Seat], Field(max_length=2)]
+) -> list[WriteCall[Player | None] | WriteCall[Sitting | None]]:
+    """A player goes, from each seat."""
+    return [drop_player(player, version), stand_up(each(seats), player)]
+
+
+@club.get(Game)
+def game_by_number(game: str, number: str) -> Key:
+    """One game."""
+    return key_of(game=game, number=number)
+
+
+@club.query(Game, index="by_end", descending=True)
+def games_over(game: str) -> Cond:
+    """Games that are over."""
+    return pk(game=game)
+
+
+@club.scan(Game)
+def games_of_old() -> Cond:
+    """Games in the first form."""
+    return everything() & where(F.form.missing())
+
+
+@club.scan(Sitting)
+def unplaced() -> Cond:
+    """None: a sitting always has a place, and no example says otherwise."""
+    return everything() & where(F.place.missing())
+
+
+@club.replace(Game)
+def upgrade_game(game: Game) -> Change:
+    """A game of the first form, as it was read, in the form of today."""
+    return put(game) & when(F.form.missing() & (F.status == game.status))

@@ -1,0 +1,101 @@
+"""Calls find the items they need: more are made where they run out, changed where a condition asks for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.verify import club
+
+from keyplan.design.design import Design
+from keyplan.verify import Report, verify
+from keyplan.verify.errors import SampleError
+from keyplan.verify.generating import makers
+from keyplan.verify.report import PatternResult
+from keyplan.verify.samples import Samples
+
+NOW_S = 1_767_225_600.0
+
+
+@pytest.fixture(scope="module", params=[0, 1, 2])
+def report(request: pytest.FixtureRequest) -> Report:
+    return verify(Design.of(club), seed=request.param)
+
+
+def result(report: Report, name: str) -> PatternResult:
+    return next(one for one in report.patterns if one.name == name)
+
+
+def test_every_pattern_runs_as_often_as_is_wanted_and_costs_what_is_predicted(report: Report) -> None:
+    for one in report.patterns:
+        assert one.predicted == one.measured, one.name
+        if one.name != "unplaced":
+            assert (one.verdict, one.problems) == ("OK", ()), one.name
+    for name in ("drop_relic", "join", "crowd", "leave", "upgrade_game"):
+        assert result(report, name).calls == 10, name
+
+
+def test_each_step_of_a_transaction_is_about_another_item(report: Report) -> None:
+    assert result(report, "leave").evaluated == 3, "a player, and as many seats as the list may have"
+
+
+def test_items_of_an_older_form_are_stored_where_an_example_shows_it(report: Report) -> None:
+    assert result(report, "games_of_old").returned == 1
+
+
+def test_a_filter_that_no_item_can_meet_still_finds_nothing(report: Report) -> None:
+    (problem,) = result(report, "unplaced").problems
+    assert problem.kind == "wrong"
+    assert problem.text.startswith("returned nothing in 1 calls about items that are there")
+
+
+def test_examples_say_what_goes_together_and_the_design_how_many_there_are() -> None:
+    by_spec = makers(Design.of(club), 4_000, Samples(1, NOW_S))
+    (maker,) = [one for spec, one in by_spec.items() if spec.name == "Game"]
+    games = [one for one in maker.all() if isinstance(one, club.Game)]
+    assert {one.opening for one in games} == {"d4", "e4", "c4"}
+    assert {one.game for one in games} != {"chess"}
+    over = [one for one in games if one.status == "over"]
+    assert len(over) == 50
+    assert all((one.opening, one.moves, one.count) == ("e4", ["e4", "e5"], 2) for one in over)
+    assert len({one.ended_at for one in over}) > 1, "what an index sorts by differs"
+    assert len({(one.game, one.number) for one in games}) == 100
+
+
+def test_an_example_that_does_not_fit_is_told_and_the_rest_runs(tmp_path: Path) -> None:
+    path = tmp_path / "ill.py"
+    path.write_text(ILL)
+    report = verify(Design.load(str(path)))
+    (table,) = report.tables
+    assert [problem.kind for problem in table.problems] == ["failed"]
+    assert "example 1 of Ill does not fit its own model" in table.problems[0].text
+    (failed,) = result(report, "add_ill").problems
+    assert failed.text.startswith(SampleError.__name__)
+    assert result(report, "well").verdict == "OK"
+
+
+ILL = """
+from __future__ import annotations
+from pydantic import ConfigDict
+from keyplan.design import *
+
+table = Table("ill", pk="PK")
+
+@table.entity(key=key("ILL#{name}"))
+class Ill(Entity):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "a", "size": "large"}]})
+    name: str
+    size: int
+
+@table.entity(key=key("WELL#{name}"))
+class Well(Entity):
+    name: str
+
+@table.create(Ill)
+def add_ill(ill: Ill) -> Change:
+    return put(ill)
+
+@table.get(Well)
+def well(name: str) -> Key:
+    return key_of(name=name)
+"""
