@@ -19,9 +19,9 @@ from bench.workload import Call, Request, item_bytes
 Checkpoints = Literal["in line", "in background"]
 
 # The engine's own settings, so that the two differ in nothing but the work above SQLite.
-CACHE_KIB = 16 * 1024
+CACHE_KIB = 64 * 1024
 CHECKPOINT_PAGES = 1000
-RESTART_PAGES = 16 * CHECKPOINT_PAGES
+RESTART_PAGES = 4 * CHECKPOINT_PAGES
 BUSY_MS = 10_000
 
 CREATE = (
@@ -32,7 +32,7 @@ UPSERT = (
     "INSERT INTO {name} (k, size, body) VALUES (?, ?, ?)"
     " ON CONFLICT (k) DO UPDATE SET size = excluded.size, body = excluded.body"
 )
-DELETE = "DELETE FROM {name} WHERE k = ?"
+MOVE = "UPDATE OR REPLACE {name} SET k = ?, size = ?, body = ? WHERE k = ?"
 UPSERT_ITEM = UPSERT.format(name="item")
 POINT = "SELECT body FROM item WHERE k = ?"
 RANGE = "SELECT body FROM item WHERE k >= ? AND k < ? ORDER BY k LIMIT ?"
@@ -112,13 +112,16 @@ class _Checkpointer:
         self._connection = connection
         self._wake = threading.Event()
         self._pages = 0
+        self._checkpoint_at = CHECKPOINT_PAGES
         self._stopping = False
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def committed(self, _connection: apsw.Connection, _schema: str, pages: int) -> int:
-        if pages >= CHECKPOINT_PAGES:
-            self._pages = pages
+        if pages < self._pages:  # the log has begun anew
+            self._checkpoint_at = CHECKPOINT_PAGES
+        self._pages = pages
+        if pages >= self._checkpoint_at:
             self._wake.set()
         return apsw.SQLITE_OK
 
@@ -133,7 +136,9 @@ class _Checkpointer:
             self._wake.clear()
             if self._stopping:
                 return
-            restart = self._pages >= RESTART_PAGES
+            pages = self._pages
+            self._checkpoint_at = pages + CHECKPOINT_PAGES
+            restart = pages >= RESTART_PAGES
             mode = apsw.SQLITE_CHECKPOINT_RESTART if restart else apsw.SQLITE_CHECKPOINT_PASSIVE
             with contextlib.suppress(apsw.BusyError):  # The next commit wakes this thread again.
                 self._connection.wal_checkpoint(mode=mode)

@@ -130,6 +130,9 @@ def _change_entry(
         )
     if old_key == new_key and same_body:
         return
+    if old_key and new_key and new_row and old_key != new_key and engine.faults is None:
+        transaction.move(index.tree, old_key, new_key, *new_row)
+        return
     target = transaction if engine.faults is None else engine.faults.index_writer(transaction, index, key)
     if old_key is not None and old_key != new_key:
         target.delete(index.tree, old_key)

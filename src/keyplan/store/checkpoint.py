@@ -5,6 +5,10 @@ only pay for appending. PASSIVE checkpoints stand in nobody's way but cannot rew
 somebody writes, so once the log has grown far past its mark a RESTART checkpoint waits for a moment
 without readers and lets the log begin anew. A writer that never pauses, or a disk slower than the
 writer, would still let the log grow: past a last mark writers wait until the checkpoint is through.
+
+A checkpoint syncs both files, so the next one comes only when the log has grown by as much again. While
+a RESTART waits for readers it keeps writers out, so it is not tried where a long read is seen to hold the
+log, but for the last mark, which doubles each time that it was in vain.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ import apsw
 PASSIVE_PAGES = 1000
 RESTART_PAGES = 4 * PASSIVE_PAGES
 CROWDED_PAGES = 12 * PASSIVE_PAGES
-BUSY_MS = 2000
+BUSY_MS = 500
 
 _log = logging.getLogger(__name__)
 
@@ -30,17 +34,19 @@ class Checkpointer:
         self._connection.set_busy_timeout(BUSY_MS)
         self._wake = threading.Event()
         self._pages = 0
+        self._begin_anew()
         self.crowded = False
         """Whether the next writer is to call `wait_for_room` before it begins."""
-        self._crowded_at = CROWDED_PAGES
         self._room = threading.Event()
         self._stopping = False
         self._thread: threading.Thread | None = None
 
     def committed(self, _connection: apsw.Connection, _schema: str, pages: int) -> int:
         """The write-ahead log's hook: called after each commit with the log's length in pages."""
-        if pages >= PASSIVE_PAGES:
-            self._pages = pages
+        if pages < self._pages:  # the log has begun anew
+            self._begin_anew()
+        self._pages = pages
+        if pages >= self._checkpoint_at:
             if pages >= self._crowded_at:
                 self._room.clear()
                 self.crowded = True
@@ -76,18 +82,30 @@ class Checkpointer:
             self._room.set()
 
     def _checkpoint(self) -> None:
-        restart = self._pages >= RESTART_PAGES
+        pages, writers_wait = self._pages, self.crowded and not self._room.is_set()
+        self._checkpoint_at = pages + PASSIVE_PAGES
         try:
-            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-            if restart:
+            log, moved = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            held = log - moved >= PASSIVE_PAGES
+            if pages >= self._crowded_at or (pages >= RESTART_PAGES and not held):
                 self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
-                self._crowded_at = CROWDED_PAGES
+                self._begin_anew()
         except (apsw.BusyError, apsw.LockedError):
-            # Another process is at it, or a long read holds the log: the next commit wakes this thread
-            # again. Writers are not to wait for that read at each commit, so the mark moves up.
-            self._crowded_at = max(self._crowded_at, 2 * self._pages)
+            # Another process is at it, a long read holds the log, or writers did not let it in.
+            self._give_up_for_now(writers_wait)
         except apsw.Error:
             # Nothing is lost: the log keeps what was committed. The writer meets the same
             # failure on its own connection and reports it to its caller.
-            self._crowded_at = max(self._crowded_at, 2 * self._pages)
+            self._give_up_for_now(writers_wait)
             _log.exception("checkpoint failed")
+
+    def _begin_anew(self) -> None:
+        """Set the marks, in pages of log, for a log that begins anew."""
+        self._checkpoint_at = PASSIVE_PAGES
+        self._crowded_at = CROWDED_PAGES
+
+    def _give_up_for_now(self, writers_wait: bool) -> None:
+        """Move the last mark up if writers waited in vain: they are not to do so again and again, but as long as
+        they only were too fast, they have to wait."""
+        if writers_wait:
+            self._crowded_at = max(self._crowded_at, 2 * self._pages)

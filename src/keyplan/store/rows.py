@@ -65,6 +65,9 @@ class Transaction(View, Protocol):
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
         """Write a row, new or not."""
 
+    def move(self, tree: Tree, old_key: bytes, key: bytes, size: int, body: bytes) -> None:
+        """Write a row, new or not, in the place of another one, there or not."""
+
     def delete(self, tree: Tree, key: bytes) -> None:
         """Remove a row, there or not."""
 

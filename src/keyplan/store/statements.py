@@ -6,7 +6,8 @@
 
 A tree is an ordinary rowid table with a unique index on its key bytes: at these row sizes that is
 faster than WITHOUT ROWID, whose interior pages would hold whole bodies. Rows are written by UPSERT,
-never by INSERT OR REPLACE, which deletes and inserts and so touches every page twice.
+never by INSERT OR REPLACE, which deletes and inserts and so touches every page twice; one that gets
+another key is moved by UPDATE, which leaves it on its page.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class TreeStatements(NamedTuple):
     point: str
     upsert: str
     upsert_while: str
+    move: str
     delete: str
     forward: str
     backward: str
@@ -79,6 +81,7 @@ def tree(number: int) -> TreeStatements:
             f"INSERT INTO {name} (k, size, body) SELECT ?, ?, ?"
             f" WHERE (SELECT value FROM keyplan_sequence WHERE name = ?) = ? {replaced}"
         ),
+        move=f"UPDATE OR REPLACE {name} SET k = ?, size = ?, body = ? WHERE k = ?",
         delete=f"DELETE FROM {name} WHERE k = ?",
         forward=f"{columns} WHERE k >= ? AND k < ? ORDER BY k LIMIT ?",
         backward=f"{columns} WHERE k >= ? AND k < ? ORDER BY k DESC LIMIT ?",

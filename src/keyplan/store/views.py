@@ -93,6 +93,12 @@ class Writing(Connected):
         """Write a row, new or not."""
         self.execute(tree.upsert, (key, size, body))
 
+    def move(self, tree: Tree, old_key: bytes, key: bytes, size: int, body: bytes) -> None:
+        """Write a row, new or not, in the place of another one, there or not."""
+        self.execute(tree.move, (key, size, body, old_key))
+        if not self.connection.changes():
+            self.execute(tree.upsert, (key, size, body))
+
     def delete(self, tree: Tree, key: bytes) -> None:
         """Remove a row, there or not."""
         self.execute(tree.delete, (key,))
