@@ -117,7 +117,7 @@ def play_over_http(case: dict[str, Any], tables: Tables) -> None:
     with (
         Engine.memory(clock=ManualClock(NOW)) as engine,
         ThreadedServer(engine) as server,
-        closing(HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection,
+        closing(HTTPConnection("127.0.0.1", server.port, timeout=240)) as connection,
     ):
         play(case, OverHTTP(connection), tables)
 

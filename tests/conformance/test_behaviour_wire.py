@@ -43,7 +43,7 @@ class Door:
             "X-Amz-Target": f"DynamoDB_20120810.{operation}",
             **{name.replace("_", "-"): value for name, value in headers.items()},
         }
-        with closing(HTTPConnection(self._address, timeout=60)) as connection:
+        with closing(HTTPConnection(self._address, timeout=240)) as connection:
             connection.request("POST", "/", body, sent)
             answered = connection.getresponse()
             return answered.status, answered.read()

@@ -30,7 +30,7 @@ def test_a_total_is_one_number(table: Table) -> None:
     receipt.add_index(table.indexes["by_g"], 1.5)
     receipt.add_index(table.indexes["by_l"], 3.0)
     assert receipt.total == 6.5
-    assert receipt.render("TOTAL") == {"TableName": "things", "CapacityUnits": 6.5}
+    assert receipt.render("TOTAL", "things") == {"TableName": "things", "CapacityUnits": 6.5}
 
 
 def test_indexes_are_listed_by_kind_and_add_up(table: Table) -> None:
@@ -39,7 +39,7 @@ def test_indexes_are_listed_by_kind_and_add_up(table: Table) -> None:
     receipt.add_index(table.indexes["by_g"], 1.0)
     receipt.add_index(table.indexes["by_g"], 2.0)
     receipt.add_index(table.indexes["by_l"], 4.0)
-    assert receipt.render("INDEXES") == {
+    assert receipt.render("INDEXES", "things") == {
         "TableName": "things",
         "CapacityUnits": 8.0,
         "Table": {"CapacityUnits": 1.0},
@@ -51,7 +51,7 @@ def test_indexes_are_listed_by_kind_and_add_up(table: Table) -> None:
 def test_an_index_without_units_is_not_mentioned(table: Table) -> None:
     receipt = Receipt(table)
     receipt.add_index(table.indexes["by_g"], 0.0)
-    assert receipt.render("INDEXES") == {
+    assert receipt.render("INDEXES", "things") == {
         "TableName": "things",
         "CapacityUnits": 0.0,
         "Table": {"CapacityUnits": 0.0},
@@ -62,4 +62,4 @@ def test_transactions_tell_the_kind_of_units_too(table: Table) -> None:
     receipt = Receipt(table)
     receipt.table_units = 2.0
     both = {"CapacityUnits": 2.0, "WriteCapacityUnits": 2.0}
-    assert receipt.render("INDEXES", "Write") == {"TableName": "things", **both, "Table": both}
+    assert receipt.render("INDEXES", "things", "Write") == {"TableName": "things", **both, "Table": both}

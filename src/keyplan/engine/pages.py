@@ -145,15 +145,16 @@ def _taker(reading: Reading, page: Page, view: View) -> Callable[[bytes], None]:
     return take
 
 
-def answer(reading: Reading, page: Page, form: Form, detail: str) -> dict[str, Any]:
+def answer(reading: Reading, page: Page, form: Form, request: dict[str, Any]) -> dict[str, Any]:
     """The answer of Query and Scan."""
+    detail = request.get("ReturnConsumedCapacity", "NONE")
     told: dict[str, Any] = {"Count": page.count, "ScannedCount": page.scanned}
     if not reading.count_only:
         told["Items"] = form.page(page.bodies) if reading.project is None else form.items(page.items)
     if page.last is not None:
         told["LastEvaluatedKey"] = form.item(_last_key(reading, encoding.decode(page.last)))
     if detail != "NONE":
-        told["ConsumedCapacity"] = receipt(reading, page).render(detail)
+        told["ConsumedCapacity"] = receipt(reading, page).render(detail, request["TableName"])
     return told
 
 

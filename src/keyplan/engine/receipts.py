@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from keyplan.engine.catalog import Index, Table
+from keyplan.engine.catalog import Index, Table, table_name
 
 
 class Receipt:
@@ -29,12 +30,13 @@ class Receipt:
         """Units of the table and all its indexes."""
         return self.table_units + sum(self.global_units.values()) + sum(self.local_units.values())
 
-    def render(self, detail: str, kind: str | None = None) -> dict[str, Any]:
+    def render(self, detail: str, name: str, kind: str | None = None) -> dict[str, Any]:
         """ConsumedCapacity for ReturnConsumedCapacity TOTAL or INDEXES.
 
-        `kind` "Read" or "Write" adds ReadCapacityUnits or WriteCapacityUnits, as transactions do.
+        `name` is the table's name or ARN, whichever the request has. `kind` "Read" or "Write" adds
+        ReadCapacityUnits or WriteCapacityUnits, as transactions do.
         """
-        answer: dict[str, Any] = {"TableName": self.table.name, **_units(self.total, kind)}
+        answer: dict[str, Any] = {"TableName": name, **_units(self.total, kind)}
         if detail == "INDEXES":
             answer["Table"] = _units(self.table_units, kind)
             if self.local_units:
@@ -46,6 +48,11 @@ class Receipt:
                     name: _units(units, kind) for name, units in self.global_units.items()
                 }
         return answer
+
+
+def names_given(names: Iterable[str]) -> dict[str, str]:
+    """How a request names its tables, by name or by ARN; by the tables' names."""
+    return {table_name(name): name for name in names}
 
 
 def _units(units: float, kind: str | None) -> dict[str, float]:

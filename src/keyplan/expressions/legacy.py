@@ -206,12 +206,7 @@ class LegacyKeyCondition:
         partition: tuple[str, ...],
         sort: tuple[str, ...],
     ) -> KeyRange:
-        """The range it selects in a key. Raises ValidationError where it does not fit that key.
-
-        It knows keys of one partition and at most one sort attribute; the wording for others is ours.
-        """
-        if len(partition) > 1 or len(sort) > 1:
-            raise ValidationError(messages.KEY_CONDITIONS_MULTI_ATTRIBUTE)
+        """The range it selects in a key. Raises ValidationError where it does not fit that key."""
         for attribute in partition:
             if attribute not in self.operators:
                 raise ValidationError(messages.key_missing(attribute))

@@ -76,7 +76,7 @@ class Cursor:
             raise self.invalid(messages.EMPTY)
         size_bytes = len(text.encode("utf-8", "surrogatepass"))
         if size_bytes > limits.EXPRESSION_BYTES:
-            raise self.invalid(messages.TOO_LONG if parameter == "UpdateExpression" else messages.too_long(size_bytes))
+            raise self.invalid(messages.too_long(parameter, size_bytes))
         self.tokens = tokenize(text)
         self.at = 0
         self.kind = self.tokens[0].kind

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from keyplan import limits
 
 EMPTY = "The expression can not be empty;"
-TOO_LONG = "Expression size has exceeded the maximum allowed size;"
 REDUNDANT_PARENTHESES = "The expression has redundant parentheses;"
 
 # Raised while an update is applied, without the prefix of the expression.
@@ -24,7 +23,6 @@ UPDATE_TYPE_MISMATCH = "Type mismatch for attribute to update"
 # Key conditions, without the prefix of the expression.
 KEY_CONDITION_NOT_SUPPORTED = "Query key condition not supported"
 KEY_CONDITION_COUNT = "Conditions can be of length 1 or 2 only"
-KEY_CONDITIONS_MULTI_ATTRIBUTE = "KeyConditions is not supported for indexes with multi-attribute keys"
 _INVALID_KEY_CONDITION = "Invalid KeyConditionExpression: KeyConditionExpressions "
 KEY_CONDITION_NESTED_OPERATION = _INVALID_KEY_CONDITION + "cannot contain nested operations"
 KEY_CONDITION_NESTED_ATTRIBUTE = _INVALID_KEY_CONDITION + "cannot have conditions on nested attributes"
@@ -70,9 +68,10 @@ def syntax(token: str, near: str) -> str:
     return f'Syntax error; token: "{token}", near: "{near}"'
 
 
-def too_long(size_bytes: int) -> str:
-    """An expression over 4 KB of UTF-8."""
-    return f"{TOO_LONG} expression size: {size_bytes}"
+def too_long(parameter: str, size_bytes: int) -> str:
+    """An expression over 4 KB of UTF-8; of conditions and filters alone the size is told."""
+    size = f" expression size: {size_bytes}" if parameter in ("ConditionExpression", "FilterExpression") else ""
+    return f"Expression size has exceeded the maximum allowed size;{size}"
 
 
 def too_many_operators(count: int) -> str:
@@ -222,11 +221,9 @@ def placeholder_syntax(parameter: str, key: str) -> str:
 
 
 def placeholder_too_long(parameter: str, size_bytes: int) -> str:
-    """A placeholder over 255 bytes (downloadable version)."""
-    return (
-        f"{parameter} contains invalid key: The expression attribute map contains a key that is "
-        f"too long; size of key: {size_bytes}"
-    )
+    """A placeholder over 255 bytes; of a value's the service does not tell the size."""
+    size = f" size of key: {size_bytes}" if parameter == "ExpressionAttributeNames" else ""
+    return f"{parameter} contains invalid key: The expression attribute map contains a key that is too long;{size}"
 
 
 def placeholder_name_empty(key: str) -> str:

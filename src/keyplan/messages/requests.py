@@ -183,7 +183,8 @@ def segment_too_large(segment: int, total: int) -> str:
 
 def projection_with_select(parameter: str, select: str) -> str:
     """A projection beside a Select that leaves no choice."""
-    return f"Cannot specify the {parameter} when choosing to get {select}"
+    chosen = "only the Count" if select == "COUNT" else select
+    return f"Cannot specify the {parameter} when choosing to get {chosen}"
 
 
 def too_many_items(operation: str) -> str:

@@ -19,6 +19,7 @@ NESTING = (
 _INVALID = "One or more parameter values were invalid: "
 NULL_NOT_TRUE = _INVALID + "Null attribute value types must have the value of true"
 EMPTY_STRING_SET = _INVALID + "An string set  may not be empty"
+NULL_STRING = _INVALID + "An string set may not have a null string as a member"
 EMPTY_NUMBER_SET = _INVALID + "An number set  may not be empty"
 EMPTY_BINARY_SET = _INVALID + "Binary sets should not be empty"
 EMPTY_NAME = "Empty attribute name"

@@ -53,7 +53,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     reading.check_progress()
     answer: dict[str, Any] = {"Responses": reading.responses, "UnprocessedKeys": reading.unprocessed}
     if detail != "NONE":
-        answer["ConsumedCapacity"] = [receipt.render(detail) for receipt in reading.receipts.values()]
+        answer["ConsumedCapacity"] = [receipt.render(detail, name) for name, receipt in reading.receipts.items()]
     return answer
 
 
@@ -114,7 +114,7 @@ class _Reading:
         if left:
             self.unprocessed[name] = _remainder(plan.block.request, left)
         if self._counted:
-            receipt = self.receipts.setdefault(plan.table.name, Receipt(plan.table))
+            receipt = self.receipts.setdefault(name, Receipt(plan.table))
             receipt.table_units += table_units
 
     def check_progress(self) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from keyplan import limits
 from keyplan.engine import writes
 from keyplan.engine.catalog import Table
 from keyplan.engine.faults import REFUSED
 from keyplan.engine.operations.answers import Collections
-from keyplan.engine.receipts import Receipt
+from keyplan.engine.receipts import Receipt, names_given
 from keyplan.engine.requests.batch_write_item import SHAPE, check
 from keyplan.engine.shapes import late_check
 from keyplan.errors import TransactionConflictError, ValidationError
@@ -26,14 +26,8 @@ if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
 
 
-class _Write(NamedTuple):
-    """One put or, without a new version, one delete."""
-
-    table: Table
-    key: bytes
-    item: Item
-    """What holds the key."""
-    new: writes.Version | None
+_Write: TypeAlias = tuple[Table, bytes, Item, writes.Version | None]
+"""One put or, without a new version, one delete: its table, stored key, what holds the key, the new version."""
 
 
 def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
@@ -84,18 +78,19 @@ def _wanted(write: dict[str, Any], form: Form) -> tuple[Item, writes.Version | N
 
 
 def _located(wanted: dict[str, list[tuple[Item, writes.Version | None]]], tables: dict[str, Table]) -> list[_Write]:
-    batch = []
-    seen = set()
+    batch: list[_Write] = []
+    seen: dict[str, set[bytes]] = {}
     for name, each_wanted in wanted.items():
         table = tables[name]
+        keys = seen.setdefault(table.name, set())
         for item, new in each_wanted:
             key = table.key.of_key(item) if new is None else _key_of(table, item)
-            if (table.name, key) in seen:
+            if key in keys:
                 raise ValidationError(messages.DUPLICATE_KEYS)
-            seen.add((table.name, key))
+            keys.add(key)
             if new is not None and table.indexes:
                 writes.check_index_keys(table, item)
-            batch.append(_Write(table, key, item, new))
+            batch.append((table, key, item, new))
     return batch
 
 
@@ -150,7 +145,8 @@ def _answer(
         answer["ItemCollectionMetrics"] = collections.by_table
     detail = request.get("ReturnConsumedCapacity", "NONE")
     if detail != "NONE":
-        answer["ConsumedCapacity"] = [receipt.render(detail) for receipt in receipts.values()]
+        named = names_given(request["RequestItems"])
+        answer["ConsumedCapacity"] = [receipt.render(detail, named[name]) for name, receipt in receipts.items()]
     return answer
 
 

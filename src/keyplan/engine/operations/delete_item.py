@@ -40,7 +40,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     if request.get("ReturnValues") == "ALL_OLD" and old is not None:
         answer["Attributes"] = form.stored(old.body)
     if detail != "NONE":
-        answer["ConsumedCapacity"] = receipt.render(detail)
+        answer["ConsumedCapacity"] = receipt.render(detail, request["TableName"])
     if request.get("ReturnItemCollectionMetrics") == "SIZE":
         answer.update(collection_metrics(engine, table, key, key_item, form))
     return answer

@@ -38,5 +38,5 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     if detail != "NONE":
         receipt = Receipt(table)
         receipt.table_units = units.read_units(row[0] if row else 0, consistent=bool(request.get("ConsistentRead")))
-        answer["ConsumedCapacity"] = receipt.render(detail)
+        answer["ConsumedCapacity"] = receipt.render(detail, request["TableName"])
     return answer

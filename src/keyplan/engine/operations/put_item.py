@@ -46,7 +46,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     if returned and old is not None:
         answer["Attributes"] = form.stored(old.body)
     if detail != "NONE":
-        answer["ConsumedCapacity"] = receipt.render(detail)
+        answer["ConsumedCapacity"] = receipt.render(detail, request["TableName"])
     if request.get("ReturnItemCollectionMetrics") == "SIZE":
         answer.update(collection_metrics(engine, table, key, new.item, form))
     return answer

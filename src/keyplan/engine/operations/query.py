@@ -12,6 +12,7 @@ from keyplan.engine.requests.rules import check_attributes_to_get
 from keyplan.errors import ValidationError
 from keyplan.expressions.compiled import KeyCondition, Projection, compile_key_condition
 from keyplan.expressions.legacy import LegacyKeyCondition, compile_key_conditions
+from keyplan.messages import items as item_messages
 from keyplan.messages import queries as messages
 from keyplan.values.encoding import Form
 from keyplan.values.types import AttributeValue, Item
@@ -64,7 +65,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
         fetch=reads.needs_fetch(index, request, projection, condition and condition.condition),
     )
     page = pages.read(engine, reading)
-    return pages.answer(reading, page, form, request.get("ReturnConsumedCapacity", "NONE"))
+    return pages.answer(reading, page, form, request)
 
 
 def _prepare(request: dict[str, Any], form: Form) -> _Prepared:
@@ -98,10 +99,13 @@ def _key_condition(request: dict[str, Any], values: Item | None, form: Form) -> 
 
 
 def _check_types(key_condition: KeyCondition | LegacyKeyCondition, values: Item | None, schema: KeySchema) -> None:
-    """Values of key attributes must have the schema's types; the service looks at this first."""
+    """Values of key attributes must have the schema's types and not be empty; the service looks at this first."""
     for name, kind in (*schema.partition, *schema.sort):
-        if any(kind not in value for value in _values_of(key_condition, name, values or {})):
-            raise ValidationError(messages.KEY_TYPE)
+        for value in _values_of(key_condition, name, values or {}):
+            if kind not in value:
+                raise ValidationError(messages.KEY_TYPE)
+            if value[kind] == "":
+                raise ValidationError(item_messages.empty_key(name, kind))
 
 
 def _values_of(key_condition: KeyCondition | LegacyKeyCondition, name: str, values: Item) -> list[AttributeValue]:

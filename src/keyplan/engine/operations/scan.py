@@ -50,7 +50,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
         fetch=reads.needs_fetch(index, request, projection, condition and condition.condition),
     )
     page = pages.read(engine, reading)
-    return pages.answer(reading, page, form, request.get("ReturnConsumedCapacity", "NONE"))
+    return pages.answer(reading, page, form, request)
 
 
 def _prepare(request: dict[str, Any], form: Form) -> tuple[reads.Filter | None, Projection | None, Item | None]:

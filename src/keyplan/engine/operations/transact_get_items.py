@@ -8,7 +8,7 @@ from keyplan import limits
 from keyplan.engine import reads
 from keyplan.engine.cancellation import locate
 from keyplan.engine.catalog import Table
-from keyplan.engine.receipts import Receipt
+from keyplan.engine.receipts import Receipt, names_given
 from keyplan.engine.requests.transact_get_items import check, check_action
 from keyplan.errors import ValidationError
 from keyplan.expressions.compiled import Projection
@@ -53,7 +53,8 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
         for table, row in zip(tables, rows, strict=True):
             receipt = receipts.setdefault(table.name, Receipt(table))
             receipt.table_units += units.transactional_read_units(row[0] if row else 0)
-        answer["ConsumedCapacity"] = [receipt.render(detail, "Read") for receipt in receipts.values()]
+        named = names_given(get.table for get in gets)
+        answer["ConsumedCapacity"] = [receipt.render(detail, named[name], "Read") for name, receipt in receipts.items()]
     return answer
 
 

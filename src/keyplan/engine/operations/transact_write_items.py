@@ -16,7 +16,7 @@ from keyplan.engine.cancellation import CANCELLING, Reasons, locate
 from keyplan.engine.catalog import Table
 from keyplan.engine.keys import EmptyKeyError
 from keyplan.engine.operations.answers import Collections
-from keyplan.engine.receipts import Receipt
+from keyplan.engine.receipts import Receipt, names_given
 from keyplan.engine.requests.transact_write_items import action_of, check, check_action
 from keyplan.errors import ServiceError, ValidationError
 from keyplan.messages import transactions as messages
@@ -114,6 +114,7 @@ class _Work:
         self._token = token
         self._detail = request.get("ReturnConsumedCapacity", "NONE")
         self._measured = request.get("ReturnItemCollectionMetrics") == "SIZE"
+        self._elements = request["TransactItems"]
 
     def run(self, transaction: Transaction) -> dict[str, Any]:
         """The answer; a repeated request is answered without being applied."""
@@ -195,7 +196,10 @@ class _Work:
     def _answer(self, transaction: Transaction, receipts: dict[str, Receipt], kind: str) -> dict[str, Any]:
         answer: dict[str, Any] = {}
         if self._detail != "NONE":
-            answer["ConsumedCapacity"] = [receipt.render(self._detail, kind) for receipt in receipts.values()]
+            named = names_given(action_of(element)[1]["TableName"] for element in self._elements)
+            answer["ConsumedCapacity"] = [
+                receipt.render(self._detail, named[name], kind) for name, receipt in receipts.items()
+            ]
         if self._measured:
             collections = Collections(self._form)
             for step in self._steps:

@@ -49,7 +49,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
         if version is not None:
             answer.update(_attributes(returned, change.update, version, form))
     if detail != "NONE":
-        answer["ConsumedCapacity"] = receipt.render(detail)
+        answer["ConsumedCapacity"] = receipt.render(detail, request["TableName"])
     if request.get("ReturnItemCollectionMetrics") == "SIZE":
         answer.update(collection_metrics(engine, table, key, change.key, form))
     return answer

@@ -8,7 +8,7 @@ from keyplan.messages import requests as messages
 
 _NAME_PATTERN = "[a-zA-Z0-9_.-]+"
 
-# The data plane takes any name of at least one character: a shorter one than a table can have is not found.
+# The data plane asks first for one character, as of an ARN, and then for a table's name.
 TABLE_NAME = String(min=1, max=limits.TABLE_NAME_MAX, pattern=_NAME_PATTERN, arn=True)
 NEW_TABLE_NAME = String(min=limits.TABLE_NAME_MIN, max=limits.TABLE_NAME_MAX, pattern=_NAME_PATTERN, arn=True)
 DEMANDED_TABLE_NAME = ("TableName", messages.TABLE_NAME_REQUIRED)

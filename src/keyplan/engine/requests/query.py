@@ -44,7 +44,7 @@ def check(request: dict[str, Any]) -> None:
     """Rules between members, before any value is looked at. Raises ValidationError."""
     given = rules.check_mixture(request, _EXPRESSIONS, _replaced(request))
     rules.check_placeholders_wanted(request, given, value_expressions=_VALUE_EXPRESSIONS)
-    rules.check_select(request, envelope=True)
+    rules.check_select(request)
     rules.check_conditional_operator(request, "QueryFilter")
 
 

@@ -57,20 +57,22 @@ def check_attributes_to_get(request: Mapping[str, Any]) -> None:
         seen.add(name)
 
 
-def check_select(request: Mapping[str, Any], *, envelope: bool) -> None:
-    """Refuse a Select that does not fit the projection parameters or the lack of an index."""
+def check_select(request: Mapping[str, Any]) -> None:
+    """Refuse a Select that does not fit the projection parameters or the lack of an index.
+
+    Query and Scan put the fault in an envelope, as the service has done since October 2026; before, Scan did not.
+    """
     select = request.get("Select")
     if select is None:
         return
     projections = [name for name in ("AttributesToGet", "ProjectionExpression") if request.get(name) is not None]
     if select == "SPECIFIC_ATTRIBUTES":
         if not projections:
-            message = messages.SPECIFIC_ATTRIBUTES_MISSING
-            raise ValidationError(messages.enveloped(message) if envelope else message)
+            raise ValidationError(messages.enveloped(messages.SPECIFIC_ATTRIBUTES_MISSING))
     elif projections:
-        raise ValidationError(messages.projection_with_select(projections[0], select))
+        raise ValidationError(messages.enveloped(messages.projection_with_select(projections[0], select)))
     elif select == "ALL_PROJECTED_ATTRIBUTES" and request.get("IndexName") is None:
-        raise ValidationError(messages.ALL_PROJECTED_WITHOUT_INDEX)
+        raise ValidationError(messages.enveloped(messages.ALL_PROJECTED_WITHOUT_INDEX))
 
 
 def check_conditional_operator(request: Mapping[str, Any], conditions: str) -> None:

@@ -40,7 +40,7 @@ def check(request: dict[str, Any]) -> None:
     """Rules between members, before any value is looked at. Raises ValidationError."""
     given = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet", "ScanFilter", "ConditionalOperator"))
     rules.check_placeholders_wanted(request, given, value_expressions=("FilterExpression",), older=True)
-    rules.check_select(request, envelope=False)
+    rules.check_select(request)
     rules.check_attributes_to_get(request)
     rules.check_conditional_operator(request, "ScanFilter")
 

@@ -31,15 +31,11 @@ SHAPE = Structure(
     layer=Layer.FRONT,
 )
 
-_EXPRESSIONS = ("ProjectionExpression",)
-
 
 def check(request: dict[str, Any]) -> None:
     """There are no rules between actions: each is checked by `check_action`, in the order of the request."""
 
 
 def check_action(get: dict[str, Any]) -> None:
-    """Rules between the members of one Get. Raises ValidationError."""
-    given = rules.check_mixture(get, _EXPRESSIONS, ())
-    rules.check_placeholders_wanted(get, given, value_expressions=())
+    """Rules of the members of one Get; names may stand without a projection. Raises ValidationError."""
     rules.check_placeholders(get)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from keyplan import limits
 from keyplan.engine.shapes.constraints import is_table_arn
 from keyplan.engine.shapes.model import (
     AttributeValue,
@@ -116,6 +117,8 @@ def _string(shape: String, wire: bool) -> Acceptor:
     if shape.pattern is not None:
         matches = re.compile(shape.pattern).fullmatch
         arn = shape.arn
+        if arn:
+            low = max(low, limits.TABLE_NAME_MIN)
 
         def accept(content: Any) -> bool:
             if type(content) is not str:

@@ -8,11 +8,12 @@ whatever its layer: a required member that is missing, and a value nested 63 lev
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
+from keyplan import limits
 from keyplan.engine.shapes.model import (
     AttributeValue,
     Integer,
@@ -59,8 +60,8 @@ def check_constraints(shape: Structure, request: dict[str, Any]) -> None:
         _raise_all(shape, request, newer=True)
     else:
         _raise_all(shape, request, newer=False)
-    if _has_null_value(request, shape):
-        message = value_messages.EMPTY_VALUE
+    message = _null_value(request, shape)
+    if message is not None:
         raise ValidationError(messages.enveloped(message) if shape.layer is Layer.ENVELOPED else message)
 
 
@@ -205,6 +206,8 @@ def _name_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
     too_long_or_short = next(_lengths(shape, text), None)
     if too_long_or_short is not None:
         yield too_long_or_short
+    elif len(text) < limits.TABLE_NAME_MIN:
+        yield messages.min_length(limits.TABLE_NAME_MIN), False
     elif shape.pattern is not None and not re.fullmatch(shape.pattern, text):
         yield messages.pattern(shape.pattern), False
 
@@ -244,28 +247,28 @@ def reads_older(request: Any) -> bool:
     return False
 
 
-def _has_null_value(content: Any, shape: Shape) -> bool:
-    """Whether an attribute value is null where one must be."""
+def _null_value(content: Any, shape: Shape) -> str | None:
+    """What is said of an attribute value, or a member of a set, that is null."""
     if isinstance(shape, AttributeValue):
         return _null_inside(content)
     if content is None:
-        return False
+        return None
+    held: Iterable[tuple[Any, Shape]] = ()
     if isinstance(shape, Structure):
-        given = ((content[name], member) for name, member in shape.members.items() if content.get(name) is not None)
-        return any(_has_null_value(inner, member) for inner, member in given)
-    if isinstance(shape, Map):
-        return any(_has_null_value(inner, shape.value) for inner in content.values())
-    if isinstance(shape, List):
-        return any(_has_null_value(inner, shape.element) for inner in content)
-    return False
+        held = ((content[name], member) for name, member in shape.members.items() if content.get(name) is not None)
+    elif isinstance(shape, Map):
+        held = ((inner, shape.value) for inner in content.values())
+    elif isinstance(shape, List):
+        held = ((inner, shape.element) for inner in content)
+    return next((message for inner, member in held if (message := _null_value(inner, member)) is not None), None)
 
 
-def _null_inside(value: Any) -> bool:
+def _null_inside(value: Any) -> str | None:
     pending = [value]
     while pending:
         value = pending.pop()
         if value is None:
-            return True
+            return value_messages.EMPTY_VALUE
         for kind, inner in value.items():
             if inner is None:
                 continue
@@ -274,8 +277,8 @@ def _null_inside(value: Any) -> bool:
             elif kind == "M":
                 pending.extend(inner.values())
             elif kind in ("SS", "NS", "BS") and None in inner:
-                return True
-    return False
+                return value_messages.NULL_STRING if kind == "SS" else value_messages.EMPTY_VALUE
+    return None
 
 
 def key_fault(shape: Map, content: Any, path: str) -> str | None:
