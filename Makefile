@@ -22,9 +22,7 @@ check: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.bench
-	$(BIN)/python -m bench run
-	$(BIN)/python -m bench http $(if $(PEERS),--peers)
-	$(BIN)/python -m bench gates
+	$(BIN)/python -m bench all $(if $(PEERS),--peers) $(if $(QUICK),--quick) $(if $(KEEP),--keep)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist

@@ -1,4 +1,4 @@
-"""The command line: `python -m bench run | http | scale | floors | gsi | durable | startup | connections | gates`."""
+"""The command line: `python -m bench all | readme | run | http | scale | floors | gsi | ...`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from bench import connections, durable, floors, gates, gsi, report, scale, startup, suite
+from bench import comparing, connections, durable, floors, gsi, parts, published, report, scale, startup, suite
+from bench.display import Display
 from bench.http import WrkError
 from bench.measure import Span
 from bench.peers import PEER_NAMES
@@ -24,10 +25,16 @@ Seed = Annotated[int, typer.Option(help="Seed of items and calls.")]
 Seconds = Annotated[float, typer.Option(help="Seconds measured for each figure.")]
 Json = Annotated[Path | None, typer.Option("--json", help="Also write everything measured to this file.")]
 Operations = Annotated[str, typer.Option(help=f"Some of: {', '.join(Operation)}; separated by commas.")]
+Peers = Annotated[bool, typer.Option("--peers", help="Install what peers are at hand and compare with them.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Shorter: 100,000 items at most, one round over HTTP.")]
+Keep = Annotated[bool, typer.Option("--keep", help="Keep it in bench/results.json and fill the pages from it.")]
 
 DEFAULT_ITEMS = 10_000
 DEFAULT_SEED = 7
 WARM_UP_S = 0.3
+WHOLE_SPAN = Span(0.2, 1)
+QUICK_SPAN = Span(0.1, 0.4)
+QUICK_SCALE_ITEMS = 100_000
 
 
 @app.command("run")
@@ -61,7 +68,7 @@ def over_http(
     connections: Annotated[str, typer.Option(help="Numbers of connections.")] = "8",
     items: Items = DEFAULT_ITEMS,
     seconds: Seconds = 2,
-    rounds: Annotated[int, typer.Option(help="Times each figure is taken; the median counts.")] = gates.HTTP_ROUNDS,
+    rounds: Annotated[int, typer.Option(help="Times each figure is taken; the median counts.")] = parts.HTTP_ROUNDS,
     seed: Seed = DEFAULT_SEED,
     json: Json = None,
 ) -> None:
@@ -72,11 +79,10 @@ def over_http(
         report.print_machine()
         results = suite.run_in_turn(plan, settings, rounds, report.loading, report.say)
     report.print_results(results, plan, baseline)
-    comparable = HTTP in results.notes and len(results.notes) > 1
-    compared = [bound for count in plan.clients if comparable for bound in gates.http_bounds(results, count)]
-    if comparable:
-        report.print_bounds(compared)
-    report.write_json(json, {"results": results, "bounds": compared})
+    compared = [line for count in plan.clients for line in comparing.http_lines(results, count)]
+    if beside := [line for line in compared if line.against]:
+        report.print_lines(beside)
+    report.write_json(json, {"results": results, "lines": compared})
 
 
 @app.command("scale")
@@ -94,7 +100,7 @@ def at_scale(
         measured = scale.measured(settings, items, report.loading, target)
     report.print_scale(measured)
     if target.startswith("engine"):
-        report.print_bounds(measured.bounds())
+        report.print_lines(measured.lines())
     report.write_json(json, {"scale": measured})
 
 
@@ -113,7 +119,7 @@ def above_floors(
         measured = floors.bare_only(settings) if only_bare else floors.measured(settings)
     report.print_floors(measured)
     if not only_bare:
-        report.print_bounds(floors.bounds(measured))
+        report.print_lines(floors.lines(measured))
     report.write_json(json, {"floors": measured})
 
 
@@ -126,7 +132,7 @@ def of_an_index(
         report.print_machine()
         measured = gsi.measured(settings)
     report.print_gsi(measured)
-    report.print_bounds([bound for added in measured for bound in added.bounds()])
+    report.print_lines([line for added in measured for line in added.lines()])
     report.write_json(json, {"gsi": measured})
 
 
@@ -139,7 +145,7 @@ def durable_writes(
         report.print_machine()
         measured = durable.measured(settings)
     report.print_durable(measured)
-    report.print_bounds(measured.bounds())
+    report.print_lines(measured.lines())
     report.write_json(json, {"durable": measured})
 
 
@@ -150,7 +156,7 @@ def start(json: Json = None) -> None:
         report.print_machine()
         measured = startup.measured(settings)
     report.print_startup(measured)
-    report.print_bounds(measured.bounds())
+    report.print_lines(measured.lines())
     report.write_json(json, {"startup": measured})
 
 
@@ -160,28 +166,55 @@ def of_connections(json: Json = None) -> None:
     with suite.settings_for(Workload(), Span()) as settings:
         report.print_machine()
         measured = connections.measured(settings)
-    report.print_bounds(measured.bounds())
+    report.print_lines(measured.lines())
     report.write_json(json, {"connections": measured})
 
 
-@app.command("gates")
-def all_gates(
-    *,
-    peers: Annotated[
-        bool, typer.Option("--peers", help="Compare with the peers too; installs what is at hand.")
-    ] = False,
-    scale_items: Annotated[int, typer.Option(help="Items of the large table.")] = scale.MILLION,
-    items: Items = DEFAULT_ITEMS,
-    seconds: Seconds = 1,
-    seed: Seed = DEFAULT_SEED,
-    json: Json = None,
+@app.command("all")
+def everything(
+    *, peers: Peers = False, quick: Quick = False, keep: Keep = False, seed: Seed = DEFAULT_SEED, json: Json = None
 ) -> None:
-    """Every required bound with the measured figure and yes or no."""
-    with suite.settings_for(Workload(items, seed), Span(WARM_UP_S, seconds)) as settings:
-        report.print_machine()
-        bounds = gates.measured(gates.Gates(settings, report.loading, report.say, scale_items, peers))
-    report.print_bounds(bounds)
-    report.write_json(json, {"bounds": bounds})
+    """Everything, in one table; with --keep also where the project shows its figures."""
+    if keep and (quick or not peers):
+        raise typer.BadParameter("what is kept is a whole run with --peers")
+    record = _whole(Workload(DEFAULT_ITEMS, seed), peers=peers, quick=quick)
+    report.print_lines(record.lines)
+    report.print_missing(record.missing)
+    if json:
+        published.write(record, json)
+    if keep:
+        published.write(record)
+        readme()
+
+
+@app.command("gates")
+def only_gates(*, peers: Peers = False, quick: Quick = False, seed: Seed = DEFAULT_SEED, json: Json = None) -> None:
+    """The same, and only the lines with a required bound are shown."""
+    record = _whole(Workload(DEFAULT_ITEMS, seed), peers=peers, quick=quick)
+    report.print_lines([line for line in record.lines if line.limit is not None])
+    report.print_missing(record.missing)
+    if json:
+        published.write(record, json)
+
+
+@app.command()
+def readme() -> None:
+    """Fills the README's and the documentation's figures from bench/results.json."""
+    for path in published.fill(published.read()):
+        report.console.print(f"filled {path.name}")
+
+
+def _whole(workload: Workload, *, peers: bool, quick: bool) -> published.Record:
+    """A whole run; the machine is looked at before it is put to work."""
+    machine = report.machine()
+    report.print_machine(machine)
+    span, items, rounds = (
+        (QUICK_SPAN, QUICK_SCALE_ITEMS, 1) if quick else (WHOLE_SPAN, scale.MILLION, parts.HTTP_ROUNDS)
+    )
+    with suite.settings_for(workload, span) as settings, Display(report.progress_console) as display:
+        whole = parts.Whole(settings, display.loading, display.say, items, rounds, peers)
+        found = parts.measured(whole, display.begin)
+    return published.Record(report.in_general_words(machine), found.notes, found.missing, found.lines)
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from bench.bounds import Bound, at_least
+from bench.lines import PER_SECOND, Line
 from bench.measure import THREADS, Figure, in_turn, single, threaded
 from bench.targets.bare import Bare, prepare
 from bench.targets.engine import engine_call, open_engine
@@ -24,10 +24,17 @@ class Durable:
     engine_threads: Figure
     bare_each: Figure
 
-    def bounds(self) -> list[Bound]:
-        times = self.engine_threads.per_second / self.bare_each.per_second
-        what = f"puts by {THREADS} threads, synced / bare commit with fsync each"
-        return [at_least(SECTION, what, times, GROUPING_TIMES, "x")]
+    def lines(self) -> list[Line]:
+        """Synced puts by one thread and by all, each beside a bare commit with fsync."""
+        one, threads, bare = (figure.per_second for figure in (self.engine_one, self.engine_threads, self.bare_each))
+        floor = "bare, fsync each"
+        return [
+            Line(SECTION, "synced puts, 1 thread", "engine-full", one, PER_SECOND, floor, bare),
+            Line(
+                SECTION, f"synced puts, {THREADS} threads", "engine-full", threads, PER_SECOND, floor, bare,
+                GROUPING_TIMES, "at least",
+            ),
+        ]  # fmt: skip
 
 
 def measured(settings: Settings) -> Durable:

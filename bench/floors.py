@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from bench.bounds import Bound, at_least, at_most
+from bench.lines import PER_SECOND, Line
 from bench.measure import ROUNDS, Figure, Run, Span, in_turn, once, one_core, single, singles
 from bench.targets.bare import Bare, prepare
 from bench.targets.engine import engine_call, open_engine
@@ -35,16 +35,6 @@ class Floors:
     figures: dict[str, dict[str, Figure]]
     batch_one_core: Figure | None
 
-    def median_times(self, operation: str, floor: str) -> float:
-        """How many times a floor's median time the engine takes; medians leave out what others do to the machine."""
-        figures = self.figures[operation]
-        return figures[ENGINE].p50_us / figures[floor].p50_us
-
-    def mean_times(self, operation: str, floor: str) -> float:
-        """The same by means, with the disk's stalls at checkpoints in them."""
-        figures = self.figures[operation]
-        return figures[ENGINE].mean_us / figures[floor].mean_us
-
 
 def bare_only(settings: Settings) -> Floors:
     """The floors themselves, without the engine."""
@@ -62,26 +52,36 @@ def measured(settings: Settings) -> Floors:
             return Floors(figures, single(runs, settings.span))
 
 
-def bounds(floors: Floors) -> list[Bound]:
-    """The required bounds on the engine's own cost."""
-    get_us = floors.figures[Operation.GET][ENGINE].p50_us
-    get, query = (floors.median_times(operation, BACKGROUND) for operation in (Operation.GET, Operation.QUERY))
+def lines(floors: Floors) -> list[Line]:
+    """The engine's own cost: medians leave out what others do to the machine, means have the disk's stalls in them."""
+    get = floors.figures[Operation.GET]
     found = [
-        at_most(SECTION, "get, median", get_us, GET_US, "us"),
-        at_most(SECTION, "get / bare read and decode, medians", get, GET_TIMES, "x"),
-        at_most(SECTION, "query 20 / bare range read and decode, medians", query, QUERY_TIMES, "x"),
+        Line(SECTION, "get, median", ENGINE, get[ENGINE].p50_us, "us", limit=GET_US),
+        _beside(get, "get, medians", BACKGROUND, GET_TIMES),
+        _beside(floors.figures[Operation.QUERY], "query 20, medians", BACKGROUND, QUERY_TIMES),
     ]
-    for put in (Operation.PUT, NEW_PUT):
-        median, mean = floors.median_times(put, BACKGROUND), floors.mean_times(put, BACKGROUND)
+    for name in (Operation.PUT, NEW_PUT):
+        put = floors.figures[name]
         found += [
-            at_most(SECTION, f"{put} / bare upsert and commit, medians", median, PUT_TIMES, "x"),
-            at_most(SECTION, f"{put} / the same, means", mean, PUT_TIMES, "x"),
-            at_most(SECTION, f"{put} / the same, means, in line", floors.mean_times(put, IN_LINE), PUT_TIMES, "x"),
+            _beside(put, f"{name}, medians", BACKGROUND, PUT_TIMES),
+            _beside(put, f"{name}, means", BACKGROUND, PUT_TIMES, means=True),
+            _beside(put, f"{name}, means", IN_LINE, PUT_TIMES, means=True),
         ]
+    found.append(_beside(floors.figures[Operation.BATCH], "batch write 25, medians", BACKGROUND, None))
     if floors.batch_one_core:
         items_per_second = floors.batch_one_core.per_second * BATCH_ITEMS
-        found.append(at_least(SECTION, "batch write 25, one core", items_per_second, BATCH_ITEMS_PER_SECOND, "items/s"))
+        what = "batch write 25, items, one core"
+        found.append(
+            Line(
+                SECTION, what, ENGINE, items_per_second, PER_SECOND, limit=BATCH_ITEMS_PER_SECOND, direction="at least"
+            )
+        )
     return found
+
+
+def _beside(figures: Mapping[str, Figure], what: str, floor: str, limit: float | None, *, means: bool = False) -> Line:
+    engine, bare = (figures[name].mean_us if means else figures[name].p50_us for name in (ENGINE, floor))
+    return Line(SECTION, what, ENGINE, engine, "us", floor, bare, limit)
 
 
 @contextlib.contextmanager

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.measure import Figure
+from bench.peers import Server
 from bench.wire import AnswerError, Endpoint, request_bytes
 from bench.workload import Call, Operation, Workload, check_answer
 
@@ -19,8 +22,13 @@ SCRIPT = Path(__file__).parent / "lua" / "replay.lua"
 CONNECTIONS = 8
 WARM_UP_S = 1
 TIMEOUT_S = 20
-# A target that answered nothing in its time gets this many times as long, once.
-SLOW_FACTOR = 5
+# A target that answered nothing while it was warmed up is measured for this long.
+SLOW_S = 15
+# A target that takes this long for a call may leave calls behind, which it works on while others are measured.
+SLOW_CALL_US = 500_000
+SETTLE_PATIENCE_S = 60
+SETTLE_SAMPLE_S = 0.25
+IDLE_SHARE = 0.1
 HOW_TO_GET_WRK = "wrk is not installed: `apt-get install wrk` (Debian, Ubuntu) or `brew install wrk` (macOS)"
 
 # How many different requests are replayed of each kind: many keys, yet no more than some 30 MB of text.
@@ -113,18 +121,22 @@ class RequestFiles:
         return path
 
 
-def drive(url: str, requests: Path, load: Load) -> Figure:
-    """Warms an endpoint up, drives it, and returns the figure.
+def drive(server: Server, requests: Path, load: Load) -> Figure:
+    """Warms a server up, drives it, and returns the figure; lets it come to rest where it is slow.
 
     Raises AnswerError when more than one answer in a hundred was refused (a status that is not 2xx) or lost, for then
     the figure would not be of the work asked for.
     """
-    if load.warm_up_s:
-        _replay(url, requests, load.connections, load.warm_up_s)
-    seen = _replay(url, requests, load.connections, load.seconds)
-    if not seen["requests"]:
-        seen = _replay(url, requests, load.connections, SLOW_FACTOR * load.seconds)
+    url, seconds = server.url, load.seconds
+    if load.warm_up_s and not _replay(url, requests, load.connections, load.warm_up_s)["requests"]:
+        _settle(server.process_id)
+        seconds = max(SLOW_S, seconds)
+    seen = _replay(url, requests, load.connections, seconds)
     good = seen["requests"] - seen["refused"]
+    if not good or seen["p50_us"] > SLOW_CALL_US:
+        _settle(server.process_id)
+    if not seen["requests"]:
+        raise AnswerError(f"{url}: no answer to {load.connections} connections within {seconds} s")
     if not good or seen["refused"] + seen["broken"] > good // 100:
         raise AnswerError(
             f"{url}: of {seen['requests']} answers {seen['refused']} were errors, {seen['broken']} were lost"
@@ -136,6 +148,23 @@ def drive(url: str, requests: Path, load: Load) -> Figure:
         calls=good,
         failed=seen["refused"] + seen["broken"],
     )
+
+
+def _settle(process_id: int) -> None:
+    """Waits until a server is done with calls that nobody waits for any more, where the system tells."""
+    path, deadline_s = Path(f"/proc/{process_id}/stat"), time.monotonic() + SETTLE_PATIENCE_S
+    while path.exists() and time.monotonic() < deadline_s:
+        before_s = _cpu_s(path)
+        time.sleep(SETTLE_SAMPLE_S)
+        if _cpu_s(path) - before_s < IDLE_SHARE * SETTLE_SAMPLE_S:
+            return
+
+
+def _cpu_s(path: Path) -> float:
+    """Seconds of processor time so far; the name of the program, in brackets, may hold anything."""
+    _, _, rest = path.read_text().rpartition(")")
+    user, system = rest.split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def _replay(url: str, requests: Path, connections: int, seconds: int) -> dict[str, int]:

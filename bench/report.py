@@ -11,19 +11,20 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from bench.bounds import Bound
 from bench.durable import Durable
 from bench.floors import Floors
 from bench.gsi import Added
+from bench.lines import TIMES, Line, figure_text, reasons
 from bench.measure import Figure
 from bench.scale import Scale
 from bench.startup import Startup
@@ -32,7 +33,9 @@ from bench.workload import Operation
 
 SYNCS = 50
 
-console = Console(highlight=False)
+FILE_COLUMNS = 140  # where nobody looks at a terminal
+
+console = Console(highlight=False, width=None if sys.stdout.isatty() else FILE_COLUMNS)
 progress_console = Console(stderr=True, highlight=False)
 
 
@@ -75,8 +78,15 @@ def file_system_of(folder: Path) -> str:
     return found[1]
 
 
-def print_machine() -> None:
-    seen = machine()
+def in_general_words(seen: Mapping[str, Any]) -> dict[str, Any]:
+    """What may be published of a machine: no names, no addresses, no kernel."""
+    python = f"{platform.python_implementation()} {'.'.join(seen['python'].split('.')[:2])}"
+    kept = ("at", "cores", "load_average", "file_system", "sync_us")
+    return {"python": python, **{name: seen[name] for name in kept}}
+
+
+def print_machine(seen: Mapping[str, Any] | None = None) -> None:
+    seen = seen or machine()
     console.print(
         f"Python {seen['python']}, {seen['cores']} cores, load average {seen['load_average']}, "
         f"files on {seen['file_system']}, {duration(seen['sync_us'])} to write and sync a page"
@@ -187,19 +197,43 @@ def print_scale(scale: Scale) -> None:
     console.print(f"resident at start: {scale.resident_at_start_mib:,.0f} MiB")
 
 
-def print_bounds(bounds: Sequence[Bound]) -> None:
-    """Each required bound with the measured figure and yes or no."""
-    table = _table("required bounds", "of", "bound", "required", "measured", "met")
-    section = ""
-    for bound in bounds:
-        if bound.section != section:
+def print_lines(lines: Sequence[Line], title: str = "") -> None:
+    """One table by section; below it why a figure is missing, and how many required bounds are met."""
+    table = _table(title, "what", "target", "figure", "beside", "its figure", "ratio", "required", "met")
+    before: Line | None = None
+    for line in lines:
+        if before is None or before.section != line.section:
             table.add_section()
-        label, section = (bound.section if bound.section != section else ""), bound.section
-        measured = "-" if bound.measured is None else f"{bound.measured:,.2f} {bound.unit}"
-        required = f"{bound.direction} {bound.limit:,g} {bound.unit}"
-        table.add_row(label, bound.what, required, measured, "[green]yes[/]" if bound.met else "[red]no[/]")
+            table.add_row(f"[bold]{line.section}[/]")
+            before = None
+        same = before is not None and before.what == line.what
+        table.add_row("" if same else line.what, *_line_cells(line))
+        before = line
     console.print(table)
-    console.print(f"{sum(bound.met for bound in bounds)} of {len(bounds)} bounds are met")
+    for reason in reasons(lines):
+        console.print(f"[yellow]{escape(reason)}[/]", soft_wrap=True)
+    required = [line for line in lines if line.limit is not None]
+    open_ = sum(line.met is None for line in required)
+    console.print(
+        f"{sum(line.met is True for line in required)} of {len(required)} required bounds are met"
+        + (f", {open_} have nothing to compare with" if open_ else "")
+    )
+
+
+def _line_cells(line: Line) -> Sequence[str]:
+    met = {True: "[green]yes[/]", False: "[red]no[/]", None: "-" if line.limit is not None else ""}[line.met]
+    other = figure_text(line.other, line.unit) if line.against else ""
+    ratio = figure_text(line.ratio, TIMES) if line.against else ""
+    return line.target, figure_text(line.figure, line.unit), line.against, other, ratio, line.required, met
+
+
+def print_missing(missing: Mapping[str, str]) -> None:
+    """What was left out, and why."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in missing.items():
+        by_reason.setdefault(reason, []).append(name)
+    for reason, names in by_reason.items():
+        console.print(f"[yellow]left out: {', '.join(names)}: {escape(reason)}[/]", soft_wrap=True)
 
 
 def write_json(path: Path | None, content: dict[str, Any]) -> None:
@@ -230,7 +264,7 @@ def _timing(figure: Figure) -> Sequence[str]:
 
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", header_style="bold")
-    words = {"operation", "target", "what", "case", "of", "bound", "met"}
+    words = {"operation", "target", "what", "case", "beside", "met"}
     for column in columns:
         table.add_column(column, justify="left" if column in words else "right", overflow="fold")
     return table

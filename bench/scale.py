@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bench.bounds import Bound, at_most
+from bench.lines import PER_SECOND, Line
 from bench.measure import Figure, Runs, singles
 from bench.suite import Loading
 from bench.targets.model import InProcess, Settings, Target, TargetError
@@ -56,10 +56,20 @@ class Scale:
     resident_at_start_mib: float
     stages: list[Stage]
 
-    def bounds(self) -> list[Bound]:
-        last = self.stages[-1]
-        what = f"get at {last.items:,} items / get at {FIRST_STAGE_ITEMS:,}, medians"
-        return [at_most(SECTION, what, last.times(Operation.GET), GET_TIMES, "x")]
+    def lines(self) -> list[Line]:
+        """Each stage beside the small table; the get of the last stage has a bound."""
+        return [line for stage in self.stages for line in self._of_stage(stage)]
+
+    def _of_stage(self, stage: Stage) -> Iterator[Line]:
+        at, small = f"{stage.items:,} items", f"{FIRST_STAGE_ITEMS:,} items"
+        for operation, figure in stage.figures.items():
+            bound = GET_TIMES if operation == Operation.GET and stage is self.stages[-1] else None
+            what = f"{operation}, median, {at}"
+            yield Line(SECTION, what, self.target, figure.p50_us, "us", small, stage.small[operation].p50_us, bound)
+        yield Line(SECTION, f"loaded, {at}", self.target, stage.load_items_per_second, PER_SECOND)
+        yield Line(SECTION, f"file and log, {at}", self.target, stage.file_mib, "MiB")
+        added_mib = stage.resident_mib - self.resident_at_start_mib
+        yield Line(SECTION, f"resident memory added, {at}", self.target, added_mib, "MiB")
 
 
 def measured(settings: Settings, items: int, loading: Loading, name: str = "engine") -> Scale:

@@ -10,7 +10,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-from bench.bounds import Bound, at_most
+from bench.lines import Line
 from bench.peers import PeerError
 from bench.targets.model import Settings, TargetError
 from bench.targets.server import running_engine, source_environment
@@ -41,10 +41,12 @@ class Startup:
     memory_ms: float
     serve_ms: float
 
-    def bounds(self) -> list[Bound]:
+    def lines(self) -> list[Line]:
         return [
-            at_most(SECTION, "import, Engine.memory(), first answer", self.memory_ms, MEMORY_MS, "ms"),
-            at_most(SECTION, "keyplan serve, first answer over HTTP", self.serve_ms, SERVE_MS, "ms"),
+            Line(
+                SECTION, "import, Engine.memory(), first answer", "engine-memory", self.memory_ms, "ms", limit=MEMORY_MS
+            ),
+            Line(SECTION, "keyplan serve, first answer over HTTP", "http", self.serve_ms, "ms", limit=SERVE_MS),
         ]
 
 

@@ -53,14 +53,22 @@ class Results:
                 return row.figure
         return None
 
-    def best_other(self, than: str, operation: Operation, clients: int) -> tuple[str, Figure] | None:
-        """The quickest target but one, if any did the work."""
-        figures = [
-            (row.target, row.figure)
-            for row in self.rows
-            if row.figure and row.target != than and (row.operation, row.clients) == (operation, clients)
-        ]
-        return max(figures, key=lambda named: named[1].per_second, default=None)
+    def operations(self) -> list[Operation]:
+        """Those that were asked of any target."""
+        asked = {row.operation for row in self.rows}
+        return [operation for operation in Operation if operation in asked]
+
+    def best(self, of: Sequence[str], operation: Operation, clients: int) -> str | None:
+        """The quickest of some targets, if any did the work."""
+        figures = {name: figure for name in of if (figure := self.figure(name, operation, clients))}
+        return max(figures, key=lambda name: figures[name].per_second, default=None)
+
+    def reason(self, target: str, operation: Operation, clients: int) -> str:
+        """Why a target has no figure."""
+        for row in self.rows:
+            if (row.target, row.operation, row.clients) == (target, operation, clients):
+                return row.reason
+        return self.missing.get(target, "not among the targets")
 
 
 @contextlib.contextmanager
@@ -125,7 +133,7 @@ def _medians(targets: Sequence[Target], operation: Operation, clients: int, roun
     reasons: dict[str, str] = {}
     for _ in range(rounds):
         for target in targets:
-            if target.name not in reasons:
+            if target.name not in reasons and not _slow(figures[target.name]):
                 row = _row(target, operation, clients)
                 if row.figure:
                     figures[target.name].append(row.figure)
@@ -137,6 +145,11 @@ def _medians(targets: Sequence[Target], operation: Operation, clients: int, roun
         else Row(name, operation, clients, median(seen))
         for name, seen in figures.items()
     ]
+
+
+def _slow(seen: Sequence[Figure]) -> bool:
+    """Rounds even out what lasts milliseconds; who takes so long for a call is measured once."""
+    return bool(seen) and seen[-1].p50_us > http.SLOW_CALL_US
 
 
 def _measured(target: Target, plan: Plan, say: Say) -> Iterator[Row]:
@@ -153,7 +166,7 @@ def _row(target: Target, operation: Operation, clients: int) -> Row:
     try:
         return Row(target.name, operation, clients, target.measure(operation, clients))
     except Exception as error:  # noqa: BLE001 - whatever a target raises is the result of its row
-        return Row(target.name, operation, clients, None, f"{type(error).__name__}: {error}")
+        return Row(target.name, operation, clients, None, f"{type(error).__name__}: {error}".strip())
 
 
 def clients_text(count: int) -> str:

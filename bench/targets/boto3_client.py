@@ -39,11 +39,13 @@ def client_call(client: Any, call: Call) -> Callable[[], Request]:
 def moto_target(name: str, settings: Settings) -> Iterator[InProcess]:
     """moto in this process, under boto3, as its users run it."""
     try:
-        from moto import mock_aws  # noqa: PLC0415 - only where it is measured
+        from moto import __version__, mock_aws  # noqa: PLC0415 - only where it is measured
     except ImportError as error:
         raise TargetError("moto is not installed: `pip install 'moto[dynamodb]'`") from error
     with mock_aws():
-        yield InProcess(name, "in memory, under boto3", settings, partial(client_call, boto3_client(None)))
+        yield InProcess(
+            name, f"{__version__}, in memory, under boto3", settings, partial(client_call, boto3_client(None))
+        )
 
 
 @contextlib.contextmanager

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from bench import http
 from bench.measure import Figure, Runs, Span, single, threaded
+from bench.peers import Server
 from bench.wire import AnswerError
 from bench.workload import Call, Operation, Request, Workload, check_answer
 
@@ -86,20 +87,23 @@ class InProcess:
 
 @dataclass(frozen=True, slots=True)
 class OverHttp:
-    """An endpoint driven by wrk; a client is a connection."""
+    """An endpoint driven by wrk; a client is a connection. Rounds after the first find it warm."""
 
     name: str
     note: str
     settings: Settings
-    url: str
+    server: Server
+    warm: set[tuple[Operation, int]] = field(default_factory=set)
 
     def set_up(self, progress: Progress) -> None:
-        http.set_up(self.url, self.settings.workload, progress)
+        http.set_up(self.server.url, self.settings.workload, progress)
 
     def measure(self, operation: Operation, clients: int) -> Figure:
-        http.probe(self.url, self.settings.workload, operation)
-        load = http.Load(connections=clients, seconds=max(1, round(self.settings.span.measure_s)))
-        return http.drive(self.url, self.settings.files.path(operation), load)
+        http.probe(self.server.url, self.settings.workload, operation)
+        warm_up_s = 0 if (operation, clients) in self.warm else http.WARM_UP_S
+        self.warm.add((operation, clients))
+        load = http.Load(clients, max(1, round(self.settings.span.measure_s)), warm_up_s)
+        return http.drive(self.server, self.settings.files.path(operation), load)
 
 
 def prepared(door: Door, workload: Workload, operation: Operation, stream: int = 0, clients: int = 1) -> Runs:

@@ -8,22 +8,30 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench.peers import Server, free_port, running_server
+from bench.targets.engine import Durability
 
 
-def serve_command(database: Path, port: int) -> Sequence[str]:
+def serve_command(database: Path | None, port: int, durability: Durability) -> Sequence[str]:
     """The command line of the server: the installed script, or the same entry point without it."""
     script = Path(sys.executable).with_name("keyplan")
     command = [str(script)] if script.exists() else [sys.executable, "-c", "from keyplan.cli.main import app; app()"]
-    return [*command, "serve", "--db", str(database), "--port", str(port)]
+    database_name = ":memory:" if database is None else str(database)
+    return [*command, "serve", "--db", database_name, "--port", str(port), "--durability", durability]
 
 
 @contextlib.contextmanager
 def running_engine(folder: Path, name: str = "http") -> Iterator[Server]:
-    """The server on a new database file and a free port, with its default (full) durability."""
+    """The server on a free port, with a new database.
+
+    In memory for a name that ends in `-memory`, else in a file: `-normal` does not sync, others have full durability.
+    """
     port = free_port()
     place = folder / name
     place.mkdir(exist_ok=True)
-    with running_server(serve_command(place / "items.db", port), port, place, source_environment()) as server:
+    _, _, kind = name.rpartition("-")
+    database = None if kind == "memory" else place / "items.db"
+    command = serve_command(database, port, "normal" if kind == "normal" else "full")
+    with running_server(command, port, place, source_environment()) as server:
         yield server
 
 

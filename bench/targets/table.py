@@ -18,6 +18,11 @@ from bench.wire import Endpoint
 Opener = Callable[[str, Settings], AbstractContextManager[Target]]
 
 HTTP = "http"
+HTTP_NOTES = {
+    HTTP: "keyplan serve, on disk, durability full",
+    "http-normal": "keyplan serve, on disk, durability normal",
+    "http-memory": "keyplan serve, in memory",
+}
 BOTO3_PREFIX = "boto3@"
 URL_PREFIX = "http://"
 
@@ -34,8 +39,9 @@ OPENERS: dict[str, Opener] = {
 
 HELP = (
     "engine (in process, on a file), engine-full (every commit synced), engine-memory, boto3 (this engine under boto3 "
-    "without a socket), boto3-memory, http (keyplan serve), moto (in process, under boto3), bare and bare-inline "
-    f"(SQLite alone), {', '.join(PEER_NAMES)}, http://127.0.0.1:PORT; boto3@ before http, a peer or a URL "
+    "without a socket), boto3-memory, http (keyplan serve), http-normal (not synced), http-memory, moto (in process, "
+    "under boto3), bare and bare-inline (SQLite alone), "
+    f"{', '.join(PEER_NAMES)}, http://127.0.0.1:PORT; boto3@ before http, a peer or a URL "
     "drives it with boto3 instead of wrk"
 )
 
@@ -53,7 +59,7 @@ def open_target(name: str, settings: Settings) -> Iterator[Target]:
             with boto3_on_endpoint(name, server.url, note, settings) as target:
                 yield target
         else:
-            yield OverHttp(name, f"{note}, driven by wrk", settings, server.url)
+            yield OverHttp(name, f"{note}, driven by wrk", settings, server)
 
 
 @contextlib.contextmanager
@@ -62,9 +68,9 @@ def _endpoint(place: str, settings: Settings) -> Iterator[tuple[Server, str]]:
     if place.startswith(URL_PREFIX):
         with http.borrowed(place, settings.workload.table):
             yield Server(place, process_id=0), "endpoint"
-    elif place == HTTP:
-        with running_engine(settings.folder) as server:
-            yield server, "keyplan serve, on disk, durability full"
+    elif place in HTTP_NOTES:
+        with running_engine(settings.folder, place) as server:
+            yield server, HTTP_NOTES[place]
     else:
         peer = peer_named(place)
         install(peer)
@@ -78,7 +84,7 @@ def check_names(names: Sequence[str]) -> None:
         place = name.removeprefix(BOTO3_PREFIX)
         if place.startswith(URL_PREFIX):
             Endpoint(place).close()
-        elif place not in (HTTP, *PEER_NAMES) and name not in OPENERS:
+        elif place not in (*HTTP_NOTES, *PEER_NAMES) and name not in OPENERS:
             raise TargetError(f"there is no target {name}; there are: {HELP}")
 
 

@@ -1,0 +1,124 @@
+"""Which targets are set beside which, on every operation: in process, under boto3, over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bench.lines import PER_SECOND, Line
+from bench.peers import PEER_NAMES
+from bench.suite import Results, clients_text
+from bench.targets.table import BOTO3_PREFIX, HTTP
+from bench.workload import Operation
+
+IN_PROCESS = "in process, 1 client"
+UNDER_BOTO3 = "unmodified boto3, 1 client"
+OVER_HTTP = "over HTTP"
+CONNECTIONS = 8
+
+PEER_TIMES = 20.0
+MOTO_TIMES = 10.0
+HTTP_TIMES = 2.0
+
+MOTO = "moto"
+BOTO3_HTTP = f"{BOTO3_PREFIX}{HTTP}"
+BOTO3_PEERS = tuple(f"{BOTO3_PREFIX}{name}" for name in PEER_NAMES if not name.endswith("-memory"))
+IN_MEMORY = ("dynalite-memory", "dynoxide-memory", "ministack", "moto-server")
+ON_DISK = ("dynalite", "dynoxide")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One of our targets beside others: each of them in a line, or only the quickest."""
+
+    section: str
+    ours: str
+    others: Sequence[str]
+    clients: int = 1
+    times: Mapping[str, float] = field(default_factory=dict)
+    """Of which other it must be how many times as quick."""
+    only_best: bool = False
+
+    def lines(self, results: Results, operation: Operation) -> list[Line]:
+        """One for each other that was asked for, or one alone; none where our own target was not."""
+        asked = {*results.notes, *results.missing}
+        if self.ours not in asked:
+            return []
+        others = [name for name in self.others if name in asked]
+        if self.only_best:
+            best = results.best(others, operation, self.clients)
+            others = [best] if best else []
+        return [self._line(results, operation, name) for name in others or [""]]
+
+    def _line(self, results: Results, operation: Operation, against: str) -> Line:
+        ours, other = (results.figure(name, operation, self.clients) for name in (self.ours, against))
+        return Line(
+            self.section,
+            operation.value,
+            self.ours,
+            ours.per_second if ours else None,
+            PER_SECOND,
+            against,
+            other.per_second if other else None,
+            self.times.get(against),
+            "at least",
+            self._reason(results, operation, against),
+        )
+
+    def _reason(self, results: Results, operation: Operation, against: str) -> str:
+        """Why a target that is there did not do the work; one that is not there is told of once, not for each line."""
+        there = [name for name in (self.ours, against) if name in results.notes]
+        names = [name for name in there if not results.figure(name, operation, self.clients)]
+        return "; ".join(f"{name}: {results.reason(name, operation, self.clients)}" for name in names)
+
+
+UNDER_BOTO3_OTHERS = (MOTO, *BOTO3_PEERS)
+ONE_CLIENT = (
+    Comparison(IN_PROCESS, "engine", UNDER_BOTO3_OTHERS, times=dict.fromkeys(UNDER_BOTO3_OTHERS, PEER_TIMES)),
+    Comparison(IN_PROCESS, "engine-full", UNDER_BOTO3_OTHERS, only_best=True),
+    Comparison(IN_PROCESS, "engine-memory", UNDER_BOTO3_OTHERS, only_best=True),
+    Comparison(UNDER_BOTO3, "boto3", UNDER_BOTO3_OTHERS, times={MOTO: MOTO_TIMES}),
+    Comparison(UNDER_BOTO3, "boto3-memory", (MOTO,)),
+    Comparison(UNDER_BOTO3, BOTO3_HTTP, BOTO3_PEERS, only_best=True),
+)
+
+
+def one_client_targets(*, peers: bool) -> Sequence[str]:
+    """Every target called from Python by one client; without peers, those that need nothing installed beside us."""
+    ours = ("engine", "engine-full", "engine-memory", "boto3", "boto3-memory", MOTO)
+    return (*ours, BOTO3_HTTP, *BOTO3_PEERS) if peers else ours
+
+
+def one_client_lines(results: Results) -> list[Line]:
+    """By section, then by operation."""
+    sections = dict.fromkeys(comparison.section for comparison in ONE_CLIENT)
+    return [
+        line
+        for section in sections
+        for operation in results.operations()
+        for comparison in ONE_CLIENT
+        if comparison.section == section
+        for line in comparison.lines(results, operation)
+    ]
+
+
+def http_section(clients: int) -> str:
+    return f"{OVER_HTTP}, {clients_text(clients).replace('client', 'connection')}"
+
+
+def http_targets(*, peers: bool) -> Sequence[str]:
+    ours = (HTTP, "http-normal", "http-memory")
+    return (*ours, *PEER_NAMES) if peers else ours
+
+
+def http_lines(results: Results, clients: int = CONNECTIONS) -> list[Line]:
+    """Our server, which syncs every answered write, beside each peer; then without the sync and without a disk."""
+    section = http_section(clients)
+    comparisons = (
+        Comparison(section, HTTP, PEER_NAMES, clients, dict.fromkeys(PEER_NAMES, HTTP_TIMES)),
+        Comparison(section, "http-normal", ON_DISK, clients, only_best=True),
+        Comparison(section, "http-memory", IN_MEMORY, clients, only_best=True),
+    )
+    return [
+        line for operation in results.operations() for each in comparisons for line in each.lines(results, operation)
+    ]

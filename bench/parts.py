@@ -1,0 +1,95 @@
+"""Everything that is measured, part after part, as the lines of one table."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from bench import comparing, connections, durable, floors, gsi, http, scale, startup
+from bench.lines import Line, not_measured
+from bench.peers import PEER_NAMES
+from bench.suite import Loading, Plan, Results, Say, run, run_in_turn
+from bench.targets.model import Settings
+from bench.workload import Operation
+
+HTTP_ROUNDS = 3
+HTTP_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """What a whole run is measured with."""
+
+    settings: Settings
+    loading: Loading
+    say: Say
+    scale_items: int = scale.MILLION
+    rounds: int = HTTP_ROUNDS
+    with_peers: bool = False
+
+
+@dataclass(slots=True)
+class Measured:
+    """All lines, what each target was, and why some were left out."""
+
+    lines: list[Line] = field(default_factory=list)
+    notes: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+
+    def of(self, results: Results, lines: Sequence[Line]) -> Sequence[Line]:
+        """Lines of a suite, whose notes are kept."""
+        self.notes.update(results.notes)
+        self.missing.update(results.missing)
+        return lines
+
+
+Part = Callable[[Settings], Sequence[Line]]
+
+
+def measured(whole: Whole, begin: Callable[[str, int], None]) -> Measured:
+    """Each part in a folder of its own, which goes away; one that cannot be measured is one line that says why.
+
+    `begin` gets the name of each part, and how many there are.
+    """
+    found = Measured()
+    if not whole.with_peers:
+        found.missing.update(dict.fromkeys(PEER_NAMES, "--peers installs and adds them"))
+    parts = _parts(whole, found)
+    for section, part in parts.items():
+        begin(section, len(parts))
+        with tempfile.TemporaryDirectory(prefix="keyplan-bench-", dir=whole.settings.folder) as name:
+            try:
+                found.lines.extend(part(replace(whole.settings, folder=Path(name))))
+            except Exception as error:  # noqa: BLE001 - what cannot be measured is one line of the table
+                found.lines.append(not_measured(section, error))
+    return found
+
+
+def _parts(whole: Whole, found: Measured) -> Mapping[str, Part]:
+    """A million items come first: what other parts leave in this process would count as theirs."""
+    return {
+        scale.SECTION: lambda settings: scale.measured(settings, whole.scale_items, whole.loading).lines(),
+        startup.SECTION: lambda settings: startup.measured(settings).lines(),
+        connections.SECTION: lambda settings: connections.measured(settings).lines(),
+        floors.SECTION: lambda settings: floors.lines(floors.measured(settings)),
+        gsi.SECTION: lambda settings: [line for added in gsi.measured(settings) for line in added.lines()],
+        durable.SECTION: lambda settings: durable.measured(settings).lines(),
+        comparing.IN_PROCESS: lambda settings: _one_client(whole, found, settings),
+        comparing.OVER_HTTP: lambda settings: _over_http(whole, found, settings),
+    }
+
+
+def _one_client(whole: Whole, found: Measured, settings: Settings) -> Sequence[Line]:
+    plan = Plan(comparing.one_client_targets(peers=whole.with_peers), clients=(1,))
+    results = run(plan, settings, whole.loading, whole.say)
+    return found.of(results, comparing.one_client_lines(results))
+
+
+def _over_http(whole: Whole, found: Measured, settings: Settings) -> Sequence[Line]:
+    http.wrk_path()
+    plan = Plan(comparing.http_targets(peers=whole.with_peers), tuple(Operation), (comparing.CONNECTIONS,))
+    in_seconds = replace(settings, span=replace(settings.span, measure_s=HTTP_S))
+    results = run_in_turn(plan, in_seconds, whole.rounds, whole.loading, whole.say)
+    return found.of(results, comparing.http_lines(results))

@@ -1,0 +1,111 @@
+"""What is kept of a run, and that the pages show just that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from bench.comparing import IN_PROCESS, http_section
+from bench.lines import Line
+from bench.measure import Span
+from bench.published import Record, filled, pages, read, short_block, whole_block, write
+from bench.suite import settings_for
+from bench.targets.model import Settings
+from bench.workload import Operation, Workload
+from typer.testing import CliRunner
+
+from bench import cli, parts, published
+
+MACHINE = {"python": "CPython 3.11", "at": "2026-01-31T10:00:00+00:00", "cores": 2, "load_average": 0.5}
+HTTP_SECTION = http_section(8)
+LINES = [
+    Line(IN_PROCESS, "get", "engine", 65432.1, "/s", "moto", 500.0, 20.0, "at least"),
+    Line(IN_PROCESS, "get", "engine", 65432.1, "/s", "boto3@dynoxide", 900.0, 20.0, "at least"),
+    Line(IN_PROCESS, "get", "engine", 65432.1, "/s", "boto3@dynalite", None, 20.0, "at least", "in /srv/x/log: no"),
+    Line(HTTP_SECTION, "get", "http", 12345.0, "/s", "dynalite", 4000.0, 2.0, "at least"),
+]
+RECORD = Record(MACHINE, {"engine": "on disk"}, {"ministack": "`/home/who/.cache/bin/pip install` failed"}, LINES)
+
+
+@pytest.mark.parametrize("path", [published.README, published.PAGE], ids=lambda path: path.name)
+def test_the_pages_show_what_was_kept(path: Path) -> None:
+    assert path.read_text() == pages(read())[path], "fill them anew: python -m bench readme"
+
+
+def test_the_readme_stays_short() -> None:
+    assert len(published.README.read_text().split()) < 500
+
+
+def test_what_was_kept_names_no_folder_of_the_machine() -> None:
+    assert not published.FOLDERS.search(published.RESULTS.read_text())
+
+
+def test_what_is_kept_comes_back_in_few_digits_without_folders(tmp_path: Path) -> None:
+    write(RECORD, tmp_path / "results.json")
+    kept = read(tmp_path / "results.json")
+    assert kept.lines[0] == Line(IN_PROCESS, "get", "engine", 65430.0, "/s", "moto", 500.0, 20.0, "at least")
+    assert kept.lines[2].reason == "in log: no"
+    assert kept.missing == {"ministack": "`pip install` failed"}
+    assert (kept.machine, kept.notes) == (RECORD.machine, RECORD.notes)
+
+
+def test_the_short_block_has_the_ratio_to_the_quickest_peer() -> None:
+    rows = short_block(RECORD).splitlines()
+    assert "|get|65,400|72.7|12,300|3.09|" in rows
+    assert "|put|-|-|-|-|" in rows
+    assert len(rows) == 2 + len(Operation) + 2
+    assert rows[-1] == "2 cores, CPython 3.11, load average 0.5, 2026-01-31."
+
+
+def test_the_whole_block_has_every_line_by_section() -> None:
+    block = whole_block(RECORD)
+    assert "| get | engine | 65,432/s | boto3@dynoxide | 900/s | 72.7 x | at least 20 x | yes |" in block
+    assert "| get | engine | 65,432/s | boto3@dynalite | - | - | at least 20 x | - |" in block
+    assert "3 of 3 required bounds met" in block
+    assert "* `in process, 1 client, get: in /srv/x/log: no`" in block
+    assert "* `engine`: on disk" in block
+    assert block.index("## In process, 1 client") < block.index("## Over HTTP, 8 connections")
+
+
+def test_a_block_is_filled_between_its_markers_and_nowhere_else() -> None:
+    page = f"before\n{published.START}\nold\n{published.END}\nafter\n"
+    assert filled(page, "new") == f"before\n{published.START}\n\nnew\n\n{published.END}\nafter\n"
+    assert filled(filled(page, "new"), "new") == filled(page, "new")
+    with pytest.raises(ValueError, match="once each"):
+        filled("no markers", "new")
+
+
+def test_only_a_whole_run_with_peers_is_kept() -> None:
+    for arguments in (["all", "--keep"], ["all", "--peers", "--quick", "--keep"]):
+        assert CliRunner().invoke(cli.app, arguments).exit_code == 2
+
+
+def test_a_run_is_shown_kept_and_filled_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[Record] = []
+    monkeypatch.setattr(cli, "_whole", lambda workload, peers, quick: RECORD)
+    monkeypatch.setattr(published, "write", lambda record, path=None: kept.append(record))
+    monkeypatch.setattr(published, "read", lambda: kept[-1])
+    monkeypatch.setattr(published, "fill", lambda record: [tmp_path / "PAGE.md"] if record is RECORD else [])
+    done = CliRunner().invoke(cli.app, ["all", "--peers", "--keep", "--json", str(tmp_path / "run.json")])
+    assert (done.exit_code, kept) == (0, [RECORD, RECORD])
+
+
+def test_a_part_that_fails_is_a_line_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    folders: list[Path] = []
+
+    def failing(settings: Settings) -> list[Line]:
+        raise OSError("no disk")
+
+    def working(settings: Settings) -> list[Line]:
+        folders.append(settings.folder)
+        return [LINES[0]]
+
+    monkeypatch.setattr(parts, "_parts", lambda whole, found: {"bad": failing, "good": working})
+    begun: list[tuple[str, int]] = []
+    with settings_for(Workload(), Span()) as settings:
+        whole = parts.Whole(settings, lambda name, items: pytest.fail("nothing is loaded"), begun.append)
+        found = parts.measured(whole, lambda part, count: begun.append((part, count)))
+        assert folders[0].parent == settings.folder
+    assert begun == [("bad", 2), ("good", 2)]
+    assert [(line.section, line.reason) for line in found.lines] == [("bad", "OSError: no disk"), (IN_PROCESS, "")]
+    assert set(found.missing) == set(parts.PEER_NAMES)
