@@ -1,11 +1,10 @@
-"""Runs the Python blocks of the README, as docs/conftest.py does those of the documentation; gives laws their time."""
+"""Runs the Python blocks of the README, as docs/conftest.py does those of the documentation; lets laws repeat."""
 
 from __future__ import annotations
 
-import os
-
 from docs.conftest import enter_folder, leave_folder
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
@@ -16,7 +15,13 @@ pytest_collect_file = Sybil(
     teardown=leave_folder,
 ).pytest()
 
-# A busy machine is no reason to fail. Where CI is set, Hypothesis has a profile of its own that says so too.
-if "CI" not in os.environ:
-    settings.register_profile("local", deadline=None)
-    settings.load_profile("local")
+# A law is held against the same examples in every run, and a busy machine is no reason to fail. To look for others:
+# pytest --hypothesis-profile=explore
+settings.register_profile(
+    "explore", settings.get_profile("default"), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("steady", settings.get_profile("explore"), derandomize=True, database=None, print_blob=True)
+settings.load_profile("steady")
+# Hypothesis also draws constants that it finds in whatever modules are loaded, which with xdist is chance.
+if hasattr(providers, "_get_local_constants"):
+    providers._get_local_constants = providers.Constants

@@ -31,7 +31,7 @@ _HOME = "/home/ada/tools"
 """What the folder is called in transcripts."""
 _PORT = "8000"
 """The port in transcripts; a free one is used."""
-_GRACE_S = 60.0
+_GRACE_S = 240.0
 
 
 @dataclass(frozen=True)
@@ -120,9 +120,7 @@ class Shell:
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self._folder, self._stack = folder, stack
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self._port = str(free.getsockname()[1])
+        self._port = str(_free_port())
         scripts = str(Path(sys.executable).parent)
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTEST", "COV"))}
         self._environment = {
@@ -158,11 +156,23 @@ class Shell:
         return "".join(process.stdout.readline() for _ in range(lines))
 
     def _real(self, text: str) -> str:
-        return text.replace(_PORT, self._port)
+        return re.sub(rf"\b{_PORT}\b", self._port, text)
 
     def _shown(self, text: str) -> str:
-        shown = text.replace(str(self._folder), _HOME).replace(self._port, _PORT)
+        shown = text.replace(str(self._folder), _HOME).replace(f":{self._port}", f":{_PORT}")
         return "\n".join(line.rstrip() for line in shown.splitlines()).strip("\n")
+
+
+def _free_port() -> int:
+    """A port nobody listens on, lower than those that systems give to whoever asks for any, so that it stays free."""
+    for port in range(16_384 + os.getpid() % 8_192, 32_768):
+        with socket.socket() as free:
+            try:
+                free.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise OSError("no port is free")
 
 
 def _end(process: subprocess.Popen[str]) -> None:

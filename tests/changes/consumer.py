@@ -30,9 +30,11 @@ def make(shop: Shop, db: Any) -> None:
 
 
 def runner_of(db: Any, shop: Shop, name: str, checkpoints: str) -> Runner:
-    """A runner that comes back under its old name."""
+    """A runner that comes back under its old name, to leases that no machine is slow enough to outlast."""
     kept = TableCheckpoints(db) if checkpoints == "table" else FileCheckpoints(checkpoints)
-    return Runner(db, shop.table, runner=name, checkpoints=kept, checkpoint_every=3, poll_s=0.001, refresh_s=0.02)
+    return Runner(
+        db, shop.table, runner=name, checkpoints=kept, checkpoint_every=3, lease_s=3600.0, poll_s=0.001, refresh_s=0.02
+    )
 
 
 def main() -> None:

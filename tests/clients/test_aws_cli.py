@@ -29,7 +29,7 @@ def aws(http_endpoint: str) -> Run:
             env={**os.environ, "AWS_PAGER": "", "AWS_MAX_ATTEMPTS": "1"},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=240,
             check=False,
         )
 

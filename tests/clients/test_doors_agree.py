@@ -204,7 +204,9 @@ def _spoilt_dict(draw: st.DrawFn, value: dict[str, Any]) -> dict[str, Any]:
 
 
 @given(requests=st.lists(spoilt(), min_size=1, max_size=5))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 def test_spoilt_requests_end_alike(
     orders: dict[str, Any],
     twins: tuple[Engine, Engine],

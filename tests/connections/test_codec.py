@@ -144,7 +144,9 @@ def shared() -> Any:
         yield keyplan.connect(engine=engine)
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(things)
 def test_what_is_stored_comes_back_as_it_was_whatever_its_types(shared: Any, new: Thing) -> None:
     shared.run(keep(new))

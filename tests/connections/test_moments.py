@@ -121,7 +121,9 @@ COMPARE = {
 }
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.integers(-2, 12), st.sampled_from([0, 1, 400, 999]), st.sampled_from([0, 7]))
 def test_ranges_and_filters_hold_what_lies_on_their_side_of_any_moment(
     log: tuple[Unit, Log], half_steps: int, extra_us: int, hours_east: int

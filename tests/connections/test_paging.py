@@ -104,7 +104,9 @@ def test_a_cursor_of_something_else_is_refused(db: Any) -> None:
     assert len(db.run(board.comments(UID, TID), cursor=cursor)) == 9
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.data())
 def test_a_cursor_that_was_tampered_with_is_refused(data: st.DataObject) -> None:
     with Engine.memory() as engine:

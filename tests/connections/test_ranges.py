@@ -116,7 +116,9 @@ def engine() -> Any:
         yield engine
 
 
-@settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(entries, numbers, numbers, moments, st.data())
 def test_every_range_is_what_comparing_gives(
     engine: Engine, found: list[Entry], n: int, m: int, at: datetime, data: st.DataObject

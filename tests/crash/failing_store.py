@@ -17,6 +17,7 @@ from keyplan.store.views import Writing
 
 WRITING = (
     "put",
+    "move",
     "delete",
     "append",
     "trim",

@@ -206,7 +206,7 @@ def test_threads_that_turn_the_ring_keep_it_whole(engine: Engine) -> None:
 
 
 def test_threads_with_one_token_have_one_effect(engine: Engine) -> None:
-    barrier = threading.Barrier(WORKERS, timeout=60)
+    barrier = threading.Barrier(WORKERS, timeout=240)
 
     def work() -> None:
         for number in range(TRANSFERS):

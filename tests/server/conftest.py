@@ -13,7 +13,14 @@ sys.path.insert(0, str(Path(__file__).parent))  # the stand-in engine and the pl
 from fake_engine import FakeEngine
 from plain_http import Client
 
+from keyplan.server import connection
 from keyplan.server.thread import ThreadedServer
+
+
+@pytest.fixture(autouse=True)
+def patient_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine, a client has read a refusal before the connection is cut off behind it."""
+    monkeypatch.setattr(connection, "LINGER_S", 240.0)
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ class Reply:
 class Client:
     """One connection."""
 
-    def __init__(self, port: int, host: str = "127.0.0.1", timeout_s: float = 20.0) -> None:
+    def __init__(self, port: int, host: str = "127.0.0.1", timeout_s: float = 240.0) -> None:
         self.socket = socket.create_connection((host, port), timeout=timeout_s)
         self.file = self.socket.makefile("rb")
 

@@ -322,17 +322,35 @@ def test_a_client_that_leaves_early_harms_nobody(server: ThreadedServer) -> None
         assert client.ask(put("b")).status == 200
 
 
+def test_idle_connections_are_closed(engine: FakeEngine) -> None:
+    with ThreadedServer(engine, idle_s=0.05) as server, Client(server.port) as silent:
+        assert silent.closed_by_server()
+
+
+def test_a_connection_is_idle_from_its_last_answer_on(engine: FakeEngine) -> None:
+    async def run() -> None:
+        connection = Connection(Server(DynamoDBProtocol(engine)))
+        transport = FakeTransport()
+        connection.connection_made(transport)
+        connection.data_received(get("a"))
+        connection.tick(connection.since_s + 100, idle_s=10, request_s=10)
+        assert not transport.closing  # the request is in line
+        while not transport.answers:
+            await asyncio.sleep(0)
+        connection.tick(connection.since_s + 9, idle_s=10, request_s=1)
+        assert not transport.closing
+        connection.tick(connection.since_s + 11, idle_s=10, request_s=1)
+        assert transport.closing
+        connection.connection_lost(None)
+
+    asyncio.run(run())
+
+
 @pytest.fixture
 def impatient(engine: FakeEngine) -> Iterator[ThreadedServer]:
-    with ThreadedServer(engine, idle_s=0.05, request_s=0.05) as running:
+    """A server that waits long for a request, and not for the rest of it."""
+    with ThreadedServer(engine, request_s=0.05) as running:
         yield running
-
-
-def test_idle_connections_are_closed(impatient: ThreadedServer) -> None:
-    with Client(impatient.port) as silent, Client(impatient.port) as done:
-        assert done.ask(put("a")).status == 200
-        assert silent.closed_by_server()
-        assert done.closed_by_server()
 
 
 @pytest.mark.parametrize("part", [b"P", put("a")[:-1], put("a") + put("b")[:100]])

@@ -39,12 +39,14 @@ class Process:
         )
         assert self.process.stdout is not None
         self.first_line = self.process.stdout.readline().rstrip("\n")
+        if not self.first_line:
+            raise AssertionError(self.process.communicate()[1])
         self.port = int(self.first_line.rsplit(":", 1)[1])
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str, str]:
         """Signal it; exit code, standard output and error."""
         self.process.send_signal(number)
-        out, err = self.process.communicate(timeout=30)
+        out, err = self.process.communicate(timeout=240)
         return self.process.returncode, out, err
 
 

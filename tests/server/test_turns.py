@@ -177,7 +177,7 @@ class FakeSync:
         self.fails: Exception | None = None
 
     def wait(self, commit: int) -> None:
-        assert self.let.wait(10)
+        assert self.let.wait(240)
         if self.fails is not None:
             raise self.fails
         self.synced = max(self.synced, commit)

@@ -29,9 +29,19 @@ TABLE = """
 """
 
 
+class Loaded:
+    """Remembers the modules that a run has loaded: pytest forgets them, and later tests would load them once more."""
+
+    def pytest_unconfigure(self) -> None:
+        self.modules = {name: one for name, one in sys.modules.items() if not name.startswith("test_")}
+
+
 def run(pytester: pytest.Pytester, source: str, *arguments: str) -> pytest.RunResult:
     pytester.makepyfile(TABLE + source)
-    return pytester.runpytest_inprocess(*PLUGIN, "--strict-markers", *arguments)
+    loaded = Loaded()
+    result = pytester.runpytest_inprocess(*PLUGIN, "--strict-markers", *arguments, plugins=[loaded])
+    sys.modules.update({**loaded.modules, **sys.modules})
+    return result
 
 
 def test_loading_the_plugin_loads_nothing_else() -> None:

@@ -14,6 +14,8 @@ from typing import Any
 
 from keyplan.design.places import DesignError, Place, of_function
 
+_ATTEMPTS = 100
+"""CPython before 3.11.8 counts how deep it is in a tree for all threads together, and may fail while others parse."""
 _LOOKS_AT = frozenset({"isinstance", "type", "callable", "hasattr", "getattr", "id"})
 
 
@@ -37,10 +39,16 @@ def _source(function: Callable[..., Any]) -> str:
 
 
 def _tree(function: Callable[..., Any]) -> ast.AST:
-    try:
-        return ast.parse(_source(function))
-    except SyntaxError:
-        return ast.Module([], [])  # a text of several lines that begins further left than the function
+    source = _source(function)
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            return ast.parse(source)
+        except SyntaxError:
+            break  # a text of several lines that begins further left than the function
+        except SystemError:
+            if attempt == _ATTEMPTS:
+                raise
+    return ast.Module([], [])
 
 
 def _branches(tree: ast.AST, parameters: Collection[str]) -> Iterator[tuple[ast.expr, str]]:
