@@ -10,6 +10,7 @@ from tests.systems.elsewhere import Elsewhere, served
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
+from keyplan_systems.web import health
 
 PLACES = ("embedded", "served")
 
@@ -22,6 +23,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "place" in metafunc.fixturenames:
         places = PLACES[:1] if metafunc.definition.get_closest_marker("embedded") else PLACES
         metafunc.parametrize("place", places, indirect=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient_health() -> Iterator[None]:
+    """On a busy machine a check may take its time: that makes no part ill."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(health, "DEFAULT_TIMEOUT_S", 60.0)
+        yield
 
 
 @pytest.fixture
@@ -40,3 +49,13 @@ def engine(place: str, clock: ManualClock, tmp_path: Path) -> Iterator[Engine | 
     else:
         with Engine.memory(clock=clock, ttl_sweep_s=None) as engine:
             yield engine
+
+
+@pytest.fixture
+def address(place: str, tmp_path: Path) -> Iterator[str]:
+    """What several processes may connect to: a database file, or an endpoint."""
+    if place == "served":
+        with served(tmp_path) as elsewhere:
+            yield elsewhere.url
+    else:
+        yield str(tmp_path / "data.db")

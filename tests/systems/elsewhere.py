@@ -1,9 +1,8 @@
-"""`keyplan serve` in a process of its own: what each system's suite runs over once more."""
+"""What `keyplan serve` runs, in a process of its own: what each system's suite runs over once more."""
 
 from __future__ import annotations
 
 import multiprocessing
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -14,11 +13,17 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
+import keyplan
+from keyplan.connections.connection import Connection as Database
 from keyplan.connections.transports import BotoTransport
+from keyplan.engine.engine import Engine
+from keyplan.server.launch import launch
 
-# Forked from a process that has imported the command already: a server for each test then starts in milliseconds.
+# Forked from a process that has imported everything already: a server for each test then starts in milliseconds.
 _processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["keyplan.cli.main", "keyplan.server.launch", "pydantic.fields", "uvloop"])
+_processes.set_forkserver_preload(
+    ["boto3", "botocore.config", "keyplan.connections.transports", "keyplan.server.launch", "pydantic.fields", "uvloop"]
+)
 
 
 class Elsewhere:
@@ -26,12 +31,23 @@ class Elsewhere:
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self._clients = {name: _client(name, url) for name in ("dynamodb", "dynamodbstreams")}
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         """Run one operation; the answer without what only HTTP has. Raises ServiceError."""
-        answer = _transport(self.url, operation in _STREAMS).call(operation, request)
+        client = self._clients["dynamodbstreams" if operation in _STREAMS else "dynamodb"]
+        answer = client.call(operation, request)
         answer.pop("ResponseMetadata")
         return answer
+
+    def connect(self, **options: Any) -> Database:
+        """A connection of its own, as by the address, but boto3 does not read its models anew: that takes 0.1 s."""
+        return keyplan.connect(client=_client("dynamodb", self.url).client, **options)
+
+    def close(self) -> None:
+        """Close what it was called through."""
+        for client in self._clients.values():
+            client.close()
 
 
 _STREAMS = frozenset({"DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"})
@@ -42,10 +58,8 @@ def _session() -> Any:
     return boto3.Session(aws_access_key_id="keyplan", aws_secret_access_key="keyplan", region_name="us-east-1")
 
 
-@cache
-def _transport(url: str, streams: bool) -> BotoTransport:
-    config = Config(retries={"total_max_attempts": 1, "mode": "standard"})
-    name = "dynamodbstreams" if streams else "dynamodb"
+def _client(name: str, url: str) -> BotoTransport:
+    config = Config(retries={"total_max_attempts": 1, "mode": "standard"}, max_pool_connections=50)
     return BotoTransport(_session().client(name, endpoint_url=url, config=config))
 
 
@@ -53,24 +67,35 @@ def _transport(url: str, streams: bool) -> BotoTransport:
 def served(folder: Path) -> Iterator[Elsewhere]:
     """A new database file in a folder, served until the block ends."""
     hears, says = multiprocessing.Pipe(duplex=False)
-    arguments = ["serve", "--db", str(folder / "served.db"), "--port", "0", "--durability", "normal"]
-    process = _processes.Process(target=_run, args=(says, arguments))
+    process = _processes.Process(target=_run, args=(says, str(folder / "served.db")))
     process.start()
     says.close()
-    with open(hears.fileno(), closefd=False) as output:  # noqa: PTH123 - a pipe, not a path
+    with open(hears.fileno(), closefd=False) as output:
         url = output.readline().split()[-1]
+    elsewhere = Elsewhere(url)
     try:
-        yield Elsewhere(url)
+        yield elsewhere
     finally:
+        elsewhere.close()
         process.terminate()
-        process.join(30)
+        process.join(120)
         assert process.exitcode == 0, "the server did not end well"
         hears.close()
 
 
-def _run(says: Connection, arguments: list[str]) -> None:
-    """The command, in the new process; it says where it listens through the pipe."""
-    os.dup2(says.fileno(), 1)
-    from keyplan.cli.main import app  # noqa: PLC0415 - imported where it runs
+def _run(says: Connection, file: str) -> None:
+    """What the command does, in the new process; it says where it listens through the pipe."""
+    with open(says.fileno(), "w", closefd=False) as output:
 
-    app(arguments)
+        def say(line: str) -> None:
+            print(line, file=output, flush=True)
+
+        launch(
+            db=file, host="127.0.0.1", port=0, durability="normal", credentials=None, force_open=False, say=say,
+            prepare=_remove_nothing,
+        )  # fmt: skip
+
+
+def _remove_nothing(engine: Engine) -> None:
+    """Tests have times of their own: what has expired by the machine's must stay all the same."""
+    engine.background.stop()

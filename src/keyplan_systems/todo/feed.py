@@ -16,7 +16,7 @@ import socket
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from keyplan.changes.checkpoints import Board, Checkpoints, Lane
@@ -29,13 +29,16 @@ from keyplan.changes.streams import PAGE_RECORDS, Cursor, Shard, Stream, ready_s
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
 from keyplan_systems.todo.entities import app
-from keyplan_systems.todo.lake.errors import BadRecordError, StaleExportError
+from keyplan_systems.todo.lake.errors import BadRecordError, LakeBusyError, StaleExportError
 from keyplan_systems.todo.lake.lake import Lake
 
 CONSUMER = "todo-lake"
 """Each lake is a consumer of its own, so that a new one does not go on where another has come to."""
 BATCH_RECORDS = 5_000
 """The most records that become one write of the lake."""
+CLOCKS_DIFFER = timedelta(minutes=5)
+"""By how much this clock may be ahead of the service's, which dates the changes: those of so long before a reading
+count on top of it too. They do no harm, since the last change of an item says all; a missing one would."""
 
 _SERVICE = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
 
@@ -108,11 +111,15 @@ class Feed:
             assert as_of is not None, "an export tells its moment"
             self._lake.rebuild_from_items(items, as_of)
             return
-        now = datetime.fromtimestamp(self._clock.now(), UTC)
-        try:
-            self._lake.rebuild_from_items(self._all_items(), now)
-        except StaleExportError:
-            return  # another feed has read the table even later
+        while True:
+            begun = datetime.fromtimestamp(self._clock.now(), UTC) - CLOCKS_DIFFER
+            try:
+                self._lake.rebuild_from_items(self._all_items(), begun)
+            except LakeBusyError:
+                continue  # another feed, which began to read before, has finished meanwhile
+            except StaleExportError:
+                return  # another feed has read the table even later
+            return
 
     # Shards.
 

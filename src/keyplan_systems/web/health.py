@@ -18,18 +18,20 @@ Check: TypeAlias = Callable[[], Awaitable[object]]
 DEFAULT_TIMEOUT_S: Final = 2.0
 
 
-def health_router(checks: Mapping[str, Check] | None = None, timeout_s: float = DEFAULT_TIMEOUT_S) -> APIRouter:
+def health_router(checks: Mapping[str, Check] | None = None, timeout_s: float | None = None) -> APIRouter:
     """Routes that say whether the application works.
 
     A check is a coroutine function that raises when its part does not work; they run at the same time, each for
-    at most `timeout_s` seconds. All well is 200; one failure is 503 and names the part, the reason goes to the log.
+    at most `timeout_s` seconds, or DEFAULT_TIMEOUT_S. All well is 200; one failure is 503 and names the part, the
+    reason goes to the log.
     """
     router = APIRouter(tags=["health"])
     named = dict(checks or {})
+    most_s = DEFAULT_TIMEOUT_S if timeout_s is None else timeout_s
 
     @router.get("/health", summary="Whether every part works")
     async def health() -> Response:
-        states = await asyncio.gather(*(_state(name, check, timeout_s) for name, check in named.items()))
+        states = await asyncio.gather(*(_state(name, check, most_s) for name, check in named.items()))
         well = all(state == "ok" for state in states)
         body = {"status": "ok" if well else "failing", "checks": dict(zip(named, states, strict=True))}
         return _answer(body, 200 if well else 503)

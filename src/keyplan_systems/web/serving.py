@@ -21,6 +21,9 @@ Lifespan: TypeAlias = Literal["auto", "on", "off"]
 
 START_TIMEOUT_S: Final = 30.0
 STOP_TIMEOUT_S: Final = 10.0
+KEEP_ALIVE_S: Final = 75
+"""How long an idle connection stays open: longer than clients and load balancers keep theirs, so that none sends a
+request on a connection that is just being closed here."""
 
 
 class ServingError(Exception):
@@ -114,6 +117,7 @@ def _config(app: Any, lifespan: Lifespan, **address: Any) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
+        timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=int(STOP_TIMEOUT_S / 2),
         **address,
     )

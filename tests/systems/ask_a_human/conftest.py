@@ -1,4 +1,4 @@
-"""The system on an engine in memory, with time that only tests move."""
+"""The system with time that only tests move."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.systems.ask_a_human.making import at
 from tests.systems.ask_a_human.stage import Stage, connected, staged
+from tests.systems.elsewhere import Elsewhere
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
@@ -22,13 +23,6 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def engine(clock: ManualClock) -> Iterator[Engine]:
-    """An engine that removes nothing by itself."""
-    with Engine.memory(clock=clock, ttl_sweep_s=None) as engine:
-        yield engine
-
-
-@pytest.fixture
-def stage(engine: Engine, clock: ManualClock, tmp_path: Path) -> Iterator[Stage]:
+def stage(engine: Engine | Elsewhere, clock: ManualClock, tmp_path: Path) -> Iterator[Stage]:
     with connected(engine, clock) as connection, staged(connection, clock, tmp_path) as stage:
         yield stage

@@ -75,8 +75,8 @@ class FakeFcm:
         self._thread.join()
         self._server.server_close()
 
-    def key_file(self, folder: Path) -> Path:
-        """A service account key file for this server."""
+    def key_file(self, folder: Path, token_url: str | None = None) -> Path:
+        """A service account key file for this server, or with a token service elsewhere."""
         pem = self._key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
@@ -86,7 +86,7 @@ class FakeFcm:
             "private_key_id": "key-1",
             "private_key": pem.decode(),
             "client_email": EMAIL,
-            "token_uri": f"{self.url}/token",
+            "token_uri": f"{token_url or self.url}/token",
         }
         path = folder / "service-account.json"
         path.write_text(json.dumps(account))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from tests.systems.elsewhere import Elsewhere
 
 import keyplan
 from keyplan.changes import JsonLinesFolder
@@ -117,15 +118,17 @@ def staged(connection: Connection, clock: Clock, folder: Path, checks: Any = Non
     with ExitStack() as stack:
         server = stack.enter_context(Running(application(service, checks or {"table": well}, trusted_proxies=1)))
         limits = httpx.Limits(max_connections=64)
-        client = stack.enter_context(httpx.Client(base_url=server.url, timeout=60, trust_env=False, limits=limits))
+        client = stack.enter_context(httpx.Client(base_url=server.url, timeout=240, trust_env=False, limits=limits))
         yield Stage(
             connection, clock, service, client, server.url, outbox, lambda: OutboxNotifier(outbox, clock), stack
         )
 
 
-def connected(engine: Engine, clock: Clock, attempts: int = 10) -> Connection:
-    """A connection to an engine that waits little before it repeats."""
+def connected(engine: Engine | Elsewhere, clock: Clock, attempts: int = 10) -> Connection:
+    """A connection that waits little before it repeats: to an engine, or to where it is served."""
     retries = Retries(attempts=attempts, first_s=0.002, most_s=0.05)
+    if isinstance(engine, Elsewhere):
+        return engine.connect(clock=clock, retries=retries, cursor_key=b"tests")
     return keyplan.connect(engine=engine, clock=clock, retries=retries, cursor_key=b"tests")
 
 
@@ -135,7 +138,7 @@ def at_once(sends: Sequence[Callable[[], Any]]) -> list[Any]:
         return [one.result() for one in [pool.submit(send) for send in sends]]
 
 
-def items(engine: Engine, table: Any) -> list[dict[str, Any]]:
+def items(engine: Engine | Elsewhere, table: Any) -> list[dict[str, Any]]:
     """Everything that a table holds, as it is stored."""
     found: list[dict[str, Any]] = []
     start: dict[str, Any] = {}

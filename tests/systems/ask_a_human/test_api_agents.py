@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.systems.ask_a_human.stage import CHOICE, Stage, items
+from tests.systems.elsewhere import Elsewhere
 
 from keyplan.clock import ManualClock
 from keyplan.connections.errors import UnavailableError
@@ -27,7 +28,7 @@ def refused(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, body["error"]["code"]
 
 
-def test_a_question_is_made_with_the_documented_defaults_and_answer(stage: Stage, engine: Engine) -> None:
+def test_a_question_is_made_with_the_documented_defaults_and_answer(stage: Stage, engine: Engine | Elsewhere) -> None:
     answer = stage.ask()
     assert answer.status_code == 201
     made = answer.json()
@@ -45,6 +46,7 @@ def test_a_question_is_made_with_the_documented_defaults_and_answer(stage: Stage
     assert not {"options", "idempotency_key", "closed_at"} & set(stored)
 
 
+@pytest.mark.embedded("refused before any table is met")
 @pytest.mark.parametrize(
     "body",
     [
@@ -65,7 +67,7 @@ def test_a_question_is_made_with_the_documented_defaults_and_answer(stage: Stage
     ],
 )
 def test_questions_outside_the_ranges_are_refused_and_nothing_is_made(
-    stage: Stage, engine: Engine, body: dict[str, Any]
+    stage: Stage, engine: Engine | Elsewhere, body: dict[str, Any]
 ) -> None:
     assert refused(stage.ask(**body)) == (400, "VALIDATION_ERROR")
     assert items(engine, entities.questions) == []
@@ -176,7 +178,7 @@ def test_sixty_questions_an_hour_and_the_headers_say_how_many_are_left(stage: St
     assert stage.ask().status_code == 201
 
 
-def test_six_hundred_polls_an_hour_lists_included(stage: Stage, engine: Engine) -> None:
+def test_six_hundred_polls_an_hour_lists_included(stage: Stage, engine: Engine | Elsewhere) -> None:
     question = stage.asked()
     assert stage.client.get(f"/agent/questions/{question}", headers={"X-Agent-Id": "a"}).headers[
         "X-RateLimit-Remaining"

@@ -7,6 +7,7 @@ import uuid
 import pytest
 from tests.systems.ask_a_human.stage import CHOICE, Stage, items
 from tests.systems.ask_a_human.test_api_agents import NOON_S, refused
+from tests.systems.elsewhere import Elsewhere
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
@@ -62,7 +63,7 @@ def test_a_question_says_whether_this_person_can_answer_it(stage: Stage, clock: 
 # Answering.
 
 
-def test_an_answer_brings_points_badges_and_a_total(stage: Stage, engine: Engine) -> None:
+def test_an_answer_brings_points_badges_and_a_total(stage: Stage, engine: Engine | Elsewhere) -> None:
     question = stage.asked()
     answer = stage.answer(question, "ada", answer="x" * 101, confidence=5, response_time_ms=20_000)
     assert answer.status_code == 201
@@ -220,7 +221,7 @@ def test_daily_and_weekly_boards_begin_anew_at_midnight_and_on_monday_in_utc(sta
 
 
 def test_three_hundred_reads_an_hour_by_address_that_only_the_trusted_proxy_can_say(
-    stage: Stage, engine: Engine
+    stage: Stage, engine: Engine | Elsewhere
 ) -> None:
     assert stage.get("/questions").headers["X-RateLimit-Remaining"] == "299"
     (counter,) = [one for one in items(engine, entities.responses) if "human_reads#" in one["question_id"]["S"]]
@@ -234,7 +235,7 @@ def test_three_hundred_reads_an_hour_by_address_that_only_the_trusted_proxy_can_
 # Push subscriptions.
 
 
-def test_a_subscription_is_made_refreshed_and_switched_off(stage: Stage, engine: Engine) -> None:
+def test_a_subscription_is_made_refreshed_and_switched_off(stage: Stage, engine: Engine | Elsewhere) -> None:
     made = stage.subscribe("token", "ada")
     assert made.status_code == 201
     told = made.json()

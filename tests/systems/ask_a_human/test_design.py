@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.systems.ask_a_human.stage import CHOICE, TABLES, Stage, at_once, connected, items, staged
+from tests.systems.elsewhere import Elsewhere
 
 from keyplan.check.checking import check
 from keyplan.clock import ManualClock
@@ -99,7 +100,7 @@ def test_storage_is_paid_for_whether_or_not_anybody_asks() -> None:
     assert all(part.storage > 0 for table in month.tables for part in table.parts)
 
 
-def test_items_have_the_documented_attributes(stage: Stage, engine: Engine) -> None:
+def test_items_have_the_documented_attributes(stage: Stage, engine: Engine | Elsewhere) -> None:
     question = stage.asked(**CHOICE, min_responses=1, idempotency_key="k")
     stage.subscribe("token", "ada")
     stage.pusher().run_once()
@@ -115,7 +116,9 @@ def test_items_have_the_documented_attributes(stage: Stage, engine: Engine) -> N
         assert {name: types.get(name) for name in documented} == documented
 
 
-def test_a_boolean_cannot_be_a_key_so_activity_has_an_attribute_of_its_own(stage: Stage, engine: Engine) -> None:
+def test_a_boolean_cannot_be_a_key_so_activity_has_an_attribute_of_its_own(
+    stage: Stage, engine: Engine | Elsewhere
+) -> None:
     with pytest.raises(ValidationError):
         engine.call(
             "CreateTable",
@@ -148,7 +151,7 @@ def test_an_answer_is_one_transaction_over_three_tables(stage: Stage) -> None:
     ]
 
 
-def test_feed_and_boards_are_spread_over_shards(stage: Stage, engine: Engine) -> None:
+def test_feed_and_boards_are_spread_over_shards(stage: Stage, engine: Engine | Elsewhere) -> None:
     ids = [stage.asked(agent=f"agent-{number // 30}", min_responses=50) for number in range(60)]
     at_once([lambda number=number: stage.answer(ids[number], f"person-{number}") for number in range(40)])
     feed = {one["feed_pk"]["S"] for one in items(engine, entities.questions) if "feed_pk" in one}
@@ -158,6 +161,7 @@ def test_feed_and_boards_are_spread_over_shards(stage: Stage, engine: Engine) ->
     assert {one.split("#")[0] for one in rows} == {"ALL_TIME", "DAILY", "WEEKLY"}
 
 
+@pytest.mark.embedded("faults on purpose")
 def test_an_agents_list_may_lag_while_a_poll_never_does(lagging: Stage, clock: ManualClock) -> None:
     question = lagging.asked()
     own = lagging.client.get("/agent/questions", headers={"X-Agent-Id": "agent"}).json()

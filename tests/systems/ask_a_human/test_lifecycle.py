@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.systems.ask_a_human.stage import CHOICE, Stage, items
 from tests.systems.ask_a_human.test_api_agents import NOON_S, refused
+from tests.systems.elsewhere import Elsewhere
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
@@ -19,11 +20,13 @@ from keyplan_systems.ask_a_human.domain.requests import fingerprint_hash
 DAY = 86_400
 
 
-def stored(engine: Engine, question: str) -> dict[str, Any]:
+def stored(engine: Engine | Elsewhere, question: str) -> dict[str, Any]:
     return next(one for one in items(engine, entities.questions) if one["question_id"]["S"] == question)
 
 
-def test_a_question_goes_from_open_to_partial_to_closed_and_leaves_the_feed(stage: Stage, engine: Engine) -> None:
+def test_a_question_goes_from_open_to_partial_to_closed_and_leaves_the_feed(
+    stage: Stage, engine: Engine | Elsewhere
+) -> None:
     question = stage.asked(min_responses=2)
     assert "feed_pk" in stored(engine, question)
     stage.answer(question, "ada")
@@ -40,7 +43,7 @@ def test_a_question_goes_from_open_to_partial_to_closed_and_leaves_the_feed(stag
 
 
 def test_at_the_exact_second_of_its_deadline_a_question_is_expired_swept_or_not(
-    stage: Stage, clock: ManualClock, engine: Engine
+    stage: Stage, clock: ManualClock, engine: Engine | Elsewhere
 ) -> None:
     question = stage.asked(timeout_seconds=60)
     stage.answer(question, "ada")
@@ -80,6 +83,7 @@ def test_an_expired_question_is_polled_for_a_day_and_a_closed_one_for_seven(stag
     assert stage.client.get(f"/agent/questions/{closed}", headers=headers).status_code == 404
 
 
+@pytest.mark.embedded("expiry when the test says so")
 def test_expiry_removes_questions_and_answers_and_keeps_what_people_have_earned(
     clock: ManualClock, stage: Stage, engine: Engine
 ) -> None:
@@ -99,6 +103,7 @@ def test_expiry_removes_questions_and_answers_and_keeps_what_people_have_earned(
     assert stage.get("/leaderboard", period="daily").json()["entries"] == []
 
 
+@pytest.mark.embedded("expiry when the test says so")
 def test_a_sweep_after_the_question_itself_is_gone_gives_the_quota_back_once(
     stage: Stage, clock: ManualClock, engine: Engine
 ) -> None:
@@ -112,7 +117,8 @@ def test_a_sweep_after_the_question_itself_is_gone_gives_the_quota_back_once(
     assert quota.open_questions == 0
 
 
-def test_every_time_to_live_is_a_number_of_seconds_not_long_past(stage: Stage, engine: Engine) -> None:
+@pytest.mark.embedded("marks of ranks are dated by the stream, which has a clock of its own")
+def test_every_time_to_live_is_a_number_of_seconds_not_long_past(stage: Stage, engine: Engine | Elsewhere) -> None:
     question = stage.asked(idempotency_key="k")
     stage.answer(question, "ada", answer="ok", response_time_ms=10)
     stage.subscribe("token", "ben")

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from tests.systems.ask_a_human.fake_fcm import FakeFcm, fault, fcm_detail
 from tests.systems.ask_a_human.stage import Stage, items
+from tests.systems.elsewhere import Elsewhere
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
-from keyplan_systems.ask_a_human import entities
+from keyplan_systems.ask_a_human import entities, notifier
 from keyplan_systems.ask_a_human.domain.notifications import DeadToken, Delivered, Outcome, Rejected, TryLater
 from keyplan_systems.ask_a_human.notifier import FcmNotifier, PushMessage
 from keyplan_systems.ask_a_human.outbound import Outbound
@@ -77,7 +78,7 @@ def test_people_are_told_again_after_their_own_interval_and_not_before(stage: St
 
 
 def test_rounds_come_at_once_after_15_minutes_and_then_every_30_until_it_is_over(
-    stage: Stage, clock: ManualClock, engine: Engine
+    stage: Stage, clock: ManualClock, engine: Engine | Elsewhere
 ) -> None:
     stage.asked(timeout_seconds=3600)
     worker, rounds = stage.pusher(), []
@@ -102,6 +103,7 @@ def test_nobody_is_told_of_a_closed_question_nor_when_switched_off(stage: Stage,
     clock.advance(1)
 
 
+@pytest.mark.embedded("many draws, for the sake of chance alone")
 def test_the_sample_is_uniform_over_all_who_may_be_told(stage: Stage, clock: ManualClock) -> None:
     for number in range(30):
         stage.subscribe(f"token-{number}", f"person-{number}", min_interval_minutes=5)
@@ -116,7 +118,9 @@ def test_the_sample_is_uniform_over_all_who_may_be_told(stage: Stage, clock: Man
     assert all(1 <= counts[f"token-{number}"] <= 34 for number in range(30))
 
 
-def test_a_token_that_died_switches_its_subscription_off(stage: Stage, clock: ManualClock, engine: Engine) -> None:
+def test_a_token_that_died_switches_its_subscription_off(
+    stage: Stage, clock: ManualClock, engine: Engine | Elsewhere
+) -> None:
     stage.subscribe("dead", "ada", min_interval_minutes=5)
     service = Scripted([DeadToken("UNREGISTERED")])
     worker = stage.pusher(service)
@@ -133,7 +137,7 @@ def test_a_token_that_died_switches_its_subscription_off(stage: Stage, clock: Ma
 
 
 def test_a_push_that_the_service_cannot_take_is_tried_again_later_and_later(
-    stage: Stage, clock: ManualClock, engine: Engine
+    stage: Stage, clock: ManualClock, engine: Engine | Elsewhere
 ) -> None:
     stage.subscribe("token", "ada", min_interval_minutes=1440)
     service = Scripted([TryLater("503"), TryLater("429", 60.0), Delivered("at last")])
@@ -179,7 +183,7 @@ def test_a_person_told_of_something_else_meanwhile_is_not_told_of_what_failed(st
     assert [message.question_id for message in service.sent] == [first, second]
 
 
-def test_a_message_that_is_rejected_costs_nobody_their_subscription(stage: Stage, engine: Engine) -> None:
+def test_a_message_that_is_rejected_costs_nobody_their_subscription(stage: Stage, engine: Engine | Elsewhere) -> None:
     stage.subscribe("token", "ada")
     stage.asked()
     stage.pusher(Scripted([Rejected("INVALID_ARGUMENT")])).run_once()
@@ -231,8 +235,13 @@ def test_a_refreshed_token_is_the_one_that_is_told(stage: Stage) -> None:
 
 
 def test_the_worker_sends_through_the_real_client_and_acts_on_what_the_service_says(
-    stage: Stage, clock: ManualClock, engine: Engine, tmp_path: Path
+    stage: Stage,
+    clock: ManualClock,
+    engine: Engine | Elsewhere,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(notifier, "TIMEOUT_S", 240.0)  # however busy the machine is
     for token in ("one", "two", "three"):
         stage.subscribe(token, f"person-{token}", min_interval_minutes=1440)
     with FakeFcm() as fcm:

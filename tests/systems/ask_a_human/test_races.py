@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+import pytest
 from tests.systems.ask_a_human.stage import Stage, at_once, connected, items, staged
+from tests.systems.elsewhere import Elsewhere
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
@@ -29,7 +31,7 @@ def faulty(clock: ManualClock, folder: Path) -> Iterator[tuple[Stage, Engine]]:
         yield stage, engine
 
 
-def check_32_answers(stage: Stage, engine: Engine) -> None:
+def check_32_answers(stage: Stage, engine: Engine | Elsewhere) -> None:
     """Five are stored and paid, the question closes once, and everybody else is told that it is closed."""
     question = stage.asked(min_responses=5)
     people = [f"person-{number}" for number in range(32)]
@@ -49,16 +51,21 @@ def check_32_answers(stage: Stage, engine: Engine) -> None:
     assert [one["open_questions"]["N"] for one in quota] == ["0"]
 
 
-def test_of_32_answers_at_once_to_a_question_that_needs_5_exactly_5_are_stored(stage: Stage, engine: Engine) -> None:
+def test_of_32_answers_at_once_to_a_question_that_needs_5_exactly_5_are_stored(
+    stage: Stage, engine: Engine | Elsewhere
+) -> None:
     check_32_answers(stage, engine)
 
 
+@pytest.mark.embedded("faults on purpose")
 def test_the_same_holds_while_the_service_conflicts_fails_and_lags(clock: ManualClock, tmp_path: Path) -> None:
     with faulty(clock, tmp_path) as (stage, engine):
         check_32_answers(stage, engine)
 
 
-def test_one_person_answering_many_times_at_once_is_stored_and_paid_once(stage: Stage, engine: Engine) -> None:
+def test_one_person_answering_many_times_at_once_is_stored_and_paid_once(
+    stage: Stage, engine: Engine | Elsewhere
+) -> None:
     question = stage.asked(min_responses=50)
     answers = at_once([partial(stage.answer, question, "ada") for _ in range(5)])
     assert Counter(one.status_code for one in answers) == {201: 1, 409: 4}
@@ -83,6 +90,7 @@ def test_equal_requests_under_one_key_at_once_make_one_question(stage: Stage) ->
     assert len(own) == 1
 
 
+@pytest.mark.embedded("faults on purpose")
 def test_equal_requests_make_one_question_while_the_service_conflicts_fails_and_lags(
     clock: ManualClock, tmp_path: Path
 ) -> None:
@@ -135,7 +143,7 @@ def test_a_sweep_and_the_last_answer_at_once_end_the_question_once(stage: Stage,
     assert quota.open_questions == 0
 
 
-def test_one_token_subscribed_at_once_is_one_subscription(stage: Stage, engine: Engine) -> None:
+def test_one_token_subscribed_at_once_is_one_subscription(stage: Stage, engine: Engine | Elsewhere) -> None:
     answers = at_once([partial(stage.subscribe, "token", "ada", address=f"host-{number}") for number in range(8)])
     assert {one.status_code for one in answers} == {201}
     assert len([one for one in items(engine, entities.subscriptions) if "fcm_token" in one]) == 1
@@ -168,6 +176,7 @@ def test_ten_push_workers_at_once_never_tell_anybody_twice(stage: Stage, clock: 
     assert max(Counter(token for token, _ in again).values()) == 1
 
 
+@pytest.mark.embedded("faults on purpose")
 def test_ten_push_workers_tell_nobody_twice_while_the_service_fails_and_lags(
     clock: ManualClock, tmp_path: Path
 ) -> None:

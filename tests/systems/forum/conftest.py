@@ -1,5 +1,7 @@
 """Fixtures of the forum's tests: a SQLite file and a real PostgreSQL server, each test with a database of its own.
 
+What also needs tables in DynamoDB runs on SQLite alone, and once more where another process serves these tables.
+
 The server comes from a wheel, so nothing has to be installed beforehand. It refuses to run as root; the wheel
 then creates a system user for it, and that is done under a lock, because several test workers start at once.
 """
@@ -17,8 +19,11 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine, make_url, text
+from tests.systems.elsewhere import Elsewhere, served
+from tests.systems.forum.live import Live, staged
 
 from keyplan.clock import ManualClock
+from keyplan.engine.engine import Engine
 from keyplan_systems.forum.migrations import upgrade
 from keyplan_systems.forum.relational.models import Base
 from keyplan_systems.forum.relational.session import Database
@@ -105,6 +110,24 @@ def database(url: str) -> Iterator[Database]:
 @pytest.fixture
 def clock() -> ManualClock:
     return ManualClock()
+
+
+@pytest.fixture
+def timely(place: str, tmp_path: Path) -> Iterator[Engine | Elsewhere]:
+    """An engine with the machine's time, which removes nothing by itself, or an endpoint."""
+    if place == "served":
+        with served(tmp_path) as elsewhere:
+            yield elsewhere
+    else:
+        with Engine.memory(ttl_sweep_s=None) as engine:
+            yield engine
+
+
+@pytest.fixture
+def live(timely: Engine | Elsewhere, sqlite_template: Path, tmp_path: Path) -> Iterator[Live]:
+    """The forum with the sample school, on a real socket."""
+    with staged(timely, sqlite_template, tmp_path) as live:
+        yield live
 
 
 @contextmanager

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from tests.systems.forum.live import ANN, BEN, TEACHER, TUTOR, Live, Writer, staged
+from tests.systems.forum.live import ANN, BEN, PATIENCE_S, TEACHER, TUTOR, Live, Writer
 
-from keyplan.engine.engine import Engine
 from keyplan_systems.forum import sample
 from keyplan_systems.forum.sample import CLASS, LISTS, LOOPS, TUTORS
 
 THREAD = f"/items/{LOOPS}/participant/{ANN}/thread"
 MESSAGES = f"/thread/{LOOPS}/{ANN}/messages"
-
-
-@pytest.fixture
-def live(sqlite_template: Path, tmp_path: Path) -> Iterator[Live]:
-    with Engine.memory(ttl_sweep_s=None) as engine, staged(engine, sqlite_template, tmp_path) as live:
-        yield live
 
 
 def body(text: str = "hello") -> dict[str, str]:
@@ -107,7 +98,7 @@ def test_a_message_needs_the_token_of_its_thread(live: Live) -> None:
     assert live.client(other).get(MESSAGES).status_code == 403
     assert live.client("forged").get(MESSAGES).status_code == 401
     assert live.person(ANN).get(MESSAGES).status_code == 401
-    assert httpx.get(f"{live.url}{MESSAGES}", trust_env=False).status_code == 401
+    assert httpx.get(f"{live.url}{MESSAGES}", timeout=PATIENCE_S, trust_env=False).status_code == 401
 
 
 def test_a_token_without_the_right_to_write_reads_only(live: Live) -> None:
@@ -119,9 +110,9 @@ def test_a_token_without_the_right_to_write_reads_only(live: Live) -> None:
 
 def test_a_thread_token_is_good_for_two_hours(live: Live) -> None:
     client = live.client(live.token(ANN))
-    live.clock.advance(7_190)
+    live.clock.advance(7_000)
     assert client.get(MESSAGES).status_code == 200
-    live.clock.advance(11)
+    live.clock.advance(200)
     assert client.get(MESSAGES).status_code == 401
 
 
@@ -147,6 +138,7 @@ def test_a_message_sent_again_is_stored_once_and_answered_alike(live: Live) -> N
         {"text": "x", "uuid": str(uuid.uuid4()), "author": "1"},
     ],
 )
+@pytest.mark.embedded("refused before any table is met")
 def test_a_message_is_bounded(live: Live, wrong: dict[str, str]) -> None:
     assert live.writer().client.post(MESSAGES, json=wrong).status_code == 400
 
@@ -249,8 +241,9 @@ def test_notifications_are_read_unread_and_deleted(live: Live) -> None:
 
 
 def test_the_documentation_shows_examples(live: Live) -> None:
-    schema = httpx.get(f"{live.url}/openapi.json", trust_env=False).json()
+    schema = httpx.get(f"{live.url}/openapi.json", timeout=PATIENCE_S, trust_env=False).json()
     assert schema["components"]["schemas"]["NewMessage"]["examples"][0]["text"]
     assert "/thread/{item_id}/{participant_id}/messages" in schema["paths"]
-    assert httpx.get(f"{live.url}/health", trust_env=False).json()["checks"] == {"pushes": "ok"}
+    health = httpx.get(f"{live.url}/health", timeout=PATIENCE_S, trust_env=False).json()
+    assert health["checks"] == {"pushes": "ok"}
     assert sample.THREAD.item_id == LOOPS

@@ -1,7 +1,11 @@
-"""The forum put together: on a folder, with its workers, restarted, after a crash between its two databases."""
+"""The forum put together: on a folder, with its workers, restarted, after a crash between its two databases.
+
+Its tables are in a file, or behind an endpoint that goes on while the forum is started anew.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import stat
 import subprocess
 import sys
@@ -12,11 +16,12 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.systems.forum.live import ANN, AUDIENCE, TUTOR, MovedClock
+from tests.systems.forum.live import ANN, AUDIENCE, PATIENCE_S, TUTOR, Live, MovedClock
 
 import keyplan
-from keyplan.clock import Clock, SystemClock
-from keyplan.engine.engine import Engine
+from keyplan.changes import checkpoint_table
+from keyplan.clock import SystemClock
+from keyplan.connections.connection import Connection
 from keyplan_systems.forum import app, sample
 from keyplan_systems.forum.domain import LogEntry, LogKind, Status, ThreadUpdate
 from keyplan_systems.forum.entities import forum
@@ -31,15 +36,15 @@ from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_ke
 
 
 @contextmanager
-def built(folder: Path, clock: Clock | None = None) -> Iterator[tuple[Built, Engine]]:
-    """The system on a folder, as a start of the process finds it."""
+def built(folder: Path, address: str, clock: SystemClock | None = None) -> Iterator[tuple[Built, Connection]]:
+    """The system on a folder and where its tables are, as a start of the process finds them."""
     clock = clock or SystemClock()
     verifier = TokenVerifier(TokenRules(AUDIENCE), development_keys(development_key(folder / "keys")), clock)
-    with Engine.open(folder / "keyplan.db", durability="full") as engine, keyplan.connect(engine=engine) as connection:
-        connection.create_tables(forum)
+    with keyplan.connect(address, cursor_key=b"tests") as connection:
+        connection.create_tables(forum, checkpoint_table())
         system = app.build(Resources(connection, folder, clock, verifier))
         try:
-            yield system, engine
+            yield system, connection
         finally:
             system.close()
 
@@ -55,10 +60,10 @@ def work(system: Built) -> None:
         pass
 
 
-def logged(engine: Engine) -> list[str]:
+def logged(connection: Connection) -> list[str]:
     """The types of the events of the sample's thread, by their keys."""
     place = sample.THREAD
-    answer = engine.call(
+    answer = connection.transport.call(
         "Query",
         {
             "TableName": "forum",
@@ -70,22 +75,47 @@ def logged(engine: Engine) -> list[str]:
     return [item["type"]["S"] for item in answer["Items"]]
 
 
-def test_the_sample_is_loaded_once_and_can_be_looked_at(tmp_path: Path) -> None:
-    with built(tmp_path) as (system, engine):
+def test_the_sample_is_loaded_once_and_can_be_looked_at(tmp_path: Path, address: str) -> None:
+    with built(tmp_path, address) as (system, connection):
         system.load_sample()
-        first = logged(engine)
+        first = logged(connection)
         system.load_sample()
         work(system)
-        assert logged(engine) == first == ["attempt_started", "submission", "thread_opened", "message", "message"]
-    with built(tmp_path) as (system, engine), Running(system.app) as server:
+        assert logged(connection) == first == ["attempt_started", "submission", "thread_opened", "message", "message"]
+    with built(tmp_path, address) as (system, connection), Running(system.app) as server:
         system.load_sample()
-        assert logged(engine) == first
+        assert logged(connection) == first
         token = issue_development_token(development_key(tmp_path / "keys"), ANN, audience=AUDIENCE)
-        with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}, trust_env=False) as ann:
+        with httpx.Client(
+            base_url=server.url, headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE_S, trust_env=False
+        ) as ann:
             assert ann.get("/health").json()["checks"] == {"table": "ok", "database": "ok", "pushes": "ok"}
             told = ann.get("/notifications").json()["notifications"]
             assert [one["author_id"] for one in told] == [TUTOR]
             assert [one["item_title"] for one in ann.get("/threads?is_mine=true").json()["threads"]] == ["Loops"]
+
+
+def test_messages_reach_watchers_and_followers(tmp_path: Path, address: str) -> None:
+    clock = MovedClock()
+    with built(tmp_path, address, clock) as (system, connection):
+        system.load_sample()
+        with Running(system.app) as server:
+            live = Live(connection, clock, service_of(system), tmp_path, server.url)
+
+            async def story() -> None:
+                async with live.socket(TUTOR) as tutor:
+                    await tutor.watch(live.token(TUTOR), since=0)
+                    top = live.service.log.last_seq(place_of(sample.THREAD))
+                    assert [(await tutor.hear())["seq"] for _ in range(top)] == list(range(1, top + 1))
+                    said = live.writer(TUTOR).say("to both")
+                    assert (await tutor.hear())["seq"] == said["seq"]
+
+            asyncio.run(story())
+            work(system)
+            told = live.person(ANN).get("/notifications").json()["notifications"]
+            assert told[0]["excerpt"] == "to both"
+            for client in live.clients:
+                client.close()
 
 
 CRASH = """
@@ -95,7 +125,7 @@ from tests.systems.forum.test_app import built, service_of
 from keyplan_systems.forum import sample
 from keyplan_systems.forum.domain import Status, ThreadUpdate
 
-with built(Path(sys.argv[1])) as (system, engine):
+with built(Path(sys.argv[1]), sys.argv[3]) as (system, _):
     service = service_of(system)
     service.update(sample.ANN, sample.THREAD, ThreadUpdate(Status.CLOSED))
     if sys.argv[2] == "logged":
@@ -110,27 +140,27 @@ with built(Path(sys.argv[1])) as (system, engine):
 
 
 @pytest.mark.parametrize("moment", ["committed", "logged"])
-def test_a_crash_between_the_two_databases_heals_on_the_next_start(tmp_path: Path, moment: str) -> None:
-    with built(tmp_path) as (system, _engine):
+def test_a_crash_between_the_two_databases_heals_on_the_next_start(tmp_path: Path, address: str, moment: str) -> None:
+    with built(tmp_path, address) as (system, _):
         system.load_sample()
         work(system)
-    died = subprocess.run([sys.executable, "-c", CRASH, str(tmp_path), moment], check=False, cwd=Path.cwd())
+    died = subprocess.run([sys.executable, "-c", CRASH, str(tmp_path), moment, address], check=False, cwd=Path.cwd())
     assert died.returncode == 9
     clock = MovedClock()
-    with built(tmp_path, clock) as (system, engine):
+    with built(tmp_path, address, clock) as (system, connection):
         assert service_of(system).thread(ANN, sample.THREAD).status == "closed"
-        assert logged(engine).count("thread_closed") == (1 if moment == "logged" else 0)
+        assert logged(connection).count("thread_closed") == (1 if moment == "logged" else 0)
         # The killed process still holds the carrier's lease, for half a minute at most.
         clock.advance(LEASE_MS / 1000)
         work(system)
-        assert logged(engine).count("thread_closed") == 1
+        assert logged(connection).count("thread_closed") == 1
         work(system)
-        assert logged(engine).count("thread_closed") == 1
+        assert logged(connection).count("thread_closed") == 1
 
 
-def test_what_was_carried_over_is_forgotten_after_a_while(tmp_path: Path) -> None:
+def test_what_was_carried_over_is_forgotten_after_a_while(tmp_path: Path, address: str) -> None:
     clock = MovedClock()
-    with built(tmp_path, clock) as (system, _engine):
+    with built(tmp_path, address, clock) as (system, _):
         system.load_sample()
         database = service_of(system).database
 
@@ -145,22 +175,22 @@ def test_what_was_carried_over_is_forgotten_after_a_while(tmp_path: Path) -> Non
         assert kept() == 0
 
 
-def test_openings_and_closings_are_written_by_their_key_once(tmp_path: Path) -> None:
-    with built(tmp_path) as (system, engine):
+def test_openings_and_closings_are_written_by_their_key_once(tmp_path: Path, address: str) -> None:
+    with built(tmp_path, address) as (system, connection):
         system.load_sample()
         service = service_of(system)
         closed = LogEntry("thread_closed-11-1001-9", LogKind.THREAD_CLOSED, sample.THREAD, ANN, 1_600_000_000_000)
         opened = LogEntry("thread_opened-11-1001-8", LogKind.THREAD_OPENED, sample.THREAD, TUTOR, 1_500_000_000_000)
         for entry in (opened, closed, opened, closed):
             service.write_entry(entry)
-        assert logged(engine)[:2] == ["thread_opened", "thread_closed"]
-        assert logged(engine).count("thread_closed") == 1
+        assert logged(connection)[:2] == ["thread_opened", "thread_closed"]
+        assert logged(connection).count("thread_closed") == 1
         oldest = service.log.history(place_of(sample.THREAD), 100, None).items[-2:]
         assert [(event.type, event.user_id) for event in oldest] == [("thread_closed", ANN), ("thread_opened", TUTOR)]
 
 
-def test_the_status_is_sqls_whatever_the_log_says(tmp_path: Path) -> None:
-    with built(tmp_path) as (system, _engine):
+def test_the_status_is_sqls_whatever_the_log_says(tmp_path: Path, address: str) -> None:
+    with built(tmp_path, address) as (system, _):
         system.load_sample()
         service = service_of(system)
         service.write_entry(LogEntry("k", LogKind.THREAD_CLOSED, sample.THREAD, ANN, 1_600_000_000_000))
@@ -183,7 +213,7 @@ def test_settings_that_cannot_be_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
 ) -> None:
     monkeypatch.setenv(variable, value)
-    with pytest.raises(ValueError, match=r"seconds|SQLite"), built(tmp_path):
+    with pytest.raises(ValueError, match=r"seconds|SQLite"), built(tmp_path, ":memory:"):
         pass
 
 
@@ -191,9 +221,9 @@ def test_the_relational_database_may_be_postgresql(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_url: str
 ) -> None:
     monkeypatch.setenv(app.DATABASE, empty_url)
-    with built(tmp_path) as (system, engine):
+    with built(tmp_path, ":memory:") as (system, connection):
         system.load_sample()
-        assert logged(engine)[-1] == "message"
+        assert logged(connection)[-1] == "message"
 
 
 def test_the_key_of_thread_tokens_is_made_once_and_is_its_owners(tmp_path: Path) -> None:

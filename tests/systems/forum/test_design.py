@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from tests.systems.elsewhere import Elsewhere
 from tests.systems.forum.live import connected
 
 from keyplan.check.checking import check
@@ -45,13 +46,13 @@ def test_the_document_as_written_is_refused_for_what_is_wrong_in_it() -> None:
     }
 
 
-def test_one_table_holds_everything_under_the_documents_names(design: Design) -> None:
+def test_one_table_holds_everything_under_the_documents_names(design: Design, engine: Engine | Elsewhere) -> None:
     assert [table.name for table in design.tables] == ["forum"]
     keys = {entity.name: tuple(part.text for part in entity.key.attributes) for entity in design.entities}
     assert keys["Event"] == ("THREADEV#{participant_id}#{item_id}", "{at_ms:013d}#{seq:010d}")
     assert keys["Subscription"] == ("THREADSUB#{participant_id}#{item_id}", "{connection_id}")
     assert keys["Connected"] == ("CONN#{connection_id}", "CONN")
-    with Engine.memory() as engine, connected(engine, ManualClock()) as db:
+    with connected(engine, ManualClock()) as db:
         db.create_tables(forum)
         described = engine.call("DescribeTable", {"TableName": "forum"})["Table"]
         assert [one["AttributeName"] for one in described["KeySchema"]] == ["PK", "time"]
@@ -60,10 +61,10 @@ def test_one_table_holds_everything_under_the_documents_names(design: Design) ->
         assert expiry["AttributeName"] == "ttl"
 
 
-def test_an_id_never_holds_a_separator() -> None:
+def test_an_id_never_holds_a_separator(engine: Engine | Elsewhere) -> None:
     with pytest.raises(ValidationError):
         Event(participant_id="1#2", item_id="3", at_ms=0, seq=1, event_id="e", type=EventType.MESSAGE)
-    with Engine.memory() as engine, connected(engine, ManualClock()) as db, pytest.raises(KeyValueError):
+    with connected(engine, ManualClock()) as db, pytest.raises(KeyValueError):
         db.run(patterns.head_of(Place("1#2", "3")))
 
 
@@ -81,9 +82,9 @@ class Recording:
         self.inner.close()
 
 
-def test_reserved_words_never_stand_in_an_expression() -> None:
+def test_reserved_words_never_stand_in_an_expression(engine: Engine | Elsewhere) -> None:
     place = Place("1", "2")
-    with Engine.memory() as engine, connected(engine, ManualClock()) as below:
+    with connected(engine, ManualClock()) as below:
         below.create_tables(forum)
         recording = Recording(below.transport)
         db = Connection(recording, below.context)

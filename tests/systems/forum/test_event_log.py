@@ -6,9 +6,11 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.systems.elsewhere import Elsewhere, served
 from tests.systems.forum.live import connected
 
 from keyplan.clock import ManualClock, SystemClock
@@ -24,13 +26,7 @@ NOW_MS = 1_700_000_000_000
 
 
 @pytest.fixture
-def engine(clock: ManualClock) -> Iterator[Engine]:
-    with Engine.memory(clock=clock, ttl_sweep_s=None) as engine:
-        yield engine
-
-
-@pytest.fixture
-def db(engine: Engine, clock: ManualClock) -> Iterator[Connection]:
+def db(engine: Engine | Elsewhere, clock: ManualClock) -> Iterator[Connection]:
     with connected(engine, clock) as connection:
         connection.create_tables(forum)
         yield connection
@@ -49,12 +45,12 @@ def told(log: EventLog, place: Place = PLACE) -> list[Event]:
     return log.since(place, 0)
 
 
-def items(engine: Engine, prefix: str) -> list[dict[str, Any]]:
+def items(engine: Engine | Elsewhere, prefix: str) -> list[dict[str, Any]]:
     found = engine.call("Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]
     return [item for item in found if item["PK"]["S"].startswith(prefix)]
 
 
-def test_keys_and_attributes_are_the_documents(log: EventLog, engine: Engine) -> None:
+def test_keys_and_attributes_are_the_documents(log: EventLog, engine: Engine | Elsewhere) -> None:
     log.append(message(1))
     (item,) = items(engine, "THREADEV#")
     assert item["PK"] == {"S": "THREADEV#42#7"}
@@ -158,14 +154,20 @@ def together(acts: list[Callable[[], Appended]]) -> list[Appended]:
 FAULTY = Faults(seed=3, gsi_lag=0.05, conflicts=0.1, internal_errors=0.05, stale_reads=0.3)
 
 
-@pytest.mark.parametrize("faults", [Faults(), FAULTY], ids=["well", "faulty"])
-def test_concurrent_writers_of_several_processes_leave_no_gap_and_lose_nothing(faults: Faults) -> None:
+@pytest.fixture(params=["well", "faulty", "served"])
+def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine | Elsewhere]:
+    """What several processes would share."""
+    if request.param == "served":
+        with served(tmp_path) as elsewhere:
+            yield elsewhere
+    else:
+        with Engine.memory(faults=FAULTY if request.param == "faulty" else None) as engine:
+            yield engine
+
+
+def test_concurrent_writers_of_several_processes_leave_no_gap_and_lose_nothing(shared: Engine | Elsewhere) -> None:
     writers, each = 6, 10
-    with (
-        Engine.memory(faults=faults) as engine,
-        connected(engine, SystemClock()) as first,
-        connected(engine, SystemClock()) as second,
-    ):
+    with connected(shared, SystemClock()) as first, connected(shared, SystemClock()) as second:
         first.create_tables(forum)
         logs = [EventLog(db, SystemClock()) for db in (first, second, first)]
 
@@ -177,14 +179,16 @@ def test_concurrent_writers_of_several_processes_leave_no_gap_and_lose_nothing(f
             return done
 
         together([partial(write, writer) for writer in range(writers)])
-        stored = {item["seq"]["N"]: item for item in items(engine, "THREADEV#")}
+        stored = {item["seq"]["N"]: item for item in items(shared, "THREADEV#")}
         assert sorted(map(int, stored)) == list(range(1, writers * each + 1))
         assert len({item["event_id"]["S"] for item in stored.values()}) == writers * each
         in_order = [stored[str(seq)]["time"]["S"] for seq in range(1, writers * each + 1)]
         assert in_order == sorted(in_order)
 
 
-def test_the_same_event_by_many_at_once_is_stored_once(engine: Engine, db: Connection, clock: ManualClock) -> None:
+def test_the_same_event_by_many_at_once_is_stored_once(
+    engine: Engine | Elsewhere, db: Connection, clock: ManualClock
+) -> None:
     logs = [EventLog(db, clock) for _ in range(6)]
     done = together([partial(log.append, message(1)) for log in logs])
     assert sum(one.is_new for one in done) == 1

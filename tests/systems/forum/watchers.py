@@ -21,7 +21,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.systems.forum.live import Live, MovedClock, running
+from tests.systems.elsewhere import Elsewhere
+from tests.systems.forum.live import PATIENCE_S, Live, MovedClock, running
 from websockets.exceptions import ConnectionClosed
 
 from keyplan.engine.engine import Engine
@@ -112,7 +113,7 @@ def run(course: Course) -> None:
 
 def _write_all(course: Course) -> None:
     try:
-        assert course.everybody.wait(120)
+        assert course.everybody.wait(PATIENCE_S)
         share = course.load.events // course.load.writers
         with ThreadPoolExecutor(course.load.writers) as pool:
             for done in [pool.submit(_write, course, writer, share) for writer in range(course.load.writers)]:
@@ -194,7 +195,7 @@ def _note(live: Live, watcher: Watcher, told: dict[str, object]) -> None:
         "PK": {"S": f"THREADEV#{watcher.place.participant_id}#{watcher.place.item_id}"},
         "time": {"S": f"{told['time']:013d}#{told['seq']:010d}"},
     }
-    if "Item" not in live.engine.call("GetItem", {"TableName": "forum", "Key": key, "ConsistentRead": True}):
+    if "Item" not in live.call("GetItem", {"TableName": "forum", "Key": key, "ConsistentRead": True}):
         watcher.unstored += 1
     assert isinstance(told["seq"], int)
     watcher.seqs.append(told["seq"])
@@ -224,7 +225,7 @@ def faults_of(course: Course) -> list[str]:
     return wrong
 
 
-def course_of(load: Load, stack: ExitStack, engine: Engine, folder: Path) -> Course:
+def course_of(load: Load, stack: ExitStack, engine: Engine | Elsewhere, folder: Path) -> Course:
     """As many processes' worth of hubs as asked for, each with its own reader, on the same databases."""
     upgrade(f"sqlite:///{folder / 'forum.db'}")
     database, key = Database(f"sqlite:///{folder / 'forum.db'}"), new_private_key()
@@ -239,20 +240,20 @@ def course_of(load: Load, stack: ExitStack, engine: Engine, folder: Path) -> Cou
 
 def left_of(course: Course) -> int:
     """Until no connection is stored any more: how many subscriptions are left then."""
-    engine, end_s = course.lives[0].engine, time.monotonic() + 20
+    live, end_s = course.lives[0], time.monotonic() + PATIENCE_S
     while time.monotonic() < end_s:
-        keys = [item["PK"]["S"] for item in _scan(engine)]
+        keys = [item["PK"]["S"] for item in _scan(live)]
         if not any(key.startswith("CONN#") for key in keys):
             break
         time.sleep(0.05)
     return sum(key.startswith(("CONN#", "THREADSUB#")) for key in keys)
 
 
-def _scan(engine: Engine) -> list[dict[str, dict[str, str]]]:
+def _scan(live: Live) -> list[dict[str, dict[str, str]]]:
     found: list[dict[str, dict[str, str]]] = []
     start: dict[str, object] = {}
     while True:
-        page = engine.call("Scan", {"TableName": "forum", **start})
+        page = live.call("Scan", {"TableName": "forum", **start})
         found += page["Items"]
         if "LastEvaluatedKey" not in page:
             return found

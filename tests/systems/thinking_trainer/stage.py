@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from tests.systems.elsewhere import Elsewhere
 from tests.systems.thinking_trainer.making import scenario
 
 import keyplan
@@ -90,7 +91,7 @@ class Stage:
             self.key, subject, audience=AUDIENCE, roles=roles, clock=self.clock, lifetime_s=10**8
         )
         headers = {"Authorization": f"Bearer {token}"}
-        client = httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False)
+        client = httpx.Client(base_url=self.url, headers=headers, timeout=240, trust_env=False)
         self.clients.append(client)
         return Caller(client, subject)
 
@@ -99,9 +100,11 @@ class Stage:
         return self.runner.run_once().delivered
 
 
-def connected(engine: Engine, clock: Clock, attempts: int = 10) -> Connection:
-    """A connection that waits little before it repeats."""
+def connected(engine: Engine | Elsewhere, clock: Clock, attempts: int = 10) -> Connection:
+    """A connection that waits little before it repeats: to an engine, or to where it is served."""
     retries = Retries(attempts=attempts, first_s=0.002, most_s=0.1)
+    if isinstance(engine, Elsewhere):
+        return engine.connect(clock=clock, retries=retries, cursor_key=b"tests")
     return keyplan.connect(engine=engine, clock=clock, retries=retries, cursor_key=b"tests")
 
 

@@ -103,6 +103,7 @@ def test_the_longest_answers_there_can_be_are_taken(ada: Caller) -> None:
     assert ada.get(f"/attempts/{made['attemptId']}").json()["answers"][0]["answer"] == "y" * MAX_ANSWER_CHARACTERS
 
 
+@pytest.mark.embedded("refused before any table is met")
 @pytest.mark.parametrize(
     "body",
     [

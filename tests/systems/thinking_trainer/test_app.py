@@ -6,9 +6,10 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.systems.elsewhere import Elsewhere
 from tests.systems.thinking_trainer.making import completed
+from tests.systems.thinking_trainer.stage import connected
 
-import keyplan
 from keyplan.clock import ManualClock
 from keyplan.design import Inserted
 from keyplan.engine.engine import Engine
@@ -23,11 +24,12 @@ from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_ke
 NOON_S = 1_772_366_400.0
 
 
-def test_its_api_workers_and_sample_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_api_workers_and_sample_work(
+    engine: Engine | Elsewhere, clock: ManualClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv(app.MODEL, raising=False)
-    clock = ManualClock(NOON_S)
     key = development_key(tmp_path / "keys")
-    with Engine.memory(clock=clock, ttl_sweep_s=None) as engine, keyplan.connect(engine=engine, clock=clock) as db:
+    with connected(engine, clock) as db:
         db.create_tables(design.attempts, design.profiles, design.scenarios)
         verifier = TokenVerifier(TokenRules("trainer"), development_keys(key), clock)
         built = app.SYSTEM.build(Resources(db, tmp_path, clock, verifier))
@@ -51,11 +53,12 @@ def test_its_api_workers_and_sample_work(tmp_path: Path, monkeypatch: pytest.Mon
         built.close()
 
 
-def test_its_sample_holds_scenarios_and_no_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_sample_holds_scenarios_and_no_users(
+    engine: Engine | Elsewhere, clock: ManualClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv(app.MODEL, raising=False)
-    clock = ManualClock(NOON_S)
     verifier = TokenVerifier(TokenRules("trainer"), development_keys(development_key(tmp_path)), clock)
-    with Engine.memory(clock=clock, ttl_sweep_s=None) as engine, keyplan.connect(engine=engine, clock=clock) as db:
+    with connected(engine, clock) as db:
         db.create_tables(design.attempts, design.profiles, design.scenarios)
         built = app.SYSTEM.build(Resources(db, tmp_path, clock, verifier))
         built.load_sample()

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
+from tests.systems.elsewhere import Elsewhere
 from tests.systems.thinking_trainer import readme
 from tests.systems.thinking_trainer.making import attempt_id, completed
-from tests.systems.thinking_trainer.stage import with_tables
+from tests.systems.thinking_trainer.stage import connected, with_tables
 
-import keyplan
 from keyplan.check.checking import check
 from keyplan.clock import ManualClock
 from keyplan.connections.connection import Connection
@@ -23,8 +23,6 @@ from keyplan_systems.thinking_trainer.domain.scenarios import Difficulty
 from keyplan_systems.thinking_trainer.evaluation.rubric_evaluator import RubricEvaluator
 from keyplan_systems.thinking_trainer.profiling import Profiler
 from keyplan_systems.thinking_trainer.service import Service, stored
-
-NOON_S = 1_772_366_400.0
 
 
 class Recording:
@@ -46,9 +44,8 @@ class Recording:
 
 
 @pytest.fixture
-def db() -> Iterator[Connection]:
-    clock = ManualClock(NOON_S)
-    with Engine.memory(clock=clock, ttl_sweep_s=None) as engine, keyplan.connect(engine=engine, clock=clock) as db:
+def db(engine: Engine | Elsewhere, clock: ManualClock) -> Iterator[Connection]:
+    with connected(engine, clock) as db:
         yield with_tables(db)
 
 
@@ -161,7 +158,7 @@ def test_nothing_expires(db: Connection) -> None:
         assert told["TimeToLiveDescription"]["TimeToLiveStatus"] == "DISABLED"
 
 
-def test_the_boolean_key_of_the_document_is_refused_by_the_engine() -> None:
+def test_the_boolean_key_of_the_document_is_refused_by_the_engine(engine: Engine | Elsewhere) -> None:
     request = {
         "TableName": "Scenarios", "KeySchema": [{"AttributeName": "scenarioId", "KeyType": "HASH"}],
         "BillingMode": "PAY_PER_REQUEST",
@@ -172,18 +169,17 @@ def test_the_boolean_key_of_the_document_is_refused_by_the_engine() -> None:
             }
         ],
     }  # fmt: skip
-    with Engine.memory(ttl_sweep_s=None) as engine:
-        for kind in ("BOOL", "S"):
-            types = {"scenarioId": "S", "active": kind}
-            defined = [{"AttributeName": name, "AttributeType": code} for name, code in types.items()]
-            if kind == "BOOL":
-                with pytest.raises(ValidationError):
-                    engine.call("CreateTable", {**request, "AttributeDefinitions": defined})
-                continue
-            engine.call("CreateTable", {**request, "AttributeDefinitions": defined})
-            item = {"scenarioId": {"S": "s"}, "active": {"BOOL": True}}
-            with pytest.raises(ValidationError, match="active"):
-                engine.call("PutItem", {"TableName": "Scenarios", "Item": item})
+    for kind in ("BOOL", "S"):
+        types = {"scenarioId": "S", "active": kind}
+        defined = [{"AttributeName": name, "AttributeType": code} for name, code in types.items()]
+        if kind == "BOOL":
+            with pytest.raises(ValidationError):
+                engine.call("CreateTable", {**request, "AttributeDefinitions": defined})
+            continue
+        engine.call("CreateTable", {**request, "AttributeDefinitions": defined})
+        item = {"scenarioId": {"S": "s"}, "active": {"BOOL": True}}
+        with pytest.raises(ValidationError, match="active"):
+            engine.call("PutItem", {"TableName": "Scenarios", "Item": item})
     as_written = check(Design.load(str(readme.AS_WRITTEN)))
     assert as_written.failed
 

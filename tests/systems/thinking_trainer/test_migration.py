@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -12,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.systems.elsewhere import Elsewhere
 from tests.systems.thinking_trainer.making import attempt_id
 from tests.systems.thinking_trainer.older import old_attempt, old_profile, old_scenario, raw
 from tests.systems.thinking_trainer.stage import connected
 
 import keyplan
-from keyplan.clock import ManualClock, SystemClock
+from keyplan.clock import ManualClock
 from keyplan.connections.connection import Connection
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults
@@ -78,9 +78,8 @@ def check(db: Connection, attempts: int) -> None:
 
 
 @pytest.fixture
-def db() -> Iterator[Connection]:
-    clock = ManualClock(1_772_366_400)
-    with Engine.memory(clock=clock, ttl_sweep_s=None) as engine, connected(engine, clock) as connection:
+def db(engine: Engine | Elsewhere, clock: ManualClock) -> Iterator[Connection]:
+    with connected(engine, clock) as connection:
         yield connection
 
 
@@ -120,36 +119,39 @@ def dying(db: Connection, after: int) -> None:
 
 
 @pytest.mark.parametrize("every", [7, 30, 60])
-def test_killed_at_any_request_it_goes_on_and_ends_with_the_same(every: int) -> None:
-    clock = ManualClock(1_772_366_400)
-    with Engine.memory(clock=clock, ttl_sweep_s=None) as engine:
+def test_killed_at_any_request_it_goes_on_and_ends_with_the_same(
+    engine: Engine | Elsewhere, clock: ManualClock, every: int
+) -> None:
+    with connected(engine, clock) as db:
+        fill(db, 30)
+    place, kills = Place(), 0
+    saved = json.dumps(place.__dict__)
+    while not place.is_done:
+        place = Place(**json.loads(saved))
         with connected(engine, clock) as db:
-            fill(db, 30)
-        place, kills = Place(), 0
-        saved = json.dumps(place.__dict__)
-        while not place.is_done:
-            place = Place(**json.loads(saved))
-            with connected(engine, clock) as db:
-                dying(db, every + kills)  # a little later each time, so that it comes to an end
+            dying(db, every + kills)  # a little later each time, so that it comes to an end
 
-                def keep(at: Place) -> None:
-                    nonlocal saved
-                    saved = json.dumps(at.__dict__)
+            def keep(at: Place) -> None:
+                nonlocal saved
+                saved = json.dumps(at.__dict__)
 
-                migration = Migration(db, clock, place, keep)
-                try:
-                    while migration.run_once():
-                        pass
-                except Killed:
-                    kills += 1
-        assert kills > 0
-        with connected(engine, clock) as db:
-            check(db, 30)
+            migration = Migration(db, clock, place, keep)
+            try:
+                while migration.run_once():
+                    pass
+            except Killed:
+                kills += 1
+    assert kills > 0
+    with connected(engine, clock) as db:
+        check(db, 30)
 
 
+@pytest.mark.embedded("faults on purpose")
 @pytest.mark.parametrize("seed", range(3))
-def test_under_conflicts_and_lost_answers_nothing_is_counted_twice(tmp_path: Path, seed: int) -> None:
-    clock, path = ManualClock(1_772_366_400), tmp_path / "data.db"
+def test_under_conflicts_and_lost_answers_nothing_is_counted_twice(
+    clock: ManualClock, tmp_path: Path, seed: int
+) -> None:
+    path = tmp_path / "data.db"
     with Engine.open(path, clock=clock) as engine, connected(engine, clock) as db:
         fill(db, 30)
     faults = Faults(seed=seed, conflicts=0.05, internal_errors=0.05, stale_reads=0.2)
@@ -200,39 +202,45 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "keyplan_systems.thinking_trainer.migrate", *arguments]
 
 
-def test_the_command_is_killed_started_again_and_finishes(tmp_path: Path) -> None:
-    database, place = tmp_path / "data.db", tmp_path / "place.json"
-    with Engine.open(database, clock=SystemClock()) as engine, keyplan.connect(engine=engine) as db:
-        fill(db, 360)
-    arguments = command("--url", str(database), "--place", str(place))
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=environment) as running:
-        assert running.stdout is not None
-        for line in running.stdout:
-            if "attempts; next: attempts" in line:
-                running.send_signal(signal.SIGKILL)
-                break
-    assert running.returncode == -signal.SIGKILL
+KILLED = """
+import os
+import typer
+from keyplan_systems.thinking_trainer import migrate
+keep = migrate.Place.write
+def killed(place, path):
+    keep(place, path)
+    if "attempts" in place.upgraded:
+        os.kill(os.getpid(), 9)
+migrate.Place.write = killed
+typer.run(migrate.migrate)
+"""
+
+
+def test_the_command_is_killed_started_again_and_finishes(address: str, tmp_path: Path) -> None:
+    place = tmp_path / "place.json"
+    with keyplan.connect(address) as db:
+        fill(db, 150)
+    arguments = ("--url", address, "--place", str(place))
+    killed = subprocess.run([sys.executable, "-c", KILLED, *arguments], capture_output=True, text=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
     killed_at = json.loads(place.read_text())
     assert (killed_at["stage"], killed_at["upgraded"]["scenarios"]) == ("attempts", 7)
-    again = subprocess.run(arguments, capture_output=True, text=True, check=False, env=environment)
+    again = subprocess.run(command(*arguments), capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stderr
     assert again.stdout.splitlines()[-1].endswith("7 profiles; done")
-    with Engine.open(database, clock=SystemClock()) as engine, keyplan.connect(engine=engine) as db:
-        check(db, 360)
-    third = subprocess.run(arguments, capture_output=True, text=True, check=False, env=environment)
+    with keyplan.connect(address) as db:
+        check(db, 150)
+    third = subprocess.run(command(*arguments), capture_output=True, text=True, check=False)
     assert "done already" in third.stdout
 
 
-def test_the_command_tells_what_it_left_and_what_it_cannot_reach(tmp_path: Path) -> None:
-    database, place = tmp_path / "data.db", tmp_path / "place.json"
-    with Engine.open(database, clock=SystemClock()) as engine, keyplan.connect(engine=engine) as db:
+def test_the_command_tells_what_it_left_and_what_it_cannot_reach(address: str, tmp_path: Path) -> None:
+    place = tmp_path / "place.json"
+    with keyplan.connect(address) as db:
         fill(db, 0)
         three = old_profile(userId="u9", dimensions=old_profile()["dimensions"][:3])
         db.transport.call("PutItem", {"TableName": "Profiles", "Item": raw(three)})
-    told = subprocess.run(
-        command("--url", str(database), "--place", str(place)), capture_output=True, text=True, check=False
-    )
+    told = subprocess.run(command("--url", address, "--place", str(place)), capture_output=True, text=True, check=False)
     assert told.returncode == 1
     assert "left as it is: profile of u9 at 2025-12-22T10:35:00Z" in told.stderr
     nowhere = subprocess.run(

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
-import boto3
 import pytest
-from botocore.config import Config
+from tests.systems.elsewhere import Elsewhere
 from tests.systems.thinking_trainer.making import attempt_id, completed
 from tests.systems.thinking_trainer.older import old_attempt, old_profile, old_scenario, raw
+from tests.systems.thinking_trainer.stage import connected
 
-import keyplan
 from keyplan.clock import ManualClock
 from keyplan.connections.connection import Connection
 from keyplan.connections.errors import UnreadableItemError
 from keyplan.engine.engine import Engine
-from keyplan.server.thread import ThreadedServer
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.domain.attempts import Status
 from keyplan_systems.thinking_trainer.domain.errors import ItemUnreadable
@@ -29,20 +27,8 @@ USER = "us-east-1:0000"
 
 
 @pytest.fixture
-def client() -> Iterator[object]:
-    """The low-level client of the SDK, over HTTP."""
-    with Engine.memory(clock=ManualClock(1_772_366_400), ttl_sweep_s=None) as engine, ThreadedServer(engine) as server:
-        config = Config(retries={"total_max_attempts": 1}, proxies={})
-        yield boto3.client(
-            "dynamodb", region_name="us-east-1", endpoint_url=server.url, config=config, aws_access_key_id="any",
-            aws_secret_access_key="any",
-        )  # fmt: skip
-
-
-@pytest.fixture
-def db(client: object) -> Iterator[Connection]:
-    clock = ManualClock(1_772_366_400)
-    with keyplan.connect(client=client, clock=clock) as connection:
+def db(engine: Engine | Elsewhere, clock: ManualClock) -> Iterator[Connection]:
+    with connected(engine, clock) as connection:
         connection.create_tables(design.attempts, design.profiles, design.scenarios)
         yield connection
 

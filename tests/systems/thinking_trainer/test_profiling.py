@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.systems.elsewhere import Elsewhere
 from tests.systems.thinking_trainer.delivering import due, kept, raw_snapshots, written
 from tests.systems.thinking_trainer.making import NOON, USER, completed
 from tests.systems.thinking_trainer.stage import Refusing, connected
@@ -51,6 +52,7 @@ DELIVERIES = st.lists(st.sampled_from(range(13)), max_size=12).flatmap(
 )
 
 
+@pytest.mark.embedded("faults on purpose")
 @given(order=DELIVERIES, workers=st.integers(1, 4), seed=st.integers(0, 1_000))
 @settings(max_examples=20, deadline=None)
 def test_racing_handlers_make_the_same_snapshots_in_any_order(order: list[int], workers: int, seed: int) -> None:
@@ -79,6 +81,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.embedded("faults on purpose")
 @given(order=st.permutations(range(13)), steps=STEPS, seed=st.integers(0, 1_000))
 @settings(max_examples=15, deadline=None)
 def test_a_stream_that_repeats_reorders_and_is_read_again_makes_the_same_snapshots(
@@ -124,12 +127,18 @@ def deliver_all(delivering: Runner, clock: ManualClock) -> None:
 
 
 @pytest.fixture
-def connection() -> Iterator[Connection]:
-    clock = ManualClock(LATEST_S)
-    with Engine.memory(clock=clock, ttl_sweep_s=None) as engine, connected(engine, clock) as connection:
+def clock() -> ManualClock:
+    """After all attempts."""
+    return ManualClock(LATEST_S)
+
+
+@pytest.fixture
+def connection(engine: Engine | Elsewhere, clock: ManualClock) -> Iterator[Connection]:
+    with connected(engine, clock) as connection:
         yield connection
 
 
+@pytest.mark.embedded("faults on purpose")
 @given(order=st.permutations(range(13)), workers=st.integers(2, 4), seed=st.integers(0, 1_000))
 @settings(max_examples=8, deadline=None)
 def test_runners_that_share_the_shards_in_threads_make_the_same_snapshots(
@@ -163,8 +172,7 @@ def test_runners_that_share_the_shards_in_threads_make_the_same_snapshots(
         assert kept(db) == due(ATTEMPTS)
 
 
-def test_only_becoming_completed_is_followed(connection: Connection) -> None:
-    clock = ManualClock(LATEST_S)
+def test_only_becoming_completed_is_followed(connection: Connection, clock: ManualClock) -> None:
     (attempt,) = written(connection, ATTEMPTS[:1])
     with TemporaryDirectory() as folder:
         following = runner(connection, clock, Path(folder) / "one.json")
@@ -227,10 +235,8 @@ def test_a_handler_that_never_gets_its_turn_says_so(connection: Connection) -> N
 
 
 def test_an_attempt_that_fails_goes_to_its_destination_and_others_are_taken_in(
-    connection: Connection, tmp_path: Path
+    connection: Connection, clock: ManualClock, tmp_path: Path
 ) -> None:
-    clock = connection.context.clock
-    assert isinstance(clock, ManualClock)
     good, bad = written(connection, ATTEMPTS[:2])
     profiler = Profiler(connection, clock)
 
@@ -239,10 +245,11 @@ def test_an_attempt_that_fails_goes_to_its_destination_and_others_are_taken_in(
             raise ValueError("it cannot be")
         profiler.follow(change)
 
-    unprofiled = JsonLinesFolder(tmp_path)
+    unprofiled = JsonLinesFolder(tmp_path / "unprofiled")
     with Runner(
-        connection, design.attempts, destinations={"unprofiled": unprofiled}, handlers={design.follow: follow}
-    ) as following:
+        connection, design.attempts, checkpoints=FileCheckpoints(tmp_path / "checkpoints.json"),
+        destinations={"unprofiled": unprofiled}, handlers={design.follow: follow},
+    ) as following:  # fmt: skip
         deliver_all(following, clock)
     (failure,) = unprofiled.read("Attempts/follow")
     assert (failure.error, failure.attempts) == ("ValueError: it cannot be", 6)

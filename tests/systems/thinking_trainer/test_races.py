@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.systems.elsewhere import Elsewhere
 from tests.systems.thinking_trainer.delivering import raw_items
 from tests.systems.thinking_trainer.making import assessment
-from tests.systems.thinking_trainer.stage import ANSWERS, FERRY, connected, given, staged
+from tests.systems.thinking_trainer.stage import ANSWERS, FERRY, Caller, connected, given, staged
 
 from keyplan.clock import SystemClock
 from keyplan.engine.engine import Engine
@@ -28,13 +29,19 @@ class Together:
     """Grades only once all have come to be graded: whoever submits has read the attempt by then."""
 
     def __init__(self, parties: int) -> None:
-        self._all = threading.Barrier(parties, timeout=20)
+        self._all = threading.Barrier(parties)
 
     def evaluate(self, submission: Submission) -> Assessment:
         """The same for everybody."""
         assert submission.answers
         self._all.wait()
         return assessment(3)
+
+
+@pytest.fixture
+def clock() -> SystemClock:
+    """Time as it is."""
+    return SystemClock()
 
 
 def at_once(work: Callable[[int], Any], count: int = WORKERS) -> list[Any]:
@@ -47,13 +54,10 @@ def settle() -> None:
     threading.Event().wait(2 * STALE_S)
 
 
-def test_of_two_submits_at_once_one_wins_and_one_profile_entry_is_made(tmp_path: Path) -> None:
-    clock = SystemClock()
-    with (
-        Engine.memory(clock=clock) as engine,
-        connected(engine, clock) as connection,
-        staged(connection, clock, tmp_path, Together(2)) as stage,
-    ):
+def test_of_two_submits_at_once_one_wins_and_one_profile_entry_is_made(
+    engine: Engine | Elsewhere, clock: SystemClock, tmp_path: Path
+) -> None:
+    with connected(engine, clock) as connection, staged(connection, clock, tmp_path, Together(2)) as stage:
         ada = stage.person("ada")
         draft = ada.begun()
         told = at_once(lambda _: ada.post(f"/attempts/{draft}/submit", {"answers": given()}).status_code, 2)
@@ -64,55 +68,43 @@ def test_of_two_submits_at_once_one_wins_and_one_profile_entry_is_made(tmp_path:
         assert len(ada.get("/attempts").json()["items"]) == 1
 
 
-def test_a_submit_and_an_abandon_at_once_leave_one_of_the_two(tmp_path: Path) -> None:
-    clock = SystemClock()
-    with (
-        Engine.memory(clock=clock) as engine,
-        connected(engine, clock) as connection,
-        staged(connection, clock, tmp_path) as stage,
-    ):
-        ada = stage.person("ada")
-        ways = ("submit", {"answers": given()}, "completed"), ("abandon", None, "abandoned")
-        for _ in range(10):
-            draft = ada.begun()
+def test_a_submit_and_an_abandon_at_once_leave_one_of_the_two(ada: Caller) -> None:
+    ways = ("submit", {"answers": given()}, "completed"), ("abandon", None, "abandoned")
+    for _ in range(10):
+        draft = ada.begun()
 
-            def go(number: int, draft: str = draft) -> int:
-                return ada.post(f"/attempts/{draft}/{ways[number][0]}", ways[number][1]).status_code
+        def go(number: int, draft: str = draft) -> int:
+            return ada.post(f"/attempts/{draft}/{ways[number][0]}", ways[number][1]).status_code
 
-            told = at_once(go, 2)
-            assert sorted(told) == [200, 409]
-            assert ada.get(f"/attempts/{draft}").json()["status"] == ways[told.index(200)][2]
+        told = at_once(go, 2)
+        assert sorted(told) == [200, 409]
+        assert ada.get(f"/attempts/{draft}").json()["status"] == ways[told.index(200)][2]
 
 
 def saved_by(number: int) -> str:
     return f"{ANSWERS['q1']} Saved by {number}."
 
 
-def test_saves_at_once_are_never_mixed_and_a_refused_one_leaves_no_trace(tmp_path: Path) -> None:
-    clock = SystemClock()
-    with (
-        Engine.memory(clock=clock) as engine,
-        connected(engine, clock) as connection,
-        staged(connection, clock, tmp_path) as stage,
-    ):
-        ada = stage.person("ada")
-        draft = ada.begun()
+def test_saves_at_once_are_never_mixed_and_a_refused_one_leaves_no_trace(ada: Caller) -> None:
+    draft = ada.begun()
 
-        def save(number: int) -> int:
-            texts = {"q1": saved_by(number), "q2": saved_by(number)}
-            return ada.put(f"/attempts/{draft}/answers", {"answers": given(texts)}).status_code
+    def save(number: int) -> int:
+        texts = {"q1": saved_by(number), "q2": saved_by(number)}
+        return ada.put(f"/attempts/{draft}/answers", {"answers": given(texts)}).status_code
 
-        told = at_once(save)
-        assert set(told) <= {200, 409}
-        assert told.count(200) >= 1
-        answers = {answer["answer"] for answer in ada.get(f"/attempts/{draft}").json()["answers"]}
-        assert len(answers) == 1
-        assert answers <= {saved_by(number) for number, status in enumerate(told) if status == 200}
+    told = at_once(save)
+    assert set(told) <= {200, 409}
+    assert told.count(200) >= 1
+    answers = {answer["answer"] for answer in ada.get(f"/attempts/{draft}").json()["answers"]}
+    assert len(answers) == 1
+    assert answers <= {saved_by(number) for number, status in enumerate(told) if status == 200}
 
 
+@pytest.mark.embedded("faults on purpose")
 @pytest.mark.parametrize("seed", range(2))
-def test_with_conflicts_failures_and_lagging_indexes_every_attempt_counts_once(tmp_path: Path, seed: int) -> None:
-    clock = SystemClock()
+def test_with_conflicts_failures_and_lagging_indexes_every_attempt_counts_once(
+    clock: SystemClock, tmp_path: Path, seed: int
+) -> None:
     faults = Faults(
         seed=seed, conflicts=0.05, internal_errors=0.05, gsi_lag=(0.0, 0.05), stale_reads=0.3, stale_s=STALE_S,
         duplicate_stream_records=0.3, reorder_stream_records=0.3,
@@ -140,8 +132,8 @@ def test_with_conflicts_failures_and_lagging_indexes_every_attempt_counts_once(t
         told = Counter(status for statuses in at_once(session) for status in statuses)
         # A write whose answer got lost is repeated; where that meets its own trace the outcome is told as open.
         assert set(told) <= {200, 201, 409, 503}, told
-        while stage.follow():
-            pass
+        while (counts := stage.runner.run_once()).read or counts.waiting:
+            settle()
         settle()
         for caller in people:
             stored = raw_items(connection, "Attempts")

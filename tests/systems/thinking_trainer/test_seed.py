@@ -17,16 +17,15 @@ def seed(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_twenty_are_loaded_and_a_second_run_adds_none_and_leaves_changes_alone(tmp_path: Path) -> None:
-    database = str(tmp_path / "data.db")
-    first = seed("--url", database, "--create-table")
+def test_twenty_are_loaded_and_a_second_run_adds_none_and_leaves_changes_alone(address: str) -> None:
+    first = seed("--url", address, "--create-table")
     assert (first.returncode, first.stdout) == (0, "20 scenarios added, 0 were there\n"), first.stderr
     chosen = seed_scenarios()[0]
-    with keyplan.connect(database) as db:
+    with keyplan.connect(address) as db:
         assert len(db.all(design.active_scenarios())) == 20
         db.run(design.set_active(chosen.scenario_id, active=False, difficulty=chosen.difficulty))
-    assert seed("--url", database).stdout == "0 scenarios added, 20 were there\n"
-    with keyplan.connect(database) as db:
+    assert seed("--url", address).stdout == "0 scenarios added, 20 were there\n"
+    with keyplan.connect(address) as db:
         kept = db.run(design.scenario_by_id(chosen.scenario_id))
         assert kept is not None
         assert not kept.active

@@ -25,6 +25,7 @@ from keyplan_systems.thinking_trainer.scenarios.loader import seed_scenarios
 from keyplan_systems.thinking_trainer.service import MOST_WAITS, THROTTLED_AGAIN_S, Service
 
 NOON_S = 1_772_366_400.0
+pytestmark = pytest.mark.embedded("capacity that runs out on purpose")
 
 
 class PassingClock(ManualClock):

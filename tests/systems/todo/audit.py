@@ -13,15 +13,15 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
+from tests.systems.elsewhere import Elsewhere, served
 from tests.systems.todo.auditor import NAMES, Auditor
-from tests.systems.todo.stage import Caller, Stage, connected, new_key, staged
+from tests.systems.todo.stage import Stage, connected, staged
 from tests.systems.todo.totals import assert_same
+from tests.systems.todo.traffic import Traffic
 
 from keyplan.clock import SystemClock
 from keyplan.connections.connection import Connection
@@ -37,121 +37,6 @@ from keyplan_systems.todo.lake.lake import Lake
 THREADS = 8
 LITTLE, LONGEST_S = 10, 60
 """Tasks and changes that an audit wants to see even where the machine is slow, and how long it waits for them."""
-PATIENCE = 40
-"""How often a request is sent again while the answer is that the tables are busy."""
-_STATUSES = ("pending", "in_progress", "completed", "cancelled")
-
-
-@dataclass
-class Traffic:
-    """One thread's requests."""
-
-    callers: list[Caller]
-    auditor: Auditor
-    chance: random.Random
-    doubled: ThreadPoolExecutor | None
-    """Sends every write a second time with the same key, at the same time."""
-
-    def run(self, until: Callable[[], bool]) -> None:
-        """Send requests until it is time to end."""
-        acts: list[tuple[Callable[[Caller], None], int]] = [
-            (self.create, 30), (self.change, 40), (self.delete, 8), (self.bulk, 6), (self.clear, 1), (self.look, 15)
-        ]  # fmt: skip
-        while not until():
-            (act,) = self.chance.choices([act for act, _ in acts], [weight for _, weight in acts])
-            act(self.chance.choice(self.callers))
-
-    def create(self, caller: Caller) -> None:
-        """Make a task whose title no other has."""
-        key = new_key()
-        body = {**self._fields(), "title": f"made by {key}"}
-        answer = self._send(lambda: caller.post("/tasks", body, key))
-        if self._is(answer, 201):
-            self.auditor.made(caller.name, answer.json())
-
-    def change(self, caller: Caller) -> None:
-        """Change some fields of a task."""
-        task_id, key = self._pick(caller), new_key()
-        said = self._fields()
-        if task_id is None or not said:
-            return
-        answer = self._send(lambda: caller.put(f"/tasks/{task_id}", said, key))
-        if self._is(answer, 200, 404):
-            self.auditor.changed(said, answer.json())
-
-    def delete(self, caller: Caller) -> None:
-        """Delete a task."""
-        task_id, key = self._pick(caller), new_key()
-        if task_id is not None and self._is(self._send(lambda: caller.delete(f"/tasks/{task_id}", key)), 204, 404):
-            self.auditor.deleted(task_id)
-
-    def bulk(self, caller: Caller) -> None:
-        """Give some tasks a status."""
-        known, key = self.auditor.known(caller.name), new_key()
-        if not known:
-            return
-        status = self.chance.choice(_STATUSES)
-        body = {"task_ids": self.chance.sample(known, min(3, len(known))), "status": status}
-        answer = self._send(lambda: caller.post("/tasks/bulk/status", body, key))
-        if self._is(answer, 200):
-            self.auditor.told(answer.json()["results"], status)
-
-    def clear(self, caller: Caller) -> None:
-        """Delete completed tasks."""
-        key = new_key()
-        answer = self._send(lambda: caller.post("/tasks/bulk/delete-completed", key=key))
-        if self._is(answer, 200):
-            self.auditor.told(answer.json()["results"], "")
-
-    def look(self, caller: Caller) -> None:
-        """Read something; a task that is known and nobody deletes is there."""
-        query = self.chance.choice([{}, {"status": "pending"}, {"order": "urgency"}, {"due_to": "2025-12-15"}])
-        self._is(self._send(lambda: caller.get("/tasks", limit=10, **query), once=True), 200)
-        task_id = self._pick(caller)
-        if task_id is not None:
-            self._is(self._send(lambda: caller.get(f"/tasks/{task_id}"), once=True), 200, 404)
-
-    def _pick(self, caller: Caller) -> str | None:
-        known = self.auditor.known(caller.name)
-        return self.chance.choice(known[-30:]) if known else None
-
-    def _fields(self) -> dict[str, Any]:
-        choice = self.chance.choice
-        every = {
-            "title": f"t{self.chance.random()}",
-            "status": choice(_STATUSES),
-            "priority": choice([None, "low", "high", "urgent"]),
-            "category": choice([None, "home", "work"]),
-            "due_date": choice([None, "2025-12-01", "2025-12-24"]),
-        }
-        return {name: value for name, value in every.items() if self.chance.random() < 0.4}
-
-    def _send(self, send: Callable[[], httpx.Response], *, once: bool = False) -> httpx.Response:
-        if self.doubled is None or once:
-            return self._patiently(send)
-        other = self.doubled.submit(self._patiently, send)
-        answer, again = self._patiently(send), other.result()
-        if (answer.status_code, answer.content) != (again.status_code, again.content) and answer.is_success:
-            self.auditor.complaints.append(f"two answers to one request: {answer.text} and {again.text}")
-        if again.is_success and not answer.is_success:
-            self.auditor.complaints.append(f"one request refused and done: {answer.text} and {again.text}")
-        return answer
-
-    def _patiently(self, send: Callable[[], httpx.Response]) -> httpx.Response:
-        for _ in range(PATIENCE):
-            answer = send()
-            self.auditor.answers[f"{answer.request.method} {answer.status_code}"] += 1
-            if answer.status_code != 503:
-                break
-            time.sleep(0.02)
-        return answer
-
-    def _is(self, answer: httpx.Response, wanted: int, *also: int) -> bool:
-        if answer.status_code not in {wanted, *also}:
-            self.auditor.complaints.append(
-                f"{answer.request.method} {answer.request.url}: {answer.status_code} {answer.text}"
-            )
-        return answer.status_code == wanted
 
 
 def counting_faults(connection: Connection) -> Counter[str]:
@@ -171,13 +56,18 @@ def counting_faults(connection: Connection) -> Counter[str]:
     return met
 
 
-def audit(stage: Stage, seconds: float, *, doubled: bool, seed: int = 1) -> Auditor:
-    """Send traffic for so long, and until a little was done, then hold the table to what was acknowledged."""
+def audit(
+    stage: Stage, seconds: float, *, doubled: bool, seed: int = 1, enough: Callable[[], bool] = lambda: True
+) -> Auditor:
+    """Send traffic for so long, and until a little was done, then hold the table to what was acknowledged.
+
+    `enough`: what else must be so before it ends.
+    """
     auditor, end_s = Auditor(), time.monotonic() + seconds
 
     def is_over() -> bool:
         left_s = end_s - time.monotonic()
-        return left_s < 0 and (auditor.has_seen(LITTLE) or left_s < -LONGEST_S)
+        return left_s < 0 and ((auditor.has_seen(LITTLE) and enough()) or left_s < -LONGEST_S)
 
     errors: list[BaseException] = []
 
@@ -221,7 +111,7 @@ SLOW_UNITS = 350
 """Units a second of table and indexes in audits with faults: less than the traffic wants."""
 
 
-def throttled(engine: Engine) -> None:
+def throttled(engine: Engine | Elsewhere) -> None:
     """Give the table so little capacity that traffic is throttled."""
     units = {"ReadCapacityUnits": SLOW_UNITS * 4, "WriteCapacityUnits": SLOW_UNITS}
     indexes = [{"Update": {"IndexName": f"GSI{n}", "ProvisionedThroughput": units}} for n in range(1, 5)]
@@ -261,23 +151,43 @@ def fed(connection: Connection, clock: SystemClock, folder: Path) -> Iterator[No
     assert_same(connection, lake)
 
 
+@contextmanager
+def database(folder: Path, clock: SystemClock, *, faults: bool, http: bool) -> Iterator[Engine | Elsewhere]:
+    """A new database in a folder: in this process, where faults are made, or served."""
+    if http and not faults:
+        with served(folder) as elsewhere:
+            yield elsewhere
+        return
+    trouble = FAULTS if faults else None
+    with Engine.open(folder / "todo.db", clock=clock, faults=trouble, stream_shards=2) as engine:
+        if http:
+            with ThreadedServer(engine) as server, closing(Elsewhere(server.url)) as elsewhere:
+                yield elsewhere
+        else:
+            yield engine
+
+
 def run(
-    folder: Path, seconds: float, *, doubled: bool, faults: bool, http: bool = False
+    folder: Path, seconds: float, *, doubled: bool, faults: bool = False, http: bool = False
 ) -> tuple[Auditor, Counter[str]]:
-    """An audit of a new system on a database in a folder; with `http` its connection is boto3 over a socket."""
+    """An audit of a new system on a database in a folder; with `http` its connection is boto3 over a socket.
+
+    With faults it goes on until it has met a conflict or a throttle.
+    """
     clock = SystemClock(1)
     with ExitStack() as stack:
-        engine = stack.enter_context(
-            Engine.open(folder / "todo.db", clock=clock, faults=FAULTS if faults else None, stream_shards=2)
-        )
-        url = stack.enter_context(ThreadedServer(engine)).url if http else None
-        connection = stack.enter_context(connected(engine if url is None else Elsewhere(url), clock, attempts=20))
+        engine = stack.enter_context(database(folder, clock, faults=faults, http=http))
+        connection = stack.enter_context(connected(engine, clock, attempts=20))
         stage = stack.enter_context(staged(connection, clock, folder / "keys"))
         if faults:
             throttled(engine)
         met = counting_faults(connection)
+
+        def has_met() -> bool:
+            return not faults or met["TransactionConflict"] + met["ProvisionedThroughputExceeded"] > 0
+
         with fed(connection, clock, folder):
-            auditor = audit(stage, seconds, doubled=doubled)
+            auditor = audit(stage, seconds, doubled=doubled, enough=has_met)
             if faults:
                 # What lags is applied at the next call after it is due, and that may be read stale for a while.
                 time.sleep(FAULTS.lag_range[1])

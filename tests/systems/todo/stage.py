@@ -52,7 +52,7 @@ class Stage:
             self.key, subject, audience=AUDIENCE, roles=roles, claims=told, clock=self.clock, lifetime_s=10**8
         )
         headers = {"Authorization": f"Bearer {token}"}
-        client = httpx.Client(base_url=f"{self.url}/api/v1", headers=headers, timeout=60, trust_env=False)
+        client = httpx.Client(base_url=f"{self.url}/api/v1", headers=headers, timeout=240, trust_env=False)
         self.clients.append(client)
         return Caller(client, subject)
 
@@ -112,5 +112,5 @@ def connected(engine: Engine | Elsewhere, clock: Clock, attempts: int = 10) -> C
     """A connection that waits little before it repeats: to an engine, or to where it is served."""
     retries = Retries(attempts=attempts, first_s=0.002, most_s=0.1)
     if isinstance(engine, Elsewhere):
-        return keyplan.connect(engine.url, clock=clock, retries=retries, cursor_key=b"tests")
+        return engine.connect(clock=clock, retries=retries, cursor_key=b"tests")
     return keyplan.connect(engine=engine, clock=clock, retries=retries, cursor_key=b"tests")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import httpx
 import pytest
+from tests.systems.elsewhere import Elsewhere
 from tests.systems.todo.stage import Caller, Stage, new_key
 
 from keyplan.clock import ManualClock
@@ -12,12 +13,12 @@ from keyplan.engine.engine import Engine
 NOW = 1_763_640_000
 
 
-def email_guards(engine: Engine) -> set[str]:
+def email_guards(engine: Engine | Elsewhere) -> set[str]:
     items = engine.call("Scan", {"TableName": "todo-app-data"})["Items"]
     return {item["PK"]["S"] for item in items if item["PK"]["S"].startswith("EMAIL#")}
 
 
-def test_a_user_is_made_on_first_use_from_the_token(stage: Stage, engine: Engine) -> None:
+def test_a_user_is_made_on_first_use_from_the_token(stage: Stage, engine: Engine | Elsewhere) -> None:
     ada = stage.person("ada", email="Ada@Example.org", name="Ada")
     expected = {
         "user_id": "ada", "email": "ada@example.org", "name": "Ada", "created_at": NOW, "updated_at": NOW, "version": 1
@@ -42,7 +43,7 @@ def test_a_user_is_made_with_what_is_said_once(stage: Stage) -> None:
     assert ada.task()["version"] == 1
 
 
-def test_an_address_that_is_taken_is_a_conflict_until_it_is_given_up(stage: Stage, engine: Engine) -> None:
+def test_an_address_that_is_taken_is_a_conflict_until_it_is_given_up(stage: Stage, engine: Engine | Elsewhere) -> None:
     ada, bob = stage.person("ada"), stage.person("bob", email="ADA@example.org")
     assert ada.get("/users").status_code == 200
     for answer in (bob.get("/users"), bob.post("/users", {}), bob.post("/tasks", {"title": "x"})):
@@ -54,6 +55,7 @@ def test_an_address_that_is_taken_is_a_conflict_until_it_is_given_up(stage: Stag
     assert email_guards(engine) == {"EMAIL#new@example.org", "EMAIL#ada@example.org"}
 
 
+@pytest.mark.embedded("refused before any table is met")
 @pytest.mark.parametrize("body", [{}, {"email": "no address"}, {"email": None}, {"name": ""}, {"admin": True}])
 def test_changes_that_break_a_rule_are_refused(ada: Caller, body: dict[str, object]) -> None:
     assert ada.put("/users", body).status_code == 422
@@ -65,7 +67,9 @@ def test_a_change_at_another_version_is_a_conflict(ada: Caller) -> None:
     assert ada.put("/users", {"name": "x"}, **{"If-Match": "1"}).status_code == 409
 
 
-def test_a_deletion_takes_tasks_guard_and_user(stage: Stage, ada: Caller, engine: Engine, clock: ManualClock) -> None:
+def test_a_deletion_takes_tasks_guard_and_user(
+    stage: Stage, ada: Caller, engine: Engine | Elsewhere, clock: ManualClock
+) -> None:
     bob = stage.person("bob")
     kept = bob.task("bob's")
     for number in range(60):

@@ -1,4 +1,4 @@
-"""The system as it is put together: on another process's DynamoDB, with workers, settings and logs."""
+"""The system as it is put together: with workers, settings and logs, here and on another process's DynamoDB."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 import httpx
 import orjson
 import pytest
+from tests.systems.elsewhere import Elsewhere
 from tests.systems.todo.lake.looking import rows
+from tests.systems.todo.stage import connected
 
-import keyplan
 from keyplan.clock import SystemClock
 from keyplan.engine.engine import Engine
-from keyplan.server.thread import ThreadedServer
 from keyplan_systems.todo import app as todo
 from keyplan_systems.todo.entities import app as table
 from keyplan_systems.todo.lake.lake import Lake
@@ -27,17 +27,18 @@ from keyplan_systems.web.system import Built, Resources
 from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
 
 
-@pytest.fixture(params=["embedded", "http"])
-def resources(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Resources]:
-    clock, verifier = (
-        SystemClock(),
-        TokenVerifier(TokenRules("todo"), development_keys(development_key(tmp_path / "k"))),
-    )
-    with Engine.memory(clock=clock, ttl_sweep_s=None) as engine, ThreadedServer(engine) as server:
-        given = {"engine": engine} if request.param == "embedded" else {"url": server.url}
-        with keyplan.connect(**given, clock=clock) as connection:
-            connection.create_tables(table)
-            yield Resources(connection, tmp_path, clock, verifier)
+@pytest.fixture
+def clock() -> SystemClock:
+    """Time as it is."""
+    return SystemClock()
+
+
+@pytest.fixture
+def resources(engine: Engine | Elsewhere, clock: SystemClock, tmp_path: Path) -> Iterator[Resources]:
+    verifier = TokenVerifier(TokenRules("todo"), development_keys(development_key(tmp_path / "k")))
+    with connected(engine, clock) as connection:
+        connection.create_tables(table)
+        yield Resources(connection, tmp_path, clock, verifier)
 
 
 def client(built: Built, server: Running, folder: Path) -> httpx.Client:

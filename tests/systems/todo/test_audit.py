@@ -8,26 +8,35 @@ from typing import Any
 import orjson
 import pytest
 from tests.systems.todo import audit
-from tests.systems.todo.stage import connected, staged
+from tests.systems.todo.stage import Stage
 
 from keyplan.clock import SystemClock
 from keyplan.connections.errors import TransactionFailedError
 from keyplan.design import Call
-from keyplan.engine.engine import Engine
 from keyplan_systems.todo import design
 from keyplan_systems.todo.once import Answer, Once, Request, Work
 
 
-@pytest.mark.parametrize(("doubled", "faults"), [(False, False), (True, False), (True, True)])
-def test_traffic_of_eight_threads_loses_and_doubles_nothing(tmp_path: Path, doubled: bool, faults: bool) -> None:
-    auditor, met = audit.run(tmp_path, 3, doubled=doubled, faults=faults)
-    assert len(auditor.histories) > 5
-    assert sum(len(history.changes) for history in auditor.histories.values()) > 5
-    if faults:
-        assert met["TransactionConflict"] + met["ProvisionedThroughputExceeded"] > 0
+@pytest.fixture
+def clock() -> SystemClock:
+    """Time as it is."""
+    return SystemClock(1)
 
 
-def test_the_auditor_finds_effects_that_come_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("doubled", [False, True])
+def test_traffic_of_eight_threads_loses_and_doubles_nothing(place: str, tmp_path: Path, doubled: bool) -> None:
+    auditor, _ = audit.run(tmp_path, 2, doubled=doubled, http=place == "served")
+    assert auditor.has_seen(audit.LITTLE)
+
+
+@pytest.mark.embedded("faults on purpose")
+def test_nor_does_it_among_faults(tmp_path: Path) -> None:
+    auditor, met = audit.run(tmp_path, 3, doubled=True, faults=True)
+    assert auditor.has_seen(audit.LITTLE)
+    assert met["TransactionConflict"] + met["ProvisionedThroughputExceeded"] > 0
+
+
+def test_the_auditor_finds_effects_that_come_twice(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """The canary: answers that are looked up, but not kept in the transaction of the write."""
 
     def careless(self: Once, request: Request, work: Any) -> Answer:
@@ -44,33 +53,21 @@ def test_the_auditor_finds_effects_that_come_twice(tmp_path: Path, monkeypatch: 
         return Answer(made.status, orjson.dumps(made.body) if made.body is not None else b"")
 
     monkeypatch.setattr(Once, "answer", careless)
-    clock = SystemClock(1)
-    with (
-        Engine.memory(clock=clock, ttl_sweep_s=None) as engine,
-        connected(engine, clock) as connection,
-        staged(connection, clock, tmp_path) as stage,
-        pytest.raises(AssertionError, match=r"two answers|nobody was told|came twice|told twice"),
-    ):
-        audit.audit(stage, 2, doubled=True)
+    with pytest.raises(AssertionError, match=r"two answers|nobody was told|came twice|told twice"):
+        audit.audit(stage, 1, doubled=True)
 
 
-def test_the_auditor_finds_effects_that_are_lost(tmp_path: Path) -> None:
+def test_the_auditor_finds_effects_that_are_lost(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """The canary: a task that disappears behind everybody's back."""
-    clock = SystemClock(1)
-    with (
-        Engine.memory(clock=clock, ttl_sweep_s=None) as engine,
-        connected(engine, clock) as connection,
-        staged(connection, clock, tmp_path) as stage,
-    ):
-        run = connection.run
+    run = stage.connection.run
 
-        def losing(call: Call[Any], **options: Any) -> Any:
-            page = run(call, **options)
-            if call.pattern.name == "every_task_of_user" and page.items:
-                run(design.remove_task(page.items[0].user_id, page.items[0].task_id))
-                return run(call, **options)
-            return page
+    def losing(call: Call[Any], **options: Any) -> Any:
+        page = run(call, **options)
+        if call.pattern.name == "every_task_of_user" and page.items:
+            run(design.remove_task(page.items[0].user_id, page.items[0].task_id))
+            return run(call, **options)
+        return page
 
-        connection.run = losing  # type: ignore[method-assign]
-        with pytest.raises(AssertionError, match="is gone, deletions: 0"):
-            audit.audit(stage, 1, doubled=False)
+    monkeypatch.setattr(stage.connection, "run", losing)
+    with pytest.raises(AssertionError, match="is gone, deletions: 0"):
+        audit.audit(stage, 1, doubled=False)

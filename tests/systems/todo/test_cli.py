@@ -11,14 +11,12 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.systems.elsewhere import served
 from tests.systems.todo.lake.looking import rows
 from typer.testing import CliRunner
 
-import keyplan
 from keyplan.cli.main import app
 from keyplan.clock import SystemClock
-from keyplan.engine.engine import Engine
-from keyplan.server.thread import ThreadedServer
 from keyplan_systems.todo.entities import app as table
 from keyplan_systems.todo.lake.lake import Lake
 from keyplan_systems.todo.sample import load_sample
@@ -26,14 +24,14 @@ from keyplan_systems.todo.service import Service
 
 
 @pytest.fixture(scope="module")
-def database() -> Iterator[str]:
+def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A table with the sample, behind an endpoint."""
     clock = SystemClock()
-    with Engine.memory(clock=clock) as engine, ThreadedServer(engine) as server:
-        with keyplan.connect(engine=engine) as connection:
+    with served(tmp_path_factory.mktemp("served")) as elsewhere:
+        with elsewhere.connect(clock=clock) as connection:
             connection.create_tables(table)
             load_sample(Service.over(connection, clock), clock)
-        yield server.url
+        yield elsewhere.url
 
 
 def run(*words: str) -> tuple[int, str]:

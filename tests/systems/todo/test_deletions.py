@@ -5,10 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.systems.elsewhere import Elsewhere
 from tests.systems.todo.stage import Caller, Stage
 
 import keyplan
@@ -38,7 +38,7 @@ with keyplan.connect(sys.argv[1]) as connection:
 """
 
 
-def left_of(engine: Engine, user_id: str) -> list[str]:
+def left_of(engine: Engine | Elsewhere, user_id: str) -> list[str]:
     """Keys of what is left of a user, but for answers, which expire."""
     items = engine.call("Scan", {"TableName": "todo-app-data"})["Items"]
     keys = [f"{item['PK']['S']} {item['SK']['S']}" for item in items]
@@ -50,22 +50,21 @@ def with_tasks(service: Service, count: int) -> None:
         service.tasks.create(Request("ada", f"make-{number}", "f"), Person("ada", "ada@x.org", "Ada"), {"title": "t"})
 
 
-def test_a_job_that_is_killed_again_and_again_is_finished(tmp_path: Path) -> None:
-    database = str(tmp_path / "todo.db")
-    with keyplan.connect(database) as connection:
+def test_a_job_that_is_killed_again_and_again_is_finished(address: str) -> None:
+    with keyplan.connect(address) as connection:
         connection.create_tables(table)
         service = Service.over(connection, SystemClock())
         with_tasks(service, TASKS_AT_ONCE * 2 + 5)
         service.users.delete(Request("ada", "leave", "f"), "ada")
     kills = 0
     while True:
-        done = subprocess.run([sys.executable, "-c", WORKER, database, "1"], check=False, timeout=60)
+        done = subprocess.run([sys.executable, "-c", WORKER, address, "1"], check=False)
         if done.returncode == 0:
             break
         assert done.returncode == -9
         kills += 1
     assert kills == 3
-    with keyplan.connect(database) as connection:
+    with keyplan.connect(address) as connection:
         assert connection.all(design.every_task_of_user("ada")) == []
         assert connection.run(design.user_by_id("ada")) is None
         assert connection.all(design.deletions()) == []
@@ -73,7 +72,9 @@ def test_a_job_that_is_killed_again_and_again_is_finished(tmp_path: Path) -> Non
         assert again.users.create(Request("bob", "k", "f"), Person("bob", "ADA@x.org", "B"), {}).status == 201
 
 
-def test_a_task_made_while_its_user_leaves_never_stays_behind(stage: Stage, ada: Caller, engine: Engine) -> None:
+def test_a_task_made_while_its_user_leaves_never_stays_behind(
+    stage: Stage, ada: Caller, engine: Engine | Elsewhere
+) -> None:
     ada.task()
     with ThreadPoolExecutor(5) as pool:
         makers = [pool.submit(ada.post, "/tasks", {"title": str(number)}) for number in range(20)]
@@ -85,7 +86,7 @@ def test_a_task_made_while_its_user_leaves_never_stays_behind(stage: Stage, ada:
     assert left_of(engine, "ada") == []
 
 
-def test_several_workers_at_once_finish_it_once(stage: Stage, ada: Caller, engine: Engine) -> None:
+def test_several_workers_at_once_finish_it_once(stage: Stage, ada: Caller, engine: Engine | Elsewhere) -> None:
     for number in range(TASKS_AT_ONCE + 10):
         ada.task(str(number))
     ada.delete("/users")
@@ -95,7 +96,7 @@ def test_several_workers_at_once_finish_it_once(stage: Stage, ada: Caller, engin
 
 
 def test_a_worker_held_up_does_not_touch_the_user_who_came_anew(
-    stage: Stage, ada: Caller, clock: ManualClock, engine: Engine
+    stage: Stage, ada: Caller, clock: ManualClock, engine: Engine | Elsewhere
 ) -> None:
     for _ in range(3):
         ada.task()
@@ -111,7 +112,7 @@ def test_a_worker_held_up_does_not_touch_the_user_who_came_anew(
 
 
 def test_what_has_expired_is_removed_too(
-    engine: Engine, clock: ManualClock, tmp_path: Path, stage: Stage, ada: Caller
+    engine: Engine | Elsewhere, clock: ManualClock, stage: Stage, ada: Caller
 ) -> None:
     task = ada.task()
     engine.call(

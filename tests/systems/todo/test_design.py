@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.systems.elsewhere import Elsewhere
 from tests.systems.todo import units
 from tests.systems.todo.stage import Caller, connected
 from tests.systems.todo.units_rows import rows as documented_rows
@@ -33,20 +34,20 @@ NOW = datetime(2025, 11, 20, 12, tzinfo=UTC)
 
 
 @pytest.fixture
-def connection(engine: Engine, clock: ManualClock) -> Any:
+def connection(engine: Engine | Elsewhere, clock: ManualClock) -> Any:
     with connected(engine, clock) as connection:
         connection.create_tables(app)
         yield connection
 
 
-def stored(engine: Engine, pk: str, sk: str) -> dict[str, Any]:
+def stored(engine: Engine | Elsewhere, pk: str, sk: str) -> dict[str, Any]:
     item: dict[str, Any] = engine.call("GetItem", {"TableName": TABLE, "Key": {"PK": {"S": pk}, "SK": {"S": sk}}})[
         "Item"
     ]
     return item
 
 
-def query(engine: Engine, index: str, condition: str, **values: str) -> int:
+def query(engine: Engine | Elsewhere, index: str, condition: str, **values: str) -> int:
     names = {":" + name: {"S": value} for name, value in values.items()}
     request = {"TableName": TABLE, "IndexName": index, "KeyConditionExpression": condition}
     count: int = engine.call("Query", {**request, "ExpressionAttributeValues": names})["Count"]
@@ -58,7 +59,7 @@ def test_nothing_is_left_open_by_the_checks() -> None:
     assert [f"{finding.code} {finding.problem}" for finding in report.findings] == []
 
 
-def test_the_table_is_the_documented_one(connection: Connection, engine: Engine) -> None:
+def test_the_table_is_the_documented_one(connection: Connection, engine: Engine | Elsewhere) -> None:
     told = connection.describe(app)
     assert told is not None
     assert told["TableName"] == TABLE
@@ -74,7 +75,7 @@ def test_the_table_is_the_documented_one(connection: Connection, engine: Engine)
     assert told["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
 
 
-def test_keys_and_attributes_are_written_as_documented(connection: Connection, engine: Engine) -> None:
+def test_keys_and_attributes_are_written_as_documented(connection: Connection, engine: Engine | Elsewhere) -> None:
     connection.run(design.create_task(task_of(2, completed_at=NOW)))
     item = stored(engine, "TASK#ada", "TASK#00000002")
     keys = {name: value["S"] for name, value in item.items() if name.startswith("GSI")}
@@ -98,7 +99,7 @@ def test_keys_and_attributes_are_written_as_documented(connection: Connection, e
     assert stored(engine, "EMAIL#ada@x.org", "METADATA")
 
 
-def test_what_a_task_does_not_have_is_in_no_index(connection: Connection, engine: Engine) -> None:
+def test_what_a_task_does_not_have_is_in_no_index(connection: Connection, engine: Engine | Elsewhere) -> None:
     left_out = ("priority", "category", "due_date", "description", "completed_at")
     bare: dict[str, Any] = dict.fromkeys(left_out)
     connection.run(design.create_task(task_of(0, **bare)))
@@ -109,7 +110,9 @@ def test_what_a_task_does_not_have_is_in_no_index(connection: Connection, engine
         assert connection.all(call) == []
 
 
-def test_the_documented_equality_and_range_find_too_little_and_ours_all(connection: Connection, engine: Engine) -> None:
+def test_the_documented_equality_and_range_find_too_little_and_ours_all(
+    connection: Connection, engine: Engine | Elsewhere
+) -> None:
     connection.run(design.create_task(task_of(0, due_date=date(2025, 10, 31))))
     of_user = "GSI1PK = :user AND GSI1SK = :sort"
     assert query(engine, "GSI1", of_user, user="USER#ada", sort="STATUS#pending#") == 0
@@ -121,7 +124,7 @@ def test_the_documented_equality_and_range_find_too_little_and_ours_all(connecti
 
 
 def test_a_key_of_one_attribute_and_a_null_index_key_are_refused_as_by_the_service(
-    connection: Connection, engine: Engine
+    connection: Connection, engine: Engine | Elsewhere
 ) -> None:
     with pytest.raises(ValidationError, match="does not match the schema"):
         engine.call("GetItem", {"TableName": TABLE, "Key": {"PK": {"S": "IDEMPOTENCY#x"}}})
@@ -188,7 +191,7 @@ def test_measured_units_follow_the_service(tmp_path: Path) -> None:
     assert alone["user by user_id"] == alone["task by task_id"] == alone["idempotency check"] == "1 RCU"
 
 
-def test_users_and_their_tasks_are_two_collections(ada: Caller, engine: Engine) -> None:
+def test_users_and_their_tasks_are_two_collections(ada: Caller, engine: Engine | Elsewhere) -> None:
     ada.task()
     request = {"TableName": TABLE, "KeyConditionExpression": "PK = :pk"}
     found = engine.call("Query", {**request, "ExpressionAttributeValues": {":pk": {"S": "USER#ada"}}})

@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-import random
 import shutil
-import subprocess
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from functools import partial
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
+from tests.systems.elsewhere import Elsewhere, served
 from tests.systems.todo.lake.looking import rows
 from tests.systems.todo.stage import connected
 from tests.systems.todo.totals import assert_same
+from tests.systems.todo.town import Town
 
-import keyplan
 from keyplan.changes.checkpoints_file import FileCheckpoints
 from keyplan.changes.failures import Failure, JsonLinesFolder
-from keyplan.clock import ManualClock, SystemClock
+from keyplan.clock import ManualClock
 from keyplan.connections.connection import Connection
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults import Faults
-from keyplan.server.thread import ThreadedServer
 from keyplan_systems.todo import design
 from keyplan_systems.todo import feed as feeds
 from keyplan_systems.todo.domain import Policy
 from keyplan_systems.todo.entities import Status
 from keyplan_systems.todo.entities import app as table
 from keyplan_systems.todo.feed import Feed
-from keyplan_systems.todo.keeping import Keeping
+from keyplan_systems.todo.lake import refresh
 from keyplan_systems.todo.lake.lake import Lake
 from keyplan_systems.todo.once import Request
 from keyplan_systems.todo.service import Service
@@ -42,49 +35,19 @@ from keyplan_systems.todo.service_users import Person
 DAY_S = 86_400
 
 
-class Town:
-    """Some people who write tasks at random."""
-
-    def __init__(self, connection: Connection, clock: Any, seed: int, policy: Policy | None = None) -> None:
-        self.service = Service.over(connection, clock, policy)
-        self.chance, self.seed = random.Random(seed), seed
-        self._sent = 0
-
-    def write(self, count: int) -> None:
-        """So many requests, by any of five people."""
-        for _ in range(count):
-            name = f"u{self.seed}-{self.chance.randrange(5)}"
-            self._one(name, self._request(name))
-
-    def _request(self, name: str) -> Request:
-        self._sent += 1
-        return Request(name, f"{self.seed}-{self._sent}", "f")
-
-    def _one(self, name: str, request: Request) -> None:
-        tasks, known = self.service.tasks, [task.task_id for task in self._known(name)]
-        if not known or self.chance.random() < 0.4:
-            told = {"title": "t", "category": self.chance.choice([None, "home", "work"])}
-            tasks.create(request, Person(name, f"{name}@example.org", name), told)
-        elif self.chance.random() < 0.2:
-            tasks.delete(request, name, self.chance.choice(known), None)
-        elif self.chance.random() < 0.05:
-            tasks.delete_completed(request, name)
-        else:
-            status = self.chance.choice(list(Status))
-            tasks.change(request, name, self.chance.choice(known), {"status": status}, None)
-
-    def _known(self, name: str) -> Any:
-        return self.service.lists._connection.run(design.tasks_of_user(name), limit=20)
+@pytest.fixture
+def engine(place: str, clock: ManualClock, tmp_path: Path) -> Iterator[Engine | Elsewhere]:
+    """In this process with streams of three shards."""
+    if place == "served":
+        with served(tmp_path) as elsewhere:
+            yield elsewhere
+    else:
+        with Engine.memory(clock=clock, ttl_sweep_s=None, stream_shards=3) as engine:
+            yield engine
 
 
 @pytest.fixture
-def engine(clock: ManualClock) -> Iterator[Engine]:
-    with Engine.memory(clock=clock, ttl_sweep_s=None, stream_shards=3) as engine:
-        yield engine
-
-
-@pytest.fixture
-def connection(engine: Engine, clock: ManualClock) -> Iterator[Connection]:
+def connection(engine: Engine | Elsewhere, clock: ManualClock) -> Iterator[Connection]:
     with connected(engine, clock) as connection:
         connection.create_tables(table)
         yield connection
@@ -115,6 +78,42 @@ def test_the_lake_follows_the_table_and_holds_no_answers(
     ]  # fmt: skip
 
 
+def test_changes_count_though_the_feeds_clock_is_ahead_of_the_services(
+    connection: Connection, lake: Lake, clock: ManualClock
+) -> None:
+    town, ahead = Town(connection, clock, 1), ManualClock(clock.now() + 60)
+    town.write(10)
+    feed = Feed(connection, lake, clock=ahead)
+    feed.catch_up()
+    town.write(30)
+    feed.run_once()
+    assert_same(connection, lake)
+
+
+def test_a_reading_that_another_feed_undid_is_done_again(
+    connection: Connection, lake: Lake, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two feeds read the table at once: the one that began first is done while the other still reads."""
+    monkeypatch.setattr(refresh, "_ITEMS_AT_ONCE", 1)
+    Town(connection, clock, 1).write(10)
+    first = Feed(connection, lake, clock=ManualClock(clock.now() - 1))
+    second = Feed(connection, lake, clock=clock)
+    all_items, readings = Feed._all_items, list[Feed]()
+
+    def interrupted(feed: Feed) -> Iterator[Mapping[str, Any]]:
+        readings.append(feed)
+        yield from all_items(feed)
+        if readings == [second]:
+            first.catch_up()
+
+    monkeypatch.setattr(Feed, "_all_items", interrupted)
+    second.catch_up()
+    assert readings == [second, first, second]
+    second.run_once()
+    assert_same(connection, lake)
+
+
+@pytest.mark.embedded("a stream trimmed when the test says so")
 def test_a_table_that_is_older_than_its_stream_is_read_first(
     connection: Connection, lake: Lake, clock: ManualClock, engine: Engine
 ) -> None:
@@ -126,6 +125,7 @@ def test_a_table_that_is_older_than_its_stream_is_read_first(
     assert len(lake.snapshot.baselines) == 1
 
 
+@pytest.mark.embedded("a stream trimmed when the test says so")
 def test_a_feed_that_was_away_for_more_than_a_day_catches_up_from_a_full_reading(
     connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine
 ) -> None:
@@ -147,7 +147,7 @@ def test_a_feed_that_was_away_for_more_than_a_day_catches_up_from_a_full_reading
 
 
 def test_a_stream_that_was_switched_on_anew_is_followed(
-    connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine
+    connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine | Elsewhere
 ) -> None:
     town = Town(connection, clock, 1)
     town.write(30)
@@ -163,6 +163,7 @@ def test_a_stream_that_was_switched_on_anew_is_followed(
     assert_same(connection, lake)
 
 
+@pytest.mark.embedded("expiry when the test says so")
 def test_expired_tasks_are_archived_and_deleted_ones_deleted(
     connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine
 ) -> None:
@@ -237,107 +238,6 @@ def test_two_feeds_that_know_nothing_of_each_other_store_everything_once(
     assert_same(connection, lake)
     repeated = rows(lake, "SELECT count(*) - count(DISTINCT (stream, sequence, pk, sk)) AS n FROM bronze.events")
     assert repeated == [{"n": 0}]
-
-
-class Crew:
-    """Threads whose errors are told at the end."""
-
-    def __init__(self) -> None:
-        self._errors: list[BaseException] = []
-        self._stop = threading.Event()
-
-    def once(self, act: Callable[[], object]) -> threading.Thread:
-        """Do something in a thread."""
-        thread = threading.Thread(target=self._work, args=(act,))
-        thread.start()
-        return thread
-
-    def again(self, act: Callable[[], object]) -> threading.Thread:
-        """Do something again and again, until it is time to end."""
-
-        def loop() -> None:
-            while not self._stop.is_set():
-                act()
-
-        return self.once(loop)
-
-    def end(self, writers: list[threading.Thread], others: list[threading.Thread]) -> None:
-        """Wait for the writers, then stop the others."""
-        for thread in writers:
-            thread.join()
-        self._stop.set()
-        for thread in others:
-            thread.join()
-        assert self._errors == []
-
-    def _work(self, act: Callable[[], object]) -> None:
-        try:
-            act()
-        except BaseException as error:  # noqa: BLE001 - told in the end
-            self._errors.append(error)
-
-
-def test_concurrent_writers_feeds_and_refreshes_end_in_the_same_totals(tmp_path: Path) -> None:
-    clock = SystemClock(1)
-    faults = Faults(
-        seed=1, duplicate_stream_records=0.2, reorder_stream_records=0.2, conflicts=0.02, internal_errors=0.02
-    )
-    with (
-        Engine.memory(clock=clock, ttl_sweep_s=None, stream_shards=2, faults=faults) as engine,
-        connected(engine, clock, attempts=20) as connection,
-    ):
-        connection.create_tables(table)
-        lake, crew = Lake.open(tmp_path / "lake", clock=clock), Crew()
-        feeds = [Feed(connection, lake, clock=clock, lease_s=0.2) for _ in range(2)]
-        writers = [crew.once(partial(Town(connection, clock, seed).write, 60)) for seed in range(3)]
-        crew.end(writers, [*(crew.again(feed.run_once) for feed in feeds), crew.again(Keeping(lake).run_once)])
-        for feed in feeds:
-            feed.close()
-        feeds[0].run_once()
-        assert_same(connection, lake)
-
-
-CONSUMER = """
-import os, sys
-import keyplan
-from keyplan.clock import SystemClock
-from keyplan_systems.todo import feed as feeds
-from keyplan_systems.todo.lake.lake import Lake
-
-feeds.BATCH_RECORDS = 7
-clock = SystemClock()
-with keyplan.connect(sys.argv[1], clock=clock) as connection:
-    lake = Lake.open(sys.argv[2])
-    feed = feeds.Feed(connection, lake, clock=clock, runner="only")
-    save, left = feed._save, [int(sys.argv[3])]
-    def killed(reader):
-        left[0] -= 1
-        if left[0] == 0:
-            os.kill(os.getpid(), 9)  # stored, and no checkpoint
-        return save(reader)
-    feed._save = killed
-    feed.run_once()
-"""
-
-
-def test_a_consumer_killed_between_storing_and_its_checkpoint_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    clock = SystemClock(2)
-    with ExitStack() as stack:
-        engine = stack.enter_context(Engine.memory(clock=clock, ttl_sweep_s=None))
-        server = stack.enter_context(ThreadedServer(engine))
-        connection = stack.enter_context(keyplan.connect(server.url, clock=clock))
-        connection.create_tables(table)
-        Town(connection, clock, 3).write(30)
-        lake, kills = Lake.open(tmp_path / "lake"), 0
-        for after in (1, 2, 3, 10_000):
-            command = [sys.executable, "-c", CONSUMER, server.url, str(tmp_path / "lake"), str(after)]
-            done = subprocess.run(command, check=False, timeout=120)
-            assert done.returncode == (0 if after == 10_000 else -9)
-            kills += done.returncode == -9
-        assert kills == 3
-        assert_same(connection, lake)
-        stored = rows(lake, "SELECT count(*) AS n, count(DISTINCT sequence) AS told FROM bronze.events")
-        assert stored[0]["n"] == stored[0]["told"] > 30
 
 
 def test_a_record_that_the_lake_refuses_goes_where_failures_go(

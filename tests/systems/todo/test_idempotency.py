@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.systems.elsewhere import Elsewhere
 from tests.systems.todo.stage import Caller, Stage, new_key
 
 from keyplan.clock import ManualClock
@@ -23,7 +24,7 @@ def tasks(caller: Caller) -> list[dict[str, Any]]:
     return found
 
 
-def records(engine: Engine) -> list[dict[str, Any]]:
+def records(engine: Engine | Elsewhere) -> list[dict[str, Any]]:
     items = engine.call("Scan", {"TableName": "todo-app-data"})["Items"]
     return [item for item in items if item["PK"]["S"].startswith("IDEMPOTENCY#")]
 
@@ -102,7 +103,7 @@ def test_refusals_are_not_kept_so_a_corrected_request_may_use_the_key(ada: Calle
 
 
 def test_the_window_ends_after_24_hours_though_the_record_is_still_there(
-    ada: Caller, clock: ManualClock, engine: Engine
+    ada: Caller, clock: ManualClock, engine: Engine | Elsewhere
 ) -> None:
     key = new_key()
     first = ada.post("/tasks", {"title": "x"}, key)
@@ -117,7 +118,7 @@ def test_the_window_ends_after_24_hours_though_the_record_is_still_there(
     assert ada.post("/tasks", {"title": "y"}, key).content == second.content
 
 
-def test_the_record_holds_what_the_document_says(ada: Caller, engine: Engine) -> None:
+def test_the_record_holds_what_the_document_says(ada: Caller, engine: Engine | Elsewhere) -> None:
     answer = ada.post("/tasks", {"title": "x"}, "k/1")
     (record,) = records(engine)
     assert record["PK"] == {"S": "IDEMPOTENCY#ada:k/1"}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.systems.elsewhere import Elsewhere
 from tests.systems.todo.stage import Caller, connected, staged
 
 from keyplan.clock import ManualClock
@@ -16,19 +17,19 @@ DAY_S = 86_400
 
 
 @pytest.fixture
-def ada(engine: Engine, clock: ManualClock, tmp_path: Path) -> Iterator[Caller]:
+def ada(engine: Engine | Elsewhere, clock: ManualClock, tmp_path: Path) -> Iterator[Caller]:
     policy = Policy(completed_retention_days=30)
     with connected(engine, clock) as connection, staged(connection, clock, tmp_path, policy) as stage:
         yield stage.person("ada")
 
 
-def stored(engine: Engine) -> list[str]:
+def stored(engine: Engine | Elsewhere) -> list[str]:
     items = engine.call("Scan", {"TableName": "todo-app-data"})["Items"]
     return sorted(item["title"]["S"] for item in items if item["PK"]["S"] == "TASK#ada")
 
 
-def test_completed_tasks_are_hidden_and_deleted_when_their_time_is_over(
-    ada: Caller, clock: ManualClock, engine: Engine
+def test_completed_tasks_are_hidden_when_their_time_is_over(
+    ada: Caller, clock: ManualClock, engine: Engine | Elsewhere
 ) -> None:
     done, reopened = ada.task("done", status="completed"), ada.task("reopened", status="completed")
     ada.task("open")
@@ -46,6 +47,17 @@ def test_completed_tasks_are_hidden_and_deleted_when_their_time_is_over(
     assert ada.get("/tasks/counts").json()["status"]["completed"] == 0
     assert {task["title"] for task in ada.get("/tasks").json()["tasks"]} == {"reopened", "open"}
     assert stored(engine) == ["done", "in bulk", "open", "reopened"]
+
+
+@pytest.mark.embedded("expiry when the test says so")
+def test_completed_tasks_are_deleted_when_their_time_is_over(ada: Caller, clock: ManualClock, engine: Engine) -> None:
+    for title, status in (("done", "completed"), ("open", "pending")):
+        ada.task(title, status=status)
+    reopened = ada.task("reopened", status="completed")
+    ada.put(f"/tasks/{reopened['task_id']}", {"status": "in_progress"})
+    clock.advance(30 * DAY_S)
+    engine.sweep()
+    assert stored(engine) == ["done", "open", "reopened"]
     clock.advance(1)
     engine.sweep()
     assert stored(engine) == ["open", "reopened"]

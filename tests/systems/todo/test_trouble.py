@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import pytest
 from tests.systems.todo.lake.making import History
 from tests.systems.todo.stage import Caller, Stage, connected, new_key, staged
 
@@ -15,6 +17,8 @@ from keyplan.engine.faults import Faults
 from keyplan.errors import ThrottlingError
 from keyplan_systems.todo.keeping import FILES_BEFORE_COMPACTION, Keeping
 from keyplan_systems.todo.lake.lake import Lake
+
+with_faults = pytest.mark.embedded("faults on purpose")
 
 
 @contextmanager
@@ -32,6 +36,7 @@ def ids(caller: Caller, **query: str) -> list[str]:
     return [task["task_id"] for task in caller.get("/tasks", **query).json()["tasks"]]
 
 
+@with_faults
 def test_lists_of_all_tasks_show_every_write_at_once_and_those_of_indexes_later(tmp_path: Path) -> None:
     with troubled(tmp_path, Faults(gsi_lag=5.0)) as (_, ada, clock):
         task_id = ada.task()["task_id"]
@@ -44,6 +49,7 @@ def test_lists_of_all_tasks_show_every_write_at_once_and_those_of_indexes_later(
         assert ids(ada, status="completed") == [task_id]
 
 
+@with_faults
 def test_a_task_that_an_index_still_shows_as_another_is_in_no_wrong_list(tmp_path: Path) -> None:
     with troubled(tmp_path, Faults(gsi_lag=5.0)) as (_, ada, clock):
         task_id = ada.task(category="home")["task_id"]
@@ -53,6 +59,7 @@ def test_a_task_that_an_index_still_shows_as_another_is_in_no_wrong_list(tmp_pat
         assert all(task["category"] == "home" for task in shown)
 
 
+@with_faults
 def test_a_bulk_deletion_by_an_index_that_lags_deletes_no_task_that_was_reopened(tmp_path: Path) -> None:
     with troubled(tmp_path, Faults(gsi_lag=5.0)) as (_, ada, clock):
         task_id = ada.task(status="completed")["task_id"]
@@ -63,32 +70,27 @@ def test_a_bulk_deletion_by_an_index_that_lags_deletes_no_task_that_was_reopened
         assert ids(ada) == [task_id]
 
 
-def test_a_table_that_stays_busy_is_answered_503_and_the_same_request_later_is_done_once(tmp_path: Path) -> None:
-    key = new_key()
-    clock = ManualClock(1_763_640_000)
-    with (
-        Engine.memory(clock=clock, ttl_sweep_s=None) as engine,
-        connected(engine, clock) as connection,
-        staged(connection, clock, tmp_path) as stage,
-    ):
-        ada = stage.person("ada")
-        ada.get("/users")
-        calls = connection._call
+def test_a_table_that_stays_busy_is_answered_503_and_the_same_request_later_is_done_once(
+    stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, calls = new_key(), stage.connection._call
+    ada.get("/users")
 
-        def busy(operation: str, request: dict[str, object]) -> object:
-            if operation == "TransactWriteItems":
-                raise ThrottlingError("too much")
-            return calls(operation, request)
+    def busy(operation: str, request: dict[str, Any]) -> Any:
+        if operation == "TransactWriteItems":
+            raise ThrottlingError("too much")
+        return calls(operation, request)
 
-        connection._call = busy  # type: ignore[assignment]
+    with monkeypatch.context() as patch:
+        patch.setattr(stage.connection, "_call", busy)
         answer = ada.post("/tasks", {"title": "x"}, key)
-        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "unavailable")
-        assert answer.headers["Retry-After"] == "1"
-        connection._call = calls
-        assert ada.post("/tasks", {"title": "x"}, key).status_code == 201
-        assert len(ids(ada)) == 1
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "unavailable")
+    assert answer.headers["Retry-After"] == "1"
+    assert ada.post("/tasks", {"title": "x"}, key).status_code == 201
+    assert len(ids(ada)) == 1
 
 
+@with_faults
 def test_answers_that_get_lost_after_the_work_was_done_change_nothing(tmp_path: Path) -> None:
     with troubled(tmp_path, Faults(seed=3, internal_errors=0.3, conflicts=0.1)) as (_, ada, _clock):
         made = [ada.task(str(number))["task_id"] for number in range(20)]

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import boto3
@@ -20,6 +21,10 @@ from keyplan.server.thread import ThreadedServer
 from keyplan_systems.up import registry
 from keyplan_systems.up.launch import Settings, UpError, prepare, up
 from keyplan_systems.web.serving import Running
+
+PATIENCE_S = 200
+"""How long is waited for what must come: a busy machine is no reason to fail."""
+get, post = partial(httpx.get, timeout=PATIENCE_S), partial(httpx.post, timeout=PATIENCE_S)
 
 
 @pytest.fixture(autouse=True)
@@ -38,15 +43,23 @@ def running(settings: Settings) -> Iterator[tuple[str, list[str]]]:
         assert host.workers.stop()
 
 
+@contextmanager
+def nobody() -> Iterator[str]:
+    """An address where nobody listens, and nobody else can begin to."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{held.getsockname()[1]}"
+
+
 def test_everything_answers_on_one_port(tmp_path: Path) -> None:
     with running(Settings(tmp_path)) as (url, said):
         assert said == ["shelf: 1 table(s), 2 patterns, checked"]
-        assert httpx.get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
-        page = httpx.get(url)
+        assert get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
+        page = get(url)
         assert page.status_code == 200
         for text in ("Notes on a shelf", "note_by_id", "shelf dusting", "/shelf/docs"):
             assert text in page.text
-        health = httpx.get(f"{url}/health").json()
+        health = get(f"{url}/health").json()
         assert health["status"] == "ok"
         assert health["systems"] == ["shelf"]
         client = boto3.client(
@@ -55,16 +68,16 @@ def test_everything_answers_on_one_port(tmp_path: Path) -> None:
         assert client.list_tables()["TableNames"] == ["shelf"]
         found = client.get_item(TableName="shelf", Key={"note_id": {"S": "first"}})["Item"]
         assert found["text"] == {"S": "a sample"}
-        assert httpx.get(f"{url}/shelf/openapi.json").json()["info"]["title"] == "Shelf"
+        assert get(f"{url}/shelf/openapi.json").json()["info"]["title"] == "Shelf"
     assert (tmp_path / "shelf" / "built").exists()
 
 
 def test_a_second_start_goes_on_where_the_first_stopped(tmp_path: Path) -> None:
     with running(Settings(tmp_path)) as (url, _):
-        assert httpx.post(f"{url}/shelf/notes/mine", params={"text": "kept"}).status_code == 200
+        assert post(f"{url}/shelf/notes/mine", params={"text": "kept"}).status_code == 200
     with running(Settings(tmp_path)) as (url, _):
-        assert httpx.get(f"{url}/shelf/notes/mine").json() == {"text": "kept"}
-        assert httpx.get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
+        assert get(f"{url}/shelf/notes/mine").json() == {"text": "kept"}
+        assert get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
 
 
 def test_it_runs_on_another_endpoint_and_offers_none_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,9 +87,9 @@ def test_it_runs_on_another_endpoint_and_offers_none_itself(tmp_path: Path, monk
 
     with Engine.memory() as engine, ThreadedServer(engine) as remote:
         with running(Settings(tmp_path, url=remote.url)) as (url, _):
-            assert httpx.get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
+            assert get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
             assert not (tmp_path / "keyplan.db").exists()
-            answer = httpx.post(url, headers={"X-Amz-Target": "DynamoDB_20120810.ListTables"}, content=b"{}")
+            answer = post(url, headers={"X-Amz-Target": "DynamoDB_20120810.ListTables"}, content=b"{}")
             assert answer.status_code in {404, 405}
         assert engine.call("ListTables", {})["TableNames"] == ["shelf"]
 
@@ -102,9 +115,7 @@ def test_a_file_that_is_no_database_is_a_clear_error(tmp_path: Path) -> None:
 def test_an_endpoint_that_does_not_answer_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
-    with ExitStack() as stack, pytest.raises(UpError) as raised:
+    with nobody() as url, ExitStack() as stack, pytest.raises(UpError) as raised:
         prepare(Settings(tmp_path, url=url), stack, lambda _line: None)
     assert url in str(raised.value)
 
@@ -132,25 +143,24 @@ def test_the_command_starts_says_where_and_drains_on_ctrl_c(tmp_path: Path) -> N
                     break
             told = "".join(lines)
             url = told.partition("home page ")[2].partition("\n")[0].rstrip("/")
-            assert httpx.get(f"{url}/health", timeout=30).json()["systems"] == ["thinking_trainer"]
+            assert get(f"{url}/health").json()["systems"] == ["thinking_trainer"]
             process.send_signal(signal.SIGINT)
             rest = process.stdout.read()
-            assert process.wait(60) == 0
+            assert process.wait(PATIENCE_S) == 0
             assert rest.endswith("stopped\n")
 
 
 def test_the_demonstration_plays_every_part_there_is() -> None:
     command = [sys.executable, "-m", "keyplan", "demo", "--system", "thinking_trainer"]
-    told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert told.returncode == 0, told.stderr
     assert "the stream has built her profile: 1 attempt(s)" in told.stdout
     assert "bob may not look at it: 403" in told.stdout
 
 
 def test_a_demonstration_where_nothing_runs_is_a_clear_error(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
-    command = [sys.executable, "-m", "keyplan", "demo", "--url", url, "--folder", str(tmp_path)]
-    told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    with nobody() as url:
+        command = [sys.executable, "-m", "keyplan", "demo", "--url", url, "--folder", str(tmp_path)]
+        told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert told.returncode == 1
     assert f"no `keyplan up` answers at {url}" in told.stderr

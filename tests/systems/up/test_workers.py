@@ -36,8 +36,8 @@ def test_a_failure_is_told_and_tried_again() -> None:
 
     workers = Workers([Worker("stumbles", stumble, every_s=0.001)])
     workers.start()
-    assert failed.wait(10)
-    while not workers.states[0].failures:
+    assert failed.wait(60)
+    while not workers.states[0].last_error:
         threading.Event().wait(0.001)
     assert workers.states[0].last_error == "ValueError: not yet"
     mended.set()
@@ -50,11 +50,11 @@ def test_one_that_does_not_end_is_told() -> None:
     release = threading.Event()
 
     def hang() -> int:
-        release.wait(30)
+        assert release.wait(60)
         return 0
 
     workers = Workers([Worker("hangs", hang)])
     workers.start()
     assert workers.stop(timeout_s=0.05) is False
     release.set()
-    assert workers.stop(timeout_s=10)
+    assert workers.stop(timeout_s=60)

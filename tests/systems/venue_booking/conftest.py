@@ -1,4 +1,4 @@
-"""The system on an engine in memory, with time that only tests move."""
+"""The system with time that only tests move."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.systems.elsewhere import Elsewhere
 from tests.systems.venue_booking.samples import NOW, VENUE
 from tests.systems.venue_booking.stage import Caller, Stage, connected, staged
 
@@ -20,14 +21,7 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def engine(clock: ManualClock) -> Iterator[Engine]:
-    """An engine that removes nothing by itself."""
-    with Engine.memory(clock=clock, ttl_sweep_s=None) as engine:
-        yield engine
-
-
-@pytest.fixture
-def stage(engine: Engine, clock: ManualClock, tmp_path: Path) -> Iterator[Stage]:
+def stage(engine: Engine | Elsewhere, clock: ManualClock, tmp_path: Path) -> Iterator[Stage]:
     with connected(engine, clock) as connection, staged(connection, clock, tmp_path / "keys", VENUE) as stage:
         yield stage
 

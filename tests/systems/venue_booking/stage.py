@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from tests.systems.elsewhere import Elsewhere
 from tests.systems.venue_booking.samples import REQUEST
 
 import keyplan
@@ -187,13 +188,15 @@ def staged(connection: Connection, clock: Clock, folder: Path, rules: Venue | No
                 client.close()
 
 
-def connected(engine: Engine, clock: Clock, attempts: int = 40) -> Connection:
-    """A connection to an engine that waits little before it repeats, and does not soon give up."""
+def connected(engine: Engine | Elsewhere, clock: Clock, attempts: int = 40) -> Connection:
+    """A connection to tables here or elsewhere, that waits little before it repeats and does not soon give up."""
     retries = Retries(attempts=attempts, first_s=0.002, most_s=0.1)
+    if isinstance(engine, Elsewhere):
+        return engine.connect(clock=clock, retries=retries, cursor_key=b"tests")
     return keyplan.connect(engine=engine, clock=clock, retries=retries, cursor_key=b"tests")
 
 
-def all_items(engine: Engine) -> list[dict[str, Any]]:
+def all_items(engine: Engine | Elsewhere) -> list[dict[str, Any]]:
     """Everything in the table, in the service's form."""
     found: list[dict[str, Any]] = []
     request: dict[str, Any] = {"TableName": TABLE, "ConsistentRead": True}
@@ -205,7 +208,7 @@ def all_items(engine: Engine) -> list[dict[str, Any]]:
         request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
 
-def raw(engine: Engine, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+def raw(engine: Engine | Elsewhere, operation: str, request: dict[str, Any]) -> dict[str, Any]:
     """What an engine says, asked again while faults on purpose stand in the way."""
     while True:
         try:

@@ -6,6 +6,7 @@ from datetime import date
 from typing import Any
 
 import pytest
+from tests.systems.elsewhere import Elsewhere
 from tests.systems.venue_booking.consistency import check, of_kind
 from tests.systems.venue_booking.stage import Caller, Refused, Stage, all_items, booking_input
 
@@ -29,7 +30,9 @@ def refusal(caller: Caller, what: str, booking_id: str, **values: Any) -> Refuse
     return refused.value
 
 
-def test_a_request_is_pending_has_a_code_and_holds_nothing(stage: Stage, ada: Caller, engine: Engine) -> None:
+def test_a_request_is_pending_has_a_code_and_holds_nothing(
+    stage: Stage, ada: Caller, engine: Engine | Elsewhere
+) -> None:
     made = ada.request()
     assert (made["status"], made["version"], made["duration"]) == ("PENDING", 1, "FULL_DAY")
     assert len(made["code"]) == 9
@@ -38,7 +41,7 @@ def test_a_request_is_pending_has_a_code_and_holds_nothing(stage: Stage, ada: Ca
     assert check(engine) == 1
 
 
-def test_approving_takes_every_slot_of_the_duration(ada: Caller, admin: Caller, engine: Engine) -> None:
+def test_approving_takes_every_slot_of_the_duration(ada: Caller, admin: Caller, engine: Engine | Elsewhere) -> None:
     made = ada.request()
     approved = admin.decide("approve", made["id"], version=1, reason="Welcome")
     assert (approved["status"], approved["version"]) == ("APPROVED", 2)
@@ -48,7 +51,9 @@ def test_approving_takes_every_slot_of_the_duration(ada: Caller, admin: Caller, 
     assert check(engine) == 1
 
 
-def test_a_full_day_and_half_a_day_cannot_both_hold_the_morning(ada: Caller, admin: Caller, engine: Engine) -> None:
+def test_a_full_day_and_half_a_day_cannot_both_hold_the_morning(
+    ada: Caller, admin: Caller, engine: Engine | Elsewhere
+) -> None:
     whole, half = ada.request(), ada.request(duration="HALF_DAY_MORNING")
     admin.decide("approve", half["id"])
     error = refusal(admin, "approve", whole["id"])
@@ -69,7 +74,9 @@ def test_reasons_for_coming_too_late_are_told_apart(ada: Caller, admin: Caller) 
 
 
 @pytest.mark.parametrize("what", ["reject", "cancel"])
-def test_an_approved_booking_that_ends_frees_its_slots(what: str, ada: Caller, admin: Caller, engine: Engine) -> None:
+def test_an_approved_booking_that_ends_frees_its_slots(
+    what: str, ada: Caller, admin: Caller, engine: Engine | Elsewhere
+) -> None:
     first, second = ada.request(), ada.request(duration="EVENING")
     admin.decide("approve", first["id"])
     ended = admin.decide(what, first["id"], reason="The roof leaks")
@@ -82,7 +89,7 @@ def test_an_approved_booking_that_ends_frees_its_slots(what: str, ada: Caller, a
 
 
 def test_ending_a_booking_never_frees_what_is_held_by_another(
-    stage: Stage, ada: Caller, admin: Caller, engine: Engine
+    stage: Stage, ada: Caller, admin: Caller, engine: Engine | Elsewhere
 ) -> None:
     made = ada.request(duration="EVENING")
     admin.decide("approve", made["id"])
@@ -93,7 +100,9 @@ def test_ending_a_booking_never_frees_what_is_held_by_another(
     assert engine.call("GetItem", {"TableName": "venue-booking", "Key": key})["Item"]["bookingId"]["S"] == "other"
 
 
-def test_owners_cancel_their_own_and_strangers_learn_nothing(stage: Stage, ada: Caller, engine: Engine) -> None:
+def test_owners_cancel_their_own_and_strangers_learn_nothing(
+    stage: Stage, ada: Caller, engine: Engine | Elsewhere
+) -> None:
     bob, made = stage.person("bob"), ada.request()
     assert refusal(bob, "cancel", made["id"]).code == "not_found"
     assert refusal(ada, "approve", made["id"]).code == "forbidden"
@@ -120,8 +129,9 @@ def test_owners_cancel_their_own_and_strangers_learn_nothing(stage: Stage, ada: 
     ],
     ids=str,
 )
+@pytest.mark.embedded("refused before any table is met")
 def test_a_request_that_breaks_a_rule_is_refused_and_stores_nothing(
-    changes: dict[str, Any], code: str, ada: Caller, engine: Engine
+    changes: dict[str, Any], code: str, ada: Caller, engine: Engine | Elsewhere
 ) -> None:
     with pytest.raises(Refused) as refused:
         ada.request(**changes)

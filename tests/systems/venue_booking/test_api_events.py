@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from icalendar import Calendar
+from tests.systems.elsewhere import Elsewhere
 from tests.systems.venue_booking.consistency import check, of_kind
 from tests.systems.venue_booking.stage import Caller, Refused, Stage, all_items
 
@@ -13,7 +14,9 @@ from keyplan.engine.engine import Engine
 ON = "query ($day: Date!) { eventsOn(date: $day) { id kind title slots bookingId booking { attendees } } }"
 
 
-def test_an_event_and_a_closure_take_slots_like_a_booking(ada: Caller, admin: Caller, engine: Engine) -> None:
+def test_an_event_and_a_closure_take_slots_like_a_booking(
+    ada: Caller, admin: Caller, engine: Engine | Elsewhere
+) -> None:
     admin.event(date="2025-11-15", duration="HALF_DAY_MORNING", title="Market")
     admin.event(date="2025-11-15", duration="EVENING", kind="CLOSURE", title="Works")
     made = ada.request()
@@ -27,7 +30,9 @@ def test_an_event_and_a_closure_take_slots_like_a_booking(ada: Caller, admin: Ca
     assert check(engine) == 1
 
 
-def test_an_event_without_booking_is_removed_with_its_slots_and_its_lock_code(admin: Caller, engine: Engine) -> None:
+def test_an_event_without_booking_is_removed_with_its_slots_and_its_lock_code(
+    admin: Caller, engine: Engine | Elsewhere
+) -> None:
     made = admin.event()
     admin.ask("mutation ($id: ID!) { issueLockCode(eventId: $id) { digits } }", id=made["id"])
     remove = "mutation ($id: ID!, $version: Int) { deleteEvent(id: $id, version: $version) { title } }"
@@ -77,6 +82,7 @@ def test_strangers_see_that_a_slot_is_held_and_not_by_whom(stage: Stage, ada: Ca
     ],
     ids=str,
 )
+@pytest.mark.embedded("refused before any table is met")
 def test_an_event_that_breaks_a_rule_is_refused(changes: dict[str, str], code: str, admin: Caller) -> None:
     with pytest.raises(Refused) as refused:
         admin.event(**changes)
@@ -88,6 +94,7 @@ def test_administrators_are_not_bound_by_the_lead_time(admin: Caller) -> None:
 
 
 @pytest.mark.parametrize(("first", "last"), [("2025-11-02", "2025-11-01"), ("2025-11-01", "2026-03-01")])
+@pytest.mark.embedded("refused before any table is met")
 def test_a_range_that_is_empty_or_too_long_is_refused(first: str, last: str, ada: Caller) -> None:
     with pytest.raises(Refused) as refused:
         ada.ask("query ($a: Date!, $b: Date!) { availability(firstDate: $a, lastDate: $b) { date } }", a=first, b=last)
@@ -134,7 +141,7 @@ def test_past_months_are_not_in_the_feed(stage: Stage, admin: Caller, clock: Man
     assert b"Market" not in stage.client().get("/calendar.ics").content
 
 
-def test_a_full_day_stands_under_one_vocabulary(admin: Caller, engine: Engine) -> None:
+def test_a_full_day_stands_under_one_vocabulary(admin: Caller, engine: Engine | Elsewhere) -> None:
     admin.event()
     slots = of_kind(all_items(engine), "EventSlot")
     assert {slot["duration"]["S"] for slot in slots} == {"FULL_DAY"}

@@ -18,6 +18,7 @@ def code_of(caller: Caller, query: str, **variables: Any) -> str:
     return refused.value.code
 
 
+@pytest.mark.embedded("refused before any table is met")
 def test_without_a_token_nothing_is_asked(stage: Stage) -> None:
     answer = stage.client().post("/graphql", json={"query": "{ me { id } }"})
     assert answer.status_code == 401
@@ -26,6 +27,7 @@ def test_without_a_token_nothing_is_asked(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["audience", "issuer", "expired", "signature"])
+@pytest.mark.embedded("refused before any table is met")
 def test_a_token_that_is_not_good_is_refused(wrong: str, stage: Stage, clock: ManualClock) -> None:
     told: dict[str, Any] = {"audience": "venue", "issuer": "keyplan-development"}
     claims = {"exp": int(clock.now()) - 3_600} if wrong == "expired" else {}
@@ -53,6 +55,7 @@ ADMIN_ONLY = [
 
 
 @pytest.mark.parametrize("query", ADMIN_ONLY)
+@pytest.mark.embedded("refused before any table is met")
 def test_what_is_for_administrators_is_refused_to_users(query: str, ada: Caller) -> None:
     assert code_of(ada, query) == "forbidden"
 
@@ -88,6 +91,7 @@ def test_a_query_that_asks_for_too_much_is_refused(ada: Caller, admin: Caller) -
     assert set(admin.ask(variable, n=5)) == {f"a{number}" for number in range(6)}
 
 
+@pytest.mark.embedded("refused before any table is met")
 def test_fragments_that_double_themselves_are_counted_and_not_followed(admin: Caller) -> None:
     count = 40
     parts = [f"fragment f{number} on Query {{ ...f{number + 1} ...f{number + 1} }}" for number in range(count)]
@@ -95,18 +99,22 @@ def test_fragments_that_double_themselves_are_counted_and_not_followed(admin: Ca
     assert code_of(admin, query) == "too_complex"
 
 
+@pytest.mark.embedded("refused before any table is met")
 def test_a_query_of_too_many_words_is_not_even_read(admin: Caller) -> None:
     assert code_of(admin, "{ " + "me { id } " * 600 + "}") == "bad_query"
 
 
+@pytest.mark.embedded("refused before any table is met")
 def test_a_body_that_is_too_large_is_refused(stage: Stage, ada: Caller) -> None:
     assert ada.client.post("/graphql", json={"query": "#" * 70_000}).status_code == 413
 
 
+@pytest.mark.embedded("refused before any table is met")
 def test_queries_do_not_come_by_get(ada: Caller) -> None:
     assert ada.client.get("/graphql", params={"query": "{ me { id } }"}).status_code in {400, 404, 405}
 
 
+@pytest.mark.embedded("refused before any table is met")
 def test_a_mistake_in_the_query_is_told_without_suggestions(ada: Caller) -> None:
     with pytest.raises(Refused) as refused:
         ada.ask("{ me { idd } }")
@@ -114,6 +122,7 @@ def test_a_mistake_in_the_query_is_told_without_suggestions(ada: Caller) -> None
     assert "Did you mean" not in str(refused.value)
 
 
+@pytest.mark.embedded("no request is sent")
 def test_what_nobody_foresaw_says_only_that_it_happened(
     stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +147,7 @@ def test_what_nobody_foresaw_says_only_that_it_happened(
     ],
     ids=lambda one: type(one).__name__,
 )
+@pytest.mark.embedded("no request is sent")
 def test_a_table_that_is_away_is_told_as_such(
     error: Exception, code: str, stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +194,7 @@ MONTHS = ["bookingsByMonth(month: $m) { cursor }", "audit(month: $m) { cursor }"
 
 @pytest.mark.parametrize("selected", MONTHS)
 @pytest.mark.parametrize("month", ["0000-01", "2025-13", "2025-1", "20251", "", "2025-11-01", "abcd-ef"])
+@pytest.mark.embedded("refused before any table is met")
 def test_what_is_no_month_is_refused(selected: str, month: str, admin: Caller) -> None:
     assert code_of(admin, f"query ($m: String!) {{ {selected} }}", m=month) == "invalid"
 
@@ -199,5 +210,6 @@ def test_the_first_and_the_last_month_are_months(month: str, admin: Caller) -> N
 
 
 @pytest.mark.parametrize("first", [0, -1, 101, 2**31 - 1])
+@pytest.mark.embedded("refused before any table is met")
 def test_pages_have_bounds(first: int, admin: Caller) -> None:
     assert code_of(admin, "query ($n: Int!) { bookings(first: $n) { cursor } }", n=first) == "invalid"

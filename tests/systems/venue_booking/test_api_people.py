@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.systems.elsewhere import Elsewhere
 from tests.systems.venue_booking.consistency import of_kind, text
-from tests.systems.venue_booking.stage import Caller, Refused, Stage, all_items, connected
+from tests.systems.venue_booking.stage import Caller, Refused, Stage, all_items
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
@@ -22,7 +23,7 @@ def code_of(caller: Caller, query: str, **variables: Any) -> str:
     return refused.value.code
 
 
-def test_a_profile_is_made_of_the_token_on_first_use(stage: Stage, engine: Engine) -> None:
+def test_a_profile_is_made_of_the_token_on_first_use(stage: Stage, engine: Engine | Elsewhere) -> None:
     caller = stage.person("ada", email="Ada@EXAMPLE.org", name="Ada Rossi")
     me = caller.ask("{ me { id email name role language version createdAt } }")["me"]
     assert me == {
@@ -46,15 +47,17 @@ def test_a_profile_is_made_of_the_token_on_first_use(stage: Stage, engine: Engin
     [{"email": None}, {"email": "nobody"}, {"email_verified": False}, {"email_verified": "false"}, {"name": "a\nb"}],
     ids=str,
 )
+@pytest.mark.embedded("refused before any table is met")
 def test_a_token_that_no_profile_can_be_made_of_is_told(claims: dict[str, Any], stage: Stage) -> None:
     assert code_of(stage.person("ada", **claims), "{ me { id } }") == "invalid"
 
 
+@pytest.mark.embedded("refused before any table is met")
 def test_a_subject_that_is_no_id_is_told(stage: Stage) -> None:
     assert code_of(stage.person("a#b"), "{ me { id } }") == "invalid"
 
 
-def test_a_changed_address_moves_its_guard_and_frees_the_old_one(stage: Stage, engine: Engine) -> None:
+def test_a_changed_address_moves_its_guard_and_frees_the_old_one(stage: Stage, engine: Engine | Elsewhere) -> None:
     ada = stage.person("ada")
     ada.ask("{ me { id } }")
     changed = ada.ask(CHANGE, input={"email": " New@Example.org ", "phone": "333 123 4567", "language": "ENGLISH"})
@@ -116,7 +119,7 @@ def test_payments_are_recorded_and_seen_by_the_owner(
     assert code_of(admin, PAY, input={"bookingId": made["id"], "amountCents": 0, "method": "CASH"}) == "invalid"
 
 
-def test_a_payment_for_nothing_is_refused_and_leaves_no_entry(admin: Caller, engine: Engine) -> None:
+def test_a_payment_for_nothing_is_refused_and_leaves_no_entry(admin: Caller, engine: Engine | Elsewhere) -> None:
     assert code_of(admin, PAY, input={"bookingId": "none", "amountCents": 1, "method": "CASH"}) == "not_found"
     assert all_items(engine) == []
 
@@ -125,7 +128,9 @@ CODE = "query ($id: ID!) { lockCode(eventId: $id) { digits validFrom validUntil 
 ISSUE = "mutation ($id: ID!) { issueLockCode(eventId: $id) { digits } }"
 
 
-def test_a_lock_code_is_for_whose_booking_it_is(stage: Stage, ada: Caller, admin: Caller, engine: Engine) -> None:
+def test_a_lock_code_is_for_whose_booking_it_is(
+    stage: Stage, ada: Caller, admin: Caller, engine: Engine | Elsewhere
+) -> None:
     made = ada.request(duration="EVENING")
     event = admin.decide("approve", made["id"])["eventId"]
     assert ada.ask(CODE, id=event) == {"lockCode": None}
@@ -174,12 +179,12 @@ def test_every_act_of_an_administrator_is_in_the_audit_log(ada: Caller, admin: C
     assert {"name": "amount_cents", "value": "100"} in told[1]["details"]
 
 
-def test_what_an_owner_does_is_no_act_of_an_administrator(ada: Caller, engine: Engine) -> None:
+def test_what_an_owner_does_is_no_act_of_an_administrator(ada: Caller, engine: Engine | Elsewhere) -> None:
     ada.decide("cancel", ada.request()["id"])
     assert of_kind(all_items(engine), "AuditEntry") == []
 
 
-def test_a_decision_that_fails_leaves_no_entry(ada: Caller, admin: Caller, engine: Engine) -> None:
+def test_a_decision_that_fails_leaves_no_entry(ada: Caller, admin: Caller, engine: Engine | Elsewhere) -> None:
     first, second = ada.request(), ada.request()
     admin.decide("approve", first["id"])
     with pytest.raises(Refused):
@@ -188,10 +193,10 @@ def test_a_decision_that_fails_leaves_no_entry(ada: Caller, admin: Caller, engin
 
 
 def test_lists_by_status_may_lag_and_decisions_do_not(tmp_path: Any) -> None:
-    from tests.systems.venue_booking.test_races import world  # noqa: PLC0415 - brings a world of its own
+    from tests.systems.venue_booking.test_races import faulty  # noqa: PLC0415 - brings a world of its own
 
-    with world(tmp_path, Faults(gsi_lag=5.0), connected) as (stage, _engine, clock):
-        ada, admin = stage.person("ada"), stage.admin()
+    with faulty(tmp_path, Faults(gsi_lag=5.0)) as world:
+        ada, admin, clock = world.stage.person("ada"), world.stage.admin(), world.clock
         made = ada.request()
         clock.advance(6)
         admin.decide("approve", made["id"])

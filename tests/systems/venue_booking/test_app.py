@@ -1,4 +1,4 @@
-"""The system as it is put together: on another process's DynamoDB too, with workers, settings and sample data."""
+"""The system as it is put together: with workers, settings and sample data."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.systems.venue_booking.stage import Caller
+from tests.systems.elsewhere import Elsewhere
+from tests.systems.venue_booking.stage import Caller, connected
 
-import keyplan
-from keyplan.clock import SystemClock
+from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
-from keyplan.server.thread import ThreadedServer
 from keyplan_systems.venue_booking import app as system
 from keyplan_systems.venue_booking.domain.requests import Language
 from keyplan_systems.venue_booking.domain.users import ADMINISTRATORS
@@ -25,17 +24,12 @@ from keyplan_systems.web.system import Resources
 from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
 
 
-@pytest.fixture(params=["embedded", "http"])
-def resources(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Resources]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "any")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "any")
-    clock = SystemClock()
-    verifier = TokenVerifier(TokenRules("venue"), development_keys(development_key(tmp_path / "k")))
-    with Engine.memory(clock=clock, ttl_sweep_s=None) as engine, ThreadedServer(engine) as server:
-        given = {"engine": engine} if request.param == "embedded" else {"url": server.url}
-        with keyplan.connect(**given, clock=clock) as connection:
-            connection.create_tables(venue)
-            yield Resources(connection, tmp_path, clock, verifier)
+@pytest.fixture
+def resources(engine: Engine | Elsewhere, clock: ManualClock, tmp_path: Path) -> Iterator[Resources]:
+    verifier = TokenVerifier(TokenRules("venue"), development_keys(development_key(tmp_path / "k")), clock)
+    with connected(engine, clock) as connection:
+        connection.create_tables(venue)
+        yield Resources(connection, tmp_path, clock, verifier)
 
 
 def test_samples_requests_and_workers_work_together(resources: Resources) -> None:
@@ -45,7 +39,11 @@ def test_samples_requests_and_workers_work_together(resources: Resources) -> Non
     workers = {worker.name: worker for worker in built.workers}
     assert set(workers) == {"venue letters", "venue late letters"}
     token = issue_development_token(
-        development_key(resources.folder / "k"), "root", audience="venue", roles=[ADMINISTRATORS]
+        development_key(resources.folder / "k"),
+        "root",
+        audience="venue",
+        roles=[ADMINISTRATORS],
+        clock=resources.clock,
     )
     with (
         Running(built.app) as server,

@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
+from tests.systems.elsewhere import Elsewhere
 from tests.systems.venue_booking.samples import VENUE
 from tests.systems.venue_booking.stage import Caller, Counting, Stage, connected, staged
 
@@ -19,13 +20,13 @@ from keyplan_systems.venue_booking.domain.users import Status
 
 
 @pytest.fixture
-def counting(engine: Engine, clock: ManualClock) -> Iterator[Counting]:
+def counting(engine: Engine | Elsewhere, clock: ManualClock) -> Iterator[Counting]:
     with connected(engine, clock) as connection:
         yield Counting(connection.transport)
 
 
 @pytest.fixture
-def stage(engine: Engine, clock: ManualClock, counting: Counting, tmp_path: Path) -> Iterator[Stage]:
+def stage(engine: Engine | Elsewhere, clock: ManualClock, counting: Counting, tmp_path: Path) -> Iterator[Stage]:
     with connected(engine, clock) as below:
         connection = Connection(counting, below.context)
         with staged(connection, clock, tmp_path / "keys", VENUE) as stage:

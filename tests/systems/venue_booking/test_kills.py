@@ -43,7 +43,8 @@ from keyplan_systems.venue_booking.service_users import Person
 connection = keyplan.connect(sys.argv[1])
 service = Service.over(connection, SystemClock(), Venue())
 admin = Actor("root", Role.ADMIN)
-first = service.asking.venue.earliest_date(service.asking.now())
+# One more day, so that the first date is still far enough away should midnight come meanwhile.
+first = service.asking.venue.earliest_date(service.asking.now()) + timedelta(days=1)
 
 def work(seed):
     chance = random.Random(seed)

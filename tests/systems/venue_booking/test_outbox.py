@@ -9,10 +9,11 @@ from email.policy import default
 from pathlib import Path
 
 import pytest
+from tests.systems.elsewhere import Elsewhere
 from tests.systems.venue_booking.consistency import of_kind, text
 from tests.systems.venue_booking.mail.smtp_server import Inbox, smtp_server
 from tests.systems.venue_booking.samples import VENUE
-from tests.systems.venue_booking.stage import Caller, Stage, all_items, connected
+from tests.systems.venue_booking.stage import Caller, Stage, all_items
 
 from keyplan.changes import FileCheckpoints, Runner
 from keyplan.clock import ManualClock
@@ -99,7 +100,7 @@ def test_letters_tell_of_the_booking_as_it_stood_in_their_step(
     assert "15 novembre 2025" in str(by_kind["admin_new_request"]["Subject"])
 
 
-def test_a_step_that_fails_asks_for_no_letter(ada: Caller, admin: Caller, engine: Engine) -> None:
+def test_a_step_that_fails_asks_for_no_letter(ada: Caller, admin: Caller, engine: Engine | Elsewhere) -> None:
     first, second = ada.request(), ada.request()
     admin.decide("approve", first["id"])
     with pytest.raises(Exception, match="taken"):
@@ -108,7 +109,7 @@ def test_a_step_that_fails_asks_for_no_letter(ada: Caller, admin: Caller, engine
 
 
 def test_a_letter_that_left_is_in_its_users_history_and_expires_in_the_outbox(
-    ada: Caller, admin: Caller, runner: Runner, engine: Engine, clock: ManualClock
+    ada: Caller, admin: Caller, runner: Runner, engine: Engine | Elsewhere, clock: ManualClock
 ) -> None:
     made = ada.request()
     clock.advance(5)
@@ -142,7 +143,13 @@ def test_a_mail_server_that_is_away_is_tried_again(ada: Caller, box: Box, runner
 
 
 def test_a_letter_given_up_by_the_consumer_is_sent_later_by_who_looks_after_it(
-    ada: Caller, box: Box, postman: Postman, runner: Runner, clock: ManualClock, tmp_path: Path, engine: Engine
+    ada: Caller,
+    box: Box,
+    postman: Postman,
+    runner: Runner,
+    clock: ManualClock,
+    tmp_path: Path,
+    engine: Engine | Elsewhere,
 ) -> None:
     box.fails = [MailUnavailableError("away")] * 14
     ada.request()
@@ -170,7 +177,7 @@ def test_letters_that_just_came_are_left_to_the_consumer(
 
 
 def test_a_letter_that_is_refused_for_good_is_closed_with_the_reason(
-    ada: Caller, box: Box, runner: Runner, engine: Engine
+    ada: Caller, box: Box, runner: Runner, engine: Engine | Elsewhere
 ) -> None:
     box.fails = [MailRefusedError("no such address")]
     ada.request()
@@ -183,7 +190,7 @@ def test_a_letter_that_is_refused_for_good_is_closed_with_the_reason(
 
 
 def test_faults_of_streams_and_table_send_nothing_twice(tmp_path: Path) -> None:
-    from tests.systems.venue_booking.test_races import eager, world  # noqa: PLC0415 - brings its own world
+    from tests.systems.venue_booking.test_races import eager, faulty  # noqa: PLC0415 - brings its own world
 
     faults = Faults(
         seed=4,
@@ -193,7 +200,8 @@ def test_faults_of_streams_and_table_send_nothing_twice(tmp_path: Path) -> None:
         reorder_stream_records=0.3,
         stale_reads=0.3,
     )
-    with world(tmp_path, faults, connected) as (stage, engine, clock):
+    with faulty(tmp_path, faults) as world:
+        stage, engine, clock = world.stage, world.engine, world.clock
         folder = tmp_path / "letters"
         writer = LetterWriter(VENUE, ROOM)
         runner = letter_runner(Postman(stage.service.asking, writer, FolderSender(folder)), tmp_path / "failed")

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 from botocore.config import Config
+from tests.systems.elsewhere import Elsewhere, served
 from tests.systems.venue_booking.consistency import check, of_kind, text
 from tests.systems.venue_booking.samples import NOW, VENUE
 from tests.systems.venue_booking.stage import Caller, Refused, Stage, all_items, connected, staged
@@ -29,7 +31,6 @@ DURATIONS = ("FULL_DAY", "HALF_DAY_MORNING", "HALF_DAY_AFTERNOON", "EVENING", "F
 FAULTS = Faults(
     seed=7, conflicts=0.1, internal_errors=0.05, gsi_lag=(0.0, 2.0), stale_reads=0.3, unprocessed=0.2, throttle=True
 )
-NO_FAULTS = Faults()
 
 
 @contextmanager
@@ -50,15 +51,66 @@ def over_http(engine: Engine, clock: ManualClock) -> Iterator[Connection]:
             yield connection
 
 
+@dataclass
+class World:
+    """The system, and where its tables are."""
+
+    stage: Stage
+    engine: Engine | Elsewhere
+    clock: ManualClock
+
+    def settled(self) -> int:
+        """Let indexes catch up, and hold everything against everything else; how many bookings there are."""
+        self.clock.advance(60)
+        all_items(self.engine)
+        self.clock.advance(60)  # so that not even a stale read shows how indexes were before
+        return check(self.engine)
+
+
 @contextmanager
-def world(folder: Path, faults: Faults, door: Callable[..., Any]) -> Iterator[tuple[Stage, Engine, ManualClock]]:
+def faulty(folder: Path, faults: Faults, door: Callable[..., Any] = connected) -> Iterator[World]:
+    """The system on an engine with faults on purpose."""
     clock = ManualClock(NOW.timestamp())
     with (
         Engine.memory(clock=clock, ttl_sweep_s=None, faults=faults) as engine,
         door(engine, clock) as connection,
         staged(connection, clock, folder / "keys", VENUE) as stage,
     ):
-        yield stage, engine, clock
+        yield World(stage, engine, clock)
+
+
+@contextmanager
+def calm(folder: Path) -> Iterator[World]:
+    """The system on an engine that does what it is told."""
+    with faulty(folder, Faults()) as world:
+        yield world
+
+
+@contextmanager
+def elsewhere(folder: Path) -> Iterator[World]:
+    """The system on a database that another process serves."""
+    clock = ManualClock(NOW.timestamp())
+    with (
+        served(folder) as engine,
+        connected(engine, clock) as connection,
+        staged(connection, clock, folder / "keys", VENUE) as stage,
+    ):
+        yield World(stage, engine, clock)
+
+
+WORLDS: dict[str, Callable[[Path], AbstractContextManager[World]]] = {
+    "calm": calm,
+    "served": elsewhere,
+    "faults": lambda folder: faulty(folder, FAULTS),
+    "faults_over_http": lambda folder: faulty(folder, FAULTS, over_http),
+}
+
+
+@pytest.fixture(params=WORLDS)
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    """Each world there is."""
+    with WORLDS[request.param](tmp_path) as world:
+        yield world
 
 
 def at_once(works: Sequence[Callable[[], Any]]) -> list[str]:
@@ -88,120 +140,97 @@ def eager(work: Callable[[], Any]) -> Any:
                 raise
 
 
-def settled(engine: Engine, clock: ManualClock) -> int:
-    """Let indexes catch up, and hold everything against everything else."""
-    clock.advance(60)
-    all_items(engine)
-    clock.advance(60)  # so that not even a stale read shows how indexes were before
-    return check(engine)
+def test_fifty_approvals_at_once_leave_one_winner_for_each_slot(world: World) -> None:
+    people = [world.stage.person(f"user{number}") for number in range(5)]
+    made = [
+        eager(lambda number=number: people[number % 5].request(duration=DURATIONS[number * 3 % 5]))
+        for number in range(APPROVALS)
+    ]
+    admins = [world.stage.admin(f"admin{number}") for number in range(10)]
+    works = [
+        lambda admin=admins[number % 10], one=one: admin.decide("approve", one["id"]) for number, one in enumerate(made)
+    ]
+    outcomes = at_once(works)
+    assert world.settled() == APPROVALS
+    held = of_kind(all_items(world.engine), "EventSlot")
+    assert sorted(text(slot, "timeSlot") for slot in held) == ["AFTERNOON", "EVENING", "MORNING"]
+    winners = {one["id"] for one, outcome in zip(made, outcomes, strict=True) if outcome == "won"}
+    assert winners == {text(slot, "bookingId") for slot in held}
+    assert set(outcomes) == {"won", "slot_taken"}
+    assert len(winners) in {1, 3}
 
 
-@pytest.mark.parametrize("faults", [NO_FAULTS, FAULTS], ids=["calm", "faults"])
-@pytest.mark.parametrize("door", [connected, over_http], ids=["inside", "over_http"])
-def test_fifty_approvals_at_once_leave_one_winner_for_each_slot(
-    tmp_path: Path, faults: Faults, door: Callable[..., Any]
-) -> None:
-    with world(tmp_path, faults, door) as (stage, engine, clock):
-        people = [stage.person(f"user{number}") for number in range(5)]
-        made = [
-            eager(lambda number=number: people[number % 5].request(duration=DURATIONS[number * 3 % 5]))
-            for number in range(APPROVALS)
-        ]
-        admins = [stage.admin(f"admin{number}") for number in range(10)]
-        works = [
-            lambda admin=admins[number % 10], one=one: admin.decide("approve", one["id"])
-            for number, one in enumerate(made)
-        ]
-        outcomes = at_once(works)
-        assert settled(engine, clock) == APPROVALS
-        held = of_kind(all_items(engine), "EventSlot")
-        assert sorted(text(slot, "timeSlot") for slot in held) == ["AFTERNOON", "EVENING", "MORNING"]
-        winners = {one["id"] for one, outcome in zip(made, outcomes, strict=True) if outcome == "won"}
-        assert winners == {text(slot, "bookingId") for slot in held}
-        assert set(outcomes) == {"won", "slot_taken"}
-        assert len(winners) in {1, 3}
+def test_a_loser_is_told_which_slots_were_taken(stage: Stage) -> None:
+    ada, admin = stage.person("ada"), stage.admin()
+    made = [ada.request() for _ in range(8)]
+    told: list[dict[str, Any]] = []
+
+    def approve(booking_id: str) -> None:
+        try:
+            admin.decide("approve", booking_id)
+        except Refused as refused:
+            told.append(refused.details)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(approve, [one["id"] for one in made]))
+    assert told == [{"date": "2025-11-15", "slots": ["MORNING", "AFTERNOON", "EVENING"]}] * 7
 
 
-def test_a_loser_is_told_which_slots_were_taken(tmp_path: Path) -> None:
-    with world(tmp_path, NO_FAULTS, connected) as (stage, _engine, _clock):
-        ada, admin = stage.person("ada"), stage.admin()
-        made = [ada.request() for _ in range(8)]
-        told: list[dict[str, Any]] = []
-
-        def approve(booking_id: str) -> None:
-            try:
-                admin.decide("approve", booking_id)
-            except Refused as refused:
-                told.append(refused.details)
-
-        with ThreadPoolExecutor(8) as pool:
-            list(pool.map(approve, [one["id"] for one in made]))
-        assert told == [{"date": "2025-11-15", "slots": ["MORNING", "AFTERNOON", "EVENING"]}] * 7
+def test_of_many_decisions_on_one_booking_one_counts(world: World) -> None:
+    ada, admin = world.stage.person("ada"), world.stage.admin()
+    made = eager(ada.request)
+    works = [
+        lambda who=who, what=what: who.decide(what, made["id"], version=1)
+        for _ in range(7)
+        for who, what in ((admin, "approve"), (admin, "reject"), (ada, "cancel"))
+    ]
+    outcomes = Counter(at_once(works))
+    assert outcomes["won"] == 1
+    assert set(outcomes) <= {"won", "already_decided", "stale_version"}
+    assert world.settled() == 1
 
 
-@pytest.mark.parametrize("faults", [NO_FAULTS, FAULTS], ids=["calm", "faults"])
-def test_of_many_decisions_on_one_booking_one_counts(tmp_path: Path, faults: Faults) -> None:
-    with world(tmp_path, faults, connected) as (stage, engine, clock):
-        ada, admin = stage.person("ada"), stage.admin()
-        made = eager(ada.request)
-        works = [
-            lambda who=who, what=what: who.decide(what, made["id"], version=1)
-            for _ in range(7)
-            for who, what in ((admin, "approve"), (admin, "reject"), (ada, "cancel"))
-        ]
-        outcomes = Counter(at_once(works))
-        assert outcomes["won"] == 1
-        assert set(outcomes) <= {"won", "already_decided", "stale_version"}
-        assert settled(engine, clock) == 1
+def test_events_closures_and_approvals_meet_at_the_same_slots(world: World) -> None:
+    ada, admin = world.stage.person("ada"), world.stage.admin()
+    made = [eager(lambda: ada.request(duration="EVENING")) for _ in range(8)]
+    works: list[Callable[[], Any]] = [lambda one=one: admin.decide("approve", one["id"]) for one in made]
+    for kind in ("PUBLIC_EVENT", "CLOSURE"):
+        works += [lambda kind=kind: admin.event(date="2025-11-15", kind=kind, duration="EVENING")] * 4
+    assert Counter(at_once(works)) == {"won": 1, "slot_taken": 15}
+    assert world.settled() == 8
 
 
-@pytest.mark.parametrize("faults", [NO_FAULTS, FAULTS], ids=["calm", "faults"])
-def test_events_closures_and_approvals_meet_at_the_same_slots(tmp_path: Path, faults: Faults) -> None:
-    with world(tmp_path, faults, connected) as (stage, engine, clock):
-        ada, admin = stage.person("ada"), stage.admin()
-        made = [eager(lambda: ada.request(duration="EVENING")) for _ in range(8)]
-        works: list[Callable[[], Any]] = [lambda one=one: admin.decide("approve", one["id"]) for one in made]
-        for kind in ("PUBLIC_EVENT", "CLOSURE"):
-            works += [lambda kind=kind: admin.event(date="2025-11-15", kind=kind, duration="EVENING")] * 4
-        assert Counter(at_once(works)) == {"won": 1, "slot_taken": 15}
-        assert settled(engine, clock) == 8
+def test_bookings_that_come_and_go_at_once_leave_a_table_that_agrees(world: World) -> None:
+    people = [world.stage.person(f"user{number}") for number in range(4)]
+    admin = world.stage.admin()
 
+    def life(number: int) -> None:
+        person = people[number % 4]
+        made = eager(lambda: person.request(duration=DURATIONS[number % 5]))
+        for caller, what in ((admin, "approve"), (admin, "reject"), (person, "cancel")):
+            at_once([lambda caller=caller, what=what: caller.decide(what, made["id"])])
 
-def test_bookings_that_come_and_go_at_once_leave_a_table_that_agrees(tmp_path: Path) -> None:
-    with world(tmp_path, FAULTS, connected) as (stage, engine, clock):
-        people = [stage.person(f"user{number}") for number in range(4)]
-        admin = stage.admin()
-
-        def life(number: int) -> None:
-            person = people[number % 4]
-            made = eager(lambda: person.request(duration=DURATIONS[number % 5]))
-            for caller, what in ((admin, "approve"), (admin, "reject"), (person, "cancel")):
-                at_once([lambda caller=caller, what=what: caller.decide(what, made["id"])])
-
-        with ThreadPoolExecutor(8) as pool:
-            list(pool.map(life, range(24)))
-        assert settled(engine, clock) == 24
-        assert of_kind(all_items(engine), "EventSlot") == []
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(life, range(24)))
+    assert world.settled() == 24
+    assert of_kind(all_items(world.engine), "EventSlot") == []
 
 
 CHANGE = "mutation ($input: ProfileInput!, $v: Int) { changeProfile(input: $input, version: $v) { email version } }"
 
 
-@pytest.mark.parametrize("faults", [NO_FAULTS, FAULTS], ids=["calm", "faults"])
-@pytest.mark.parametrize("door", [connected, over_http], ids=["inside", "over_http"])
-def test_of_many_who_want_one_address_one_has_it(tmp_path: Path, faults: Faults, door: Callable[..., Any]) -> None:
-    with world(tmp_path, faults, door) as (stage, engine, clock):
-        people = [stage.person(f"user{number}") for number in range(12)]
-        for person in people:
-            eager(lambda person=person: person.ask("{ me { id } }"))
-        wish = {"email": "Wanted@Example.org"}
-        outcomes = at_once([lambda person=person: person.ask(CHANGE, input=wish) for person in people])
-        assert Counter(outcomes) == {"won": 1, "email_taken": 11}
-        clock.advance(60)
-        _check_addresses(engine, people)
+def test_of_many_who_want_one_address_one_has_it(world: World) -> None:
+    people = [world.stage.person(f"user{number}") for number in range(12)]
+    for person in people:
+        eager(lambda person=person: person.ask("{ me { id } }"))
+    wish = {"email": "Wanted@Example.org"}
+    outcomes = at_once([lambda person=person: person.ask(CHANGE, input=wish) for person in people])
+    assert Counter(outcomes) == {"won": 1, "email_taken": 11}
+    world.clock.advance(60)
+    _check_addresses(world.engine, people)
 
 
-def _check_addresses(engine: Engine, people: list[Caller]) -> None:
+def _check_addresses(engine: Engine | Elsewhere, people: list[Caller]) -> None:
     """Every address has one user and one guard, which is that user's."""
     items = all_items(engine)
     users = {text(item, "email"): text(item, "PK") for item in of_kind(items, "User")}
@@ -211,40 +240,36 @@ def _check_addresses(engine: Engine, people: list[Caller]) -> None:
     assert len(guards) == len(people)
 
 
-def test_an_address_that_goes_around_is_never_two_peoples(tmp_path: Path) -> None:
-    with world(tmp_path, FAULTS, connected) as (stage, engine, clock):
-        people = [stage.person(f"user{number}") for number in range(6)]
-        for person in people:
-            eager(lambda person=person: person.ask("{ me { id } }"))
+def test_an_address_that_goes_around_is_never_two_peoples(world: World) -> None:
+    people = [world.stage.person(f"user{number}") for number in range(6)]
+    for person in people:
+        eager(lambda person=person: person.ask("{ me { id } }"))
 
-        def change(number: int) -> None:
-            address = f"shared{number % 3}@example.org"
-            at_once([lambda: people[number % 6].ask(CHANGE, input={"email": address})])
+    def change(number: int) -> None:
+        address = f"shared{number % 3}@example.org"
+        at_once([lambda: people[number % 6].ask(CHANGE, input={"email": address})])
 
-        with ThreadPoolExecutor(6) as pool:
-            list(pool.map(change, range(36)))
-        clock.advance(60)
-        _check_addresses(engine, people)
-
-
-def test_first_visits_with_one_address_make_one_user(tmp_path: Path) -> None:
-    with world(tmp_path, NO_FAULTS, connected) as (stage, engine, _clock):
-        people = [stage.person(f"user{number}", email="Same@example.org") for number in range(10)]
-        outcomes = Counter(at_once([lambda person=person: person.ask("{ me { id } }") for person in people]))
-        assert outcomes == {"won": 1, "email_taken": 9}
-        assert len(of_kind(all_items(engine), "User")) == 1
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(change, range(36)))
+    world.clock.advance(60)
+    _check_addresses(world.engine, people)
 
 
-def test_first_visits_of_one_person_at_once_make_one_profile(tmp_path: Path) -> None:
-    with world(tmp_path, NO_FAULTS, connected) as (stage, engine, _clock):
-        ada = stage.person("ada")
-        assert set(at_once([lambda: ada.ask("{ me { id } }")] * 10)) == {"won"}
-        assert len(of_kind(all_items(engine), "User")) == 1
+def test_first_visits_with_one_address_make_one_user(stage: Stage, engine: Engine | Elsewhere) -> None:
+    people = [stage.person(f"user{number}", email="Same@example.org") for number in range(10)]
+    outcomes = Counter(at_once([lambda person=person: person.ask("{ me { id } }") for person in people]))
+    assert outcomes == {"won": 1, "email_taken": 9}
+    assert len(of_kind(all_items(engine), "User")) == 1
 
 
-def test_who_changes_a_profile_that_has_moved_on_is_told(tmp_path: Path) -> None:
-    with world(tmp_path, NO_FAULTS, connected) as (stage, _engine, _clock):
-        ada = stage.person("ada")
-        ada.ask("{ me { id } }")
-        works = [lambda number=number: ada.ask(CHANGE, input={"name": f"Ada {number}"}, v=1) for number in range(8)]
-        assert Counter(at_once(works)) == {"won": 1, "stale_version": 7}
+def test_first_visits_of_one_person_at_once_make_one_profile(stage: Stage, engine: Engine | Elsewhere) -> None:
+    ada = stage.person("ada")
+    assert set(at_once([lambda: ada.ask("{ me { id } }")] * 10)) == {"won"}
+    assert len(of_kind(all_items(engine), "User")) == 1
+
+
+def test_who_changes_a_profile_that_has_moved_on_is_told(stage: Stage) -> None:
+    ada = stage.person("ada")
+    ada.ask("{ me { id } }")
+    works = [lambda number=number: ada.ask(CHANGE, input={"name": f"Ada {number}"}, v=1) for number in range(8)]
+    assert Counter(at_once(works)) == {"won": 1, "stale_version": 7}

@@ -139,7 +139,6 @@ def test_feedback_on_nothing_praises_nothing() -> None:
     assert RubricEvaluator().evaluate(submission("")).feedback.startswith("There is little to go on yet.")
 
 
-@pytest.mark.timeout(30)
 @pytest.mark.parametrize(
     "text", ["\n" * 10_000, "1" + " " * 9_999, "a." * 5_000, '."' * 5_000, "- \n" * 3_000, "1 x" * 3_000]
 )
