@@ -80,7 +80,8 @@ def connect(
     """Connect to where the items are.
 
     `prefix` stands before every table's name; `names` gives single tables their real names, by the table or
-    its name. `engine`, or a boto3 `client`, takes the place of the URL, and stays the caller's to close.
+    its name. `engine`, or a boto3 `client`, takes the place of the URL. An engine stays the caller's to close; a
+    client gives back its sockets when the connection is closed.
     `cursor_key`: what cursors are signed with, up to 64 bytes; give all processes that hand cursors to each
     other the same. Without it cursors are only good for this connection. Raises ValueError, and ImportError
     where boto3 is needed and is not installed.

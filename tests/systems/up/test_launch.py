@@ -8,16 +8,19 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 
+import apsw
 import boto3
 import httpx
 import pytest
 from tests.systems.up import shelf
 
+from keyplan import Engine
 from keyplan.server.thread import ThreadedServer
+from keyplan.store import sqlite
 from keyplan_systems.up import registry
 from keyplan_systems.up.launch import Settings, UpError, prepare, up
 from keyplan_systems.web.serving import Running
@@ -83,8 +86,6 @@ def test_a_second_start_goes_on_where_the_first_stopped(tmp_path: Path) -> None:
 def test_it_runs_on_another_endpoint_and_offers_none_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
-    from keyplan import Engine  # noqa: PLC0415 - what `keyplan serve` runs elsewhere
-
     with Engine.memory() as engine, ThreadedServer(engine) as remote:
         with running(Settings(tmp_path, url=remote.url)) as (url, _):
             assert get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
@@ -110,6 +111,22 @@ def test_a_file_that_is_no_database_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "keyplan.db").write_text("this is no database, but it is long enough to look at" * 30)
     with ExitStack() as stack, pytest.raises(UpError, match="not a keyplan database"):
         prepare(Settings(tmp_path), stack, lambda _line: None)
+
+
+def test_a_database_of_a_newer_version_is_a_clear_error(tmp_path: Path) -> None:
+    Engine.open(tmp_path / "keyplan.db").close()
+    with closing(apsw.Connection(str(tmp_path / "keyplan.db"))) as file:
+        file.pragma("user_version", 999)
+    with ExitStack() as stack, pytest.raises(UpError, match="open it with the newer keyplan that wrote it"):
+        prepare(Settings(tmp_path), stack, lambda _line: None)
+
+
+def test_a_database_that_is_locked_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite, "BUSY_MS", 50)
+    with closing(apsw.Connection(str(tmp_path / "keyplan.db"))) as file:
+        file.execute("BEGIN EXCLUSIVE")
+        with ExitStack() as stack, pytest.raises(UpError, match="is locked by another process"):
+            prepare(Settings(tmp_path), stack, lambda _line: None)
 
 
 def test_an_endpoint_that_does_not_answer_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
