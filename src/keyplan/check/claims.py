@@ -82,6 +82,14 @@ def _number(text: str) -> float:
     return float(text.replace(",", ""))
 
 
+def of_all(subject: Subject) -> Iterator[tuple[str, Claim, Place]]:
+    """Claims of the design, then of its patterns: whose, what, and where it is declared."""
+    for name, claim in of_design(subject):
+        yield name, claim, claim.place
+    for pattern, claim in of_patterns(subject):
+        yield pattern.name, claim, place_of(pattern)
+
+
 def of_design(subject: Subject) -> Iterator[tuple[str, Claim]]:
     """What the design's document says of the whole, with the design's name."""
     return ((subject.design.name, claim) for claim in subject.design.claims)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from keyplan.check.claims import of_design, of_patterns, place_of, price_of, year_and_month_of
+from keyplan.check.claims import of_all, price_of, year_and_month_of
 from keyplan.check.finding import Finding
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
@@ -25,10 +25,8 @@ _MONTHS = 12
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Price claims with a source that bears an old date."""
-    for name, claim in of_design(subject):
-        yield from _look(subject, name, claim, claim.place)
-    for pattern, claim in of_patterns(subject):
-        yield from _look(subject, pattern.name, claim, place_of(pattern))
+    for name, claim, place in of_all(subject):
+        yield from _look(subject, name, claim, place)
 
 
 def _look(subject: Subject, name: str, claim: Claim, place: Place) -> Iterator[Finding]:

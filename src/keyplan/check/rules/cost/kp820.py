@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isclose
 
-from keyplan.check.claims import of_design, of_patterns, place_of, price_of
+from keyplan.check.claims import of_all, price_of
 from keyplan.check.finding import Finding
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
@@ -32,10 +32,8 @@ _BEFORE = 2.0
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Claims of prices that differ from the book's."""
-    for name, claim in of_design(subject):
-        yield from _compare(subject, name, claim, claim.place)
-    for pattern, claim in of_patterns(subject):
-        yield from _compare(subject, pattern.name, claim, place_of(pattern))
+    for name, claim, place in of_all(subject):
+        yield from _compare(subject, name, claim, place)
 
 
 def _compare(subject: Subject, name: str, claim: Claim, place: Place) -> Iterator[Finding]:

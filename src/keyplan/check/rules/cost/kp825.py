@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from keyplan.check.claims import of_design, of_patterns, place_of
+from keyplan.check.claims import of_all
 from keyplan.check.finding import Finding
 from keyplan.check.rule import Rule
 from keyplan.check.statements import STATEMENTS
@@ -29,10 +29,8 @@ RULE = Rule("KP825", "contradicted-statement", ("warning",))
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Claims that are one of the known statements, where the design is one of which it is wrong."""
-    for name, claim in of_design(subject):
-        yield from _look(subject, name, claim, claim.place)
-    for pattern, claim in of_patterns(subject):
-        yield from _look(subject, pattern.name, claim, place_of(pattern))
+    for name, claim, place in of_all(subject):
+        yield from _look(subject, name, claim, place)
 
 
 def _look(subject: Subject, name: str, claim: Claim, place: Place) -> Iterator[Finding]:
