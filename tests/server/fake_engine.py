@@ -42,10 +42,10 @@ class FakeEngine:
         self.begin_fails: Exception | None = None
         self.gate: threading.Event | None = None
         self._open: list[str] | None = None
-        self.unsynced: Any = None
+        self.waits_for_disk = False
 
     @contextmanager
-    def group(self, *, sync: bool = True) -> Iterator[None]:
+    def group(self) -> Iterator[None]:
         if self.begin_fails is not None:
             raise self.begin_fails
         kept = dict(self.items)
@@ -58,8 +58,6 @@ class FakeEngine:
         if self.commit_fails is not None:
             self.items = kept
             raise self.commit_fails
-        if self.unsynced is not None:
-            self.unsynced.committed += 1
 
     def call_wire(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         self.calls.append(operation)

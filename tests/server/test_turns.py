@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections import deque
 from collections.abc import Callable
 
@@ -14,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plain_http import headers_for
 
-from keyplan.errors import DatabaseFullError, DatabaseLockedError, StorageError
+from keyplan.errors import DatabaseFullError, DatabaseLockedError
 from keyplan.server.protocol import Call, DynamoDBProtocol
-from keyplan.server.turns import Entry, Turns, stretch
+from keyplan.server.turns import HELD_BYTES, Entry, Turns, stretch
 from keyplan.server.wire import Answer, Request
 
 
@@ -79,6 +78,22 @@ def test_reads_do_not_wait_for_the_commit(engine: FakeEngine) -> None:
     serve(engine, *lanes)
     assert order == ["GetItem", "Query", "PutItem", "UpdateItem"]
     assert engine.groups == [["PutItem", "UpdateItem"]]
+
+
+def test_reads_are_answered_together_while_their_answers_are_small(engine: FakeEngine) -> None:
+    order: list[str] = []
+
+    class Noting(FakeEngine):
+        def call_wire(self, operation: str, request: dict[str, object]) -> dict[str, object]:
+            order.append(operation)
+            return super().call_wire(operation, request)
+
+    sizes = [1, 1, HELD_BYTES, 1]
+    lanes = [FakeLane(Call("Scan", {"Size": size}, b"t", {})) for size in sizes]
+    for lane in lanes:
+        lane.heard = lambda: order.append("answer")
+    serve(Noting(), *lanes)
+    assert order == ["Scan"] * 3 + ["answer"] * 3 + ["Scan", "answer"]
 
 
 def test_a_lane_reads_what_it_wrote(engine: FakeEngine) -> None:
@@ -167,60 +182,55 @@ def test_the_protocol_feeds_the_turns(engine: FakeEngine) -> None:
     assert work.operation == "ListTables"
 
 
-class FakeSync:
-    """A disk that syncs when it is let, or fails."""
-
-    def __init__(self) -> None:
-        self.committed = 0
-        self.synced = 0
-        self.let = threading.Event()
-        self.fails: Exception | None = None
-
-    def wait(self, commit: int) -> None:
-        assert self.let.wait(240)
-        if self.fails is not None:
-            raise self.fails
-        self.synced = max(self.synced, commit)
-
-
-def serve_unsynced(engine: FakeEngine, sync: FakeSync, rounds: list[list[FakeLane]]) -> list[list[int]]:
-    """Queue each round's lanes while the disk holds back; how many answers each had before and after."""
-    engine.unsynced = sync
-    counts: list[list[int]] = []
+def serve_in_looks(engine: FakeEngine, *looks: list[FakeLane]) -> None:
+    """Queue the lanes of one look at the sockets after those of another, with a pass of the loop between."""
 
     async def run() -> None:
         turns = Turns(DynamoDBProtocol(engine), asyncio.get_running_loop())
-        lanes = [lane for lanes in rounds for lane in lanes]
-        for group in rounds:
-            for lane in group:
+        for lanes in looks:
+            for lane in lanes:
                 turns.enqueue(lane)
-            for _ in range(20):
-                await asyncio.sleep(0)
-        counts.append([len(lane.answers) for lane in lanes])
-        sync.let.set()
-        while not all(lane.answers for lane in lanes):
-            await asyncio.sleep(0.001)
-        counts.append([len(lane.answers) for lane in lanes])
+            await asyncio.sleep(0)
+        for _ in range(50):
+            await asyncio.sleep(0)
 
     asyncio.run(run())
-    return counts
 
 
-def test_writes_are_answered_when_they_are_on_the_disk_and_reads_after_them_too(engine: FakeEngine) -> None:
-    writes = [FakeLane(call("PutItem", str(number))) for number in range(2)]
-    later = [FakeLane(call("GetItem", "0")), FakeLane(call("PutItem", "9"))]
-    assert serve_unsynced(engine, FakeSync(), [writes, later]) == [[0, 0, 0, 0], [1, 1, 1, 1]]
-    assert engine.groups == [["PutItem", "PutItem"], ["PutItem"]]
+def writers(count: int) -> list[FakeLane]:
+    return [FakeLane(call("PutItem", str(number))) for number in range(count)]
 
 
-def test_a_sync_that_fails_acknowledges_nothing(engine: FakeEngine) -> None:
-    sync = FakeSync()
-    sync.fails = StorageError("disk gone")
-    lanes = [FakeLane(call("PutItem", str(number))) for number in range(2)]
-    serve_unsynced(engine, sync, [lanes])
-    assert [lane.answers[0].status for lane in lanes] == [500, 500]
+@pytest.mark.parametrize(("waits", "groups"), [(True, [4, 4]), (False, [4, 2, 2])])
+def test_clients_answered_together_are_waited_for_where_commits_wait_for_the_disk(
+    engine: FakeEngine, waits: bool, groups: list[int]
+) -> None:
+    engine.waits_for_disk = waits
+    serve_in_looks(engine, writers(4), [], writers(2), writers(2))
+    assert [len(group) for group in engine.groups] == groups
 
 
-def test_reads_alone_never_wait_for_the_disk(engine: FakeEngine) -> None:
-    lanes = [FakeLane(call("GetItem")), FakeLane(call("Scan"))]
-    assert serve_unsynced(engine, FakeSync(), [lanes])[0] == [1, 1]
+def test_a_client_that_went_away_is_not_waited_for_long(engine: FakeEngine) -> None:
+    engine.waits_for_disk = True
+    lanes = writers(3)
+    serve_in_looks(engine, writers(8), [], lanes)
+    assert [len(group) for group in engine.groups] == [8, 3]
+    assert all(lane.answers for lane in lanes)
+
+
+def test_a_lone_writer_is_not_made_to_wait(engine: FakeEngine) -> None:
+    engine.waits_for_disk = True
+    first, second = writers(2)
+    first.heard = lambda: order.append("first")
+    second.heard = lambda: order.append("second")
+    order: list[str] = []
+    serve_in_looks(engine, [first], [second], [])
+    assert order == ["first", "second"]
+    assert engine.groups == []
+
+
+def test_reads_are_answered_though_writes_were_expected(engine: FakeEngine) -> None:
+    engine.waits_for_disk = True
+    reader = FakeLane(call("GetItem"))
+    serve_in_looks(engine, writers(8), [], [reader])
+    assert len(reader.answers) == 1

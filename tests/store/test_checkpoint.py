@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import apsw
@@ -22,11 +22,15 @@ class Log:
         self.asked: queue.Queue[int] = queue.Queue()
         self.held = 0
         """How many pages a read keeps from being moved; a RESTART then fails."""
+        self.writers_wait: Callable[[], bool] = lambda: False
+        self.waited: list[bool] = []
+        """For each checkpoint, whether writers waited for it."""
 
     def set_busy_timeout(self, _milliseconds: int) -> None:
         pass
 
     def wal_checkpoint(self, mode: int) -> tuple[int, int]:
+        self.waited.append(self.writers_wait())
         self.asked.put(mode)
         if mode == RESTART and self.held:
             raise apsw.BusyError
@@ -42,6 +46,7 @@ class Stage:
     def __init__(self) -> None:
         self.log = Log()
         self.checkpointer = Checkpointer(cast("Any", self.log))
+        self.log.writers_wait = lambda: self.checkpointer.crowded
 
     def commit(self, pages: int, *expected: int) -> None:
         """Let the log be so long; what is expected is asked of the connection then."""
@@ -72,13 +77,18 @@ def test_a_log_that_began_anew_is_measured_from_its_beginning(stage: Stage) -> N
 
 
 def test_a_long_log_is_made_to_begin_anew(stage: Stage) -> None:
-    stage.commit(RESTART_PAGES, PASSIVE, RESTART)
+    stage.commit(RESTART_PAGES, PASSIVE, PASSIVE, RESTART)
     stage.commit(10)
     stage.commit(PASSIVE_PAGES, PASSIVE)
+
+
+def test_writers_wait_for_the_log_to_begin_anew_and_not_for_what_goes_before(stage: Stage) -> None:
+    stage.commit(RESTART_PAGES, PASSIVE, PASSIVE, RESTART)
+    assert stage.log.waited == [False, False, True]
 
 
 def test_writers_do_not_wait_for_a_long_read_until_the_log_is_crowded(stage: Stage) -> None:
     stage.log.held = PASSIVE_PAGES
     for pages in range(RESTART_PAGES, CROWDED_PAGES, PASSIVE_PAGES):
         stage.commit(pages, PASSIVE)
-    stage.commit(CROWDED_PAGES, PASSIVE, RESTART)
+    stage.commit(CROWDED_PAGES, PASSIVE, PASSIVE, RESTART)

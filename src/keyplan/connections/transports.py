@@ -16,8 +16,8 @@ class Embedded(Protocol):
     """An engine, as far as a connection knows it."""
 
     @property
-    def unsynced(self) -> object | None:
-        """Something where commits wait for the disk; None where they do not."""
+    def waits_for_disk(self) -> bool:
+        """Whether a write returns only when it is on the disk."""
 
     def call(self, operation: str, request: Request) -> Answer:
         """Run one operation. Raises ServiceError."""
@@ -51,7 +51,7 @@ class AsyncEngineTransport:
 
     async def call(self, operation: str, request: Request) -> Answer:
         """Run one operation."""
-        if self.engine.unsynced is not None and operation not in _READS:
+        if self.engine.waits_for_disk and operation not in _READS:
             return await asyncio.to_thread(self.engine.call, operation, request)
         return self.engine.call(operation, request)
 

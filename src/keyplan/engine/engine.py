@@ -28,7 +28,6 @@ from keyplan.errors import DatabaseCorruptError, EngineClosedError, KeyplanError
 from keyplan.store.failures import Failure, is_missing_tree, storage_error
 from keyplan.store.rows import Transaction, View
 from keyplan.store.sqlite import MEMORY, Durability, SqliteStore
-from keyplan.store.sync import LogSync
 from keyplan.values.encoding import PYTHON, WIRE, DecodeError, Form
 
 T = TypeVar("T")
@@ -224,17 +223,14 @@ class Engine:
         """Apply the index writes that are due; all of them, where indexes do not lag."""
         lag.settle(self, everything=self.faults is None)
 
-    def group(self, *, sync: bool = True) -> AbstractContextManager[None]:
-        """Writes made inside by this thread share one commit, made at the end.
-
-        With `sync=False` the commit may not be on the disk yet when the group ends: see `unsynced`.
-        """
-        return self.store.group(sync=sync)
+    def group(self) -> AbstractContextManager[None]:
+        """Writes made inside by this thread share one commit, made at the end."""
+        return self.store.group()
 
     @property
-    def unsynced(self) -> LogSync | None:
-        """What commits wait for before they may be acknowledged, with full durability; None: nothing."""
-        return self.store.sync
+    def waits_for_disk(self) -> bool:
+        """Whether a write returns only when it is on the disk (durability "full")."""
+        return self.store.sync is not None
 
     def snapshot(self, path: str | os.PathLike[str]) -> None:
         """Copy the database, as of one moment, into a new file; others may go on writing meanwhile."""

@@ -67,7 +67,6 @@ class Server:
         if self._sweep is not None:
             self._sweep.cancel()
             self._sweep = None
-        self.turns.close()
         return self._cut_off
 
     def abort(self) -> None:

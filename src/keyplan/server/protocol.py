@@ -42,7 +42,6 @@ from keyplan.server.catalogue import (
 )
 from keyplan.server.sigv4 import Signatures, WellFormed
 from keyplan.server.wire import JSON, JSON_1_0, TEXT, XML, Answer, Request, RequestIds
-from keyplan.store.sync import LogSync
 
 logger = logging.getLogger("keyplan.server")
 
@@ -66,12 +65,12 @@ class ServedEngine(Protocol):
     def call_wire(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         """The answer to a request in the wire's form. Raises ServiceError."""
 
-    def group(self, *, sync: bool = True) -> AbstractContextManager[Any]:
-        """Writes inside share one commit at the end, synced or not."""
-
     @property
-    def unsynced(self) -> LogSync | None:
-        """What commits wait for before they may be acknowledged; None: nothing."""
+    def waits_for_disk(self) -> bool:
+        """Whether commits are on the disk before they are acknowledged."""
+
+    def group(self) -> AbstractContextManager[Any]:
+        """Writes inside share one commit at the end."""
 
 
 class Call(NamedTuple):

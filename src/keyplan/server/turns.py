@@ -2,33 +2,31 @@
 
 A lane is one connection (or one ASGI request): its works are answered in the order they came.
 Everything that arrived while the loop looked at its sockets runs in the next turn, one work a lane
-at a time. The turn's reads run first and are answered at once. Its writes then share one
+at a time. The turn's reads run first and are answered together. Its writes then share one
 `engine.group()`, that is one commit, and are answered after it; if the commit fails, each of them
 gets its error. A read that follows a write of its own lane waits until that is committed.
 Operations on tables run alone: they may wait for other threads of the engine.
 
-Where commits must be on the disk before they are acknowledged, a thread syncs them while the next turns
-run, and answers wait for it in order: those of reads too, which may have seen what is not synced yet.
-A write that is alone is synced in line, which is quicker than the way through a thread.
+Where commits must be on the disk before they are acknowledged, the loop waits for the disk itself: a
+thread for it would cost more, in changes of the interpreter's lock, than the loop could do meanwhile. So
+a commit should be shared by as many writes as there can be. Clients that were answered together ask
+again one after another, and a turn waits for them as long as looking at the sockets brings more.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import threading
 from collections import deque
-from queue import SimpleQueue
 from typing import Protocol, TypeAlias
 
 from keyplan.server.catalogue import ITEM_READS, ITEM_WRITES, STATEMENTS
 from keyplan.server.protocol import Call, DynamoDBProtocol
 from keyplan.server.wire import Answer
-from keyplan.store.sync import LogSync
 
 WORKS_PER_TURN = 64
-WORTH_HALVING = 4
 ROUNDS_PER_TURN = 8  # works of one lane: its answers are bounded before it can be found stalled
+HELD_BYTES = 256 * 1024  # of answers that wait to be sent together
+LOOKS_IN_VAIN = 4  # looks at the sockets that bring nothing, until a turn waits no more
 
 
 class Lane(Protocol):
@@ -53,11 +51,10 @@ class Turns:
         self._loop = loop
         self._line: deque[Lane] = deque()
         self._due = False
-        self._sync = protocol.engine.unsynced
-        self._unsynced: deque[tuple[int, Lane, Call | Answer, Answer]] = deque()
-        self._asked: SimpleQueue[int | None] = SimpleQueue()
-        self._thread: threading.Thread | None = None
-        self._syncing = False
+        self._waits_for_disk = protocol.engine.waits_for_disk
+        self._company = 0  # how many writes may be expected to come together
+        self._seen = 0  # how many lanes stood in line at the last look
+        self._vain = 0  # how many looks have brought nothing
 
     def enqueue(self, lane: Lane) -> None:
         """Serve the works of this lane, from the next turn on."""
@@ -69,22 +66,37 @@ class Turns:
             self._loop.call_soon(self._turn)
 
     def _turn(self) -> None:
+        if self._expects_more():
+            self._loop.call_soon(self._turn)
+            return
         self._due = False
         batch = self._take()
-        if len(batch) == 1 and not self._unsynced:
+        self._company //= 2
+        if len(batch) == 1:
             self._singly(batch)
         else:
             start = 0
             while start < len(batch):
                 start, early, late = stretch(batch, start)
                 self._singly(early)
-                if len(late) > 1 or (late and self._unsynced):
+                if len(late) > 1:
                     self._together(late)
                 else:
                     self._singly(late)
         if self._line and not self._due:
             self._due = True
             self._loop.call_soon(self._turn)
+
+    def _expects_more(self) -> bool:
+        """Whether another look at the sockets is likely to bring writes that can share this turn's commit."""
+        there = len(self._line)
+        if there < self._company:
+            self._vain = 0 if there > self._seen else self._vain + 1
+            self._seen = there
+            if self._vain <= LOOKS_IN_VAIN:
+                return True
+        self._seen = self._vain = 0
+        return False
 
     def _take(self) -> list[Entry]:
         """The works of this turn: round the lanes, one from each at a time."""
@@ -102,93 +114,44 @@ class Turns:
         return batch
 
     def _singly(self, entries: list[Entry]) -> None:
-        """Run the works each by itself, a write with its own commit."""
+        """Run the works each by itself, a write with its own commit.
+
+        Answers are sent in one go: a client that is woken by the first finds the others there already, where it
+        would have to be woken again for each.
+        """
         protocol = self._protocol
+        done: list[tuple[Lane, Answer]] = []
+        held_bytes = 0
         for lane, work in entries:
             answer = protocol.finish(work)
-            if self._unsynced:
-                self._unsynced.append((self._unsynced[-1][0], lane, work, answer))
-            else:
-                lane.answered(answer)
+            done.append((lane, answer))
+            held_bytes += len(answer.body)
+            if held_bytes > HELD_BYTES:
+                _send(done)
+                done, held_bytes = [], 0
+        _send(done)
 
     def _together(self, entries: list[Entry]) -> None:
-        """Run the works in a group, and answer when it is committed.
-
-        Where a thread syncs and has nothing to do, half of them go first: the disk works while the other
-        half runs, and the two halves keep taking turns for as long as their clients keep asking.
-        """
-        if self._sync is not None and not self._syncing and len(entries) >= WORTH_HALVING:
-            half = len(entries) // 2
-            self._commit(entries[:half])
-            self._commit(entries[half:])
-        else:
-            self._commit(entries)
-
-    def _commit(self, entries: list[Entry]) -> None:
-        protocol, sync = self._protocol, self._sync
+        """Run the works in a group, and answer when it is committed."""
+        protocol = self._protocol
+        if self._waits_for_disk:
+            self._company = max(self._company, len(entries))
         try:
-            with protocol.engine.group(sync=False):
+            with protocol.engine.group():
                 answers = [protocol.finish(work) for _, work in entries]
         except Exception as error:  # noqa: BLE001 - whatever kept the group from committing is an answer
             answers = self._failed([work for _, work in entries], error)
-        if sync is None:
-            for (lane, _), answer in zip(entries, answers, strict=True):
-                lane.answered(answer)
-            return
-        commit = sync.committed
-        self._unsynced.extend(
-            (commit, lane, work, answer) for (lane, work), answer in zip(entries, answers, strict=True)
-        )
-        self._sync_on()
-
-    def _sync_on(self) -> None:
-        """Have the thread sync what is committed by now, unless it is at it."""
-        sync = self._sync
-        if sync is None or self._syncing or not self._unsynced:
-            return
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._sync_asked, args=(sync,), name="keyplan-sync", daemon=True)
-            self._thread.start()
-        self._syncing = True
-        self._asked.put(sync.committed)
-
-    def _sync_asked(self, sync: LogSync) -> None:
-        """The work of the sync thread: nothing but waiting for the disk."""
-        while (commit := self._asked.get()) is not None:
-            error: Exception | None = None
-            try:
-                sync.wait(commit)
-            except Exception as failure:  # noqa: BLE001 - handed to the loop, where it is answered
-                error = failure
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                self._loop.call_soon_threadsafe(self._synced, error)
-
-    def close(self) -> None:
-        """End the sync thread, when every answer has been given."""
-        if self._thread is not None:
-            self._asked.put(None)
-            self._thread = None
-
-    def _synced(self, error: Exception | None) -> None:
-        """Give the answers whose commits are on the disk; if the disk fails, none was acknowledged."""
-        self._syncing = False
-        unsynced = self._unsynced
-        if error is not None:
-            works = [work for _, _, work, _ in unsynced]
-            for (_, lane, _, _), answer in zip(unsynced, self._failed(works, error), strict=True):
-                lane.answered(answer)
-            unsynced.clear()
-            return
-        synced = self._sync.synced if self._sync is not None else 0
-        while unsynced and unsynced[0][0] <= synced:
-            _, lane, _, answer = unsynced.popleft()
-            lane.answered(answer)
-        self._sync_on()
+        _send([(lane, answer) for (lane, _), answer in zip(entries, answers, strict=True)])
 
     def _failed(self, works: list[Call | Answer], error: Exception) -> list[Answer]:
         protocol = self._protocol
         failure = protocol.failure(error)
         return [protocol.render(work, failure) if isinstance(work, Call) else work for work in works]
+
+
+def _send(done: list[tuple[Lane, Answer]]) -> None:
+    for lane, answer in done:
+        lane.answered(answer)
 
 
 def stretch(batch: list[Entry], start: int) -> tuple[int, list[Entry], list[Entry]]:

@@ -48,8 +48,7 @@ class Checkpointer:
         self._pages = pages
         if pages >= self._checkpoint_at:
             if pages >= self._crowded_at:
-                self._room.clear()
-                self.crowded = True
+                self._have_writers_wait()
             if self._thread is None:
                 self._start()
             self._wake.set()
@@ -58,6 +57,11 @@ class Checkpointer:
     def wait_for_room(self) -> None:
         """Let the checkpoint that is under way end, so that the log can begin anew."""
         self._room.wait(2 * BUSY_MS / 1000)
+
+    def _have_writers_wait(self) -> None:
+        """Until this checkpoint is through. They are woken then, where SQLite has them ask again now and then."""
+        self._room.clear()
+        self.crowded = True
 
     def stop(self) -> None:
         """End the thread and close the connection."""
@@ -88,6 +92,9 @@ class Checkpointer:
             log, moved = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             held = log - moved >= PASSIVE_PAGES
             if pages >= self._crowded_at or (pages >= RESTART_PAGES and not held):
+                # Most of what was committed meanwhile goes first, so that writers are kept out for less.
+                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+                self._have_writers_wait()
                 self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
                 self._begin_anew()
         except (apsw.BusyError, apsw.LockedError):

@@ -161,12 +161,8 @@ class SqliteStore:
         return result
 
     @contextmanager
-    def group(self, *, sync: bool = True) -> Iterator[None]:
-        """Writes of this thread inside share one commit, made at the end.
-
-        With `sync=False` it is left to the caller to wait until the commit is on the disk, for example
-        in another thread: `store.sync.wait(store.sync.committed)`.
-        """
+    def group(self) -> Iterator[None]:
+        """Writes of this thread inside share one commit, made at the end."""
         if self.in_memory or self._group_thread == threading.get_ident():
             yield
             return
@@ -181,7 +177,7 @@ class SqliteStore:
                 if self._group_begun:
                     self._group_begun = False
                     self._rollback()
-        if sync and self.sync is not None:
+        if self.sync is not None:
             self.sync.wait(self.sync.committed)
 
     def _end_group(self) -> None:
