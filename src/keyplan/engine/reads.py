@@ -22,6 +22,7 @@ from keyplan.expressions.resolve import ResolvedPath
 from keyplan.messages import queries as messages
 from keyplan.messages import tables as table_messages
 from keyplan.messages import values as value_messages
+from keyplan.values import encoding
 from keyplan.values.attribute import normalise_item
 from keyplan.values.encoding import Form
 from keyplan.values.types import Item
@@ -55,6 +56,15 @@ class Filter(NamedTuple):
         """The test of one item."""
         test, values = self.condition.test, self.values if self.values is not None else {}
         return lambda item: test(item, values)
+
+    def traces(self) -> tuple[bytes, ...]:
+        """Bytes that the stored bytes of every item hold that meets the filter."""
+        values = self.values if self.values is not None else {}
+        found = (
+            encoding.trace(each.attribute, values[each.placeholder], is_prefix=each.is_prefix)
+            for each in self.condition.required
+        )
+        return tuple(trace for trace in found if trace is not None)
 
 
 def compile_legacy_filter(request: dict[str, Any], legacy: str, form: Form) -> Filter | None:

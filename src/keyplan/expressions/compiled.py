@@ -30,12 +30,8 @@ from keyplan.expressions.overlap import clash
 from keyplan.expressions.plan import AlwaysRefusedError, Plan, Step
 from keyplan.expressions.project import Apply
 from keyplan.expressions.project import compile_projection as compile_paths
-from keyplan.expressions.resolve import (
-    ResolvedPath,
-    check_names,
-    check_placeholders,
-    check_values,
-)
+from keyplan.expressions.required import Required, required
+from keyplan.expressions.resolve import ResolvedPath, check_names, check_placeholders, check_values
 from keyplan.expressions.sources import sources_of
 from keyplan.messages import expressions as messages
 from keyplan.values.types import Item, Values
@@ -63,7 +59,8 @@ _NamesKey: TypeAlias = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition or filter. `test(item, values)` is for an item, {} where there is none."""
+    """A condition or filter. `test(item, values)` is for an item, {} where there is none; it accepts
+    none that lacks what is `required`."""
 
     attributes: frozenset[str]
     names_used: frozenset[str]
@@ -71,6 +68,7 @@ class Condition:
     paths: tuple[ResolvedPath, ...]
     test: Test
     steps: tuple[Step, ...]
+    required: tuple[Required, ...] = ()
 
     def check(self, values: Values | None) -> None:
         """Raises ValidationError for undefined values and operand types. Call before `test`."""
@@ -196,12 +194,13 @@ def _run(steps: tuple[Step, ...], values: Values | None) -> None:
 def _compile_condition(text: str, names: _NamesKey, parameter: str) -> Condition:
     node = condition_parser.parse(text, parameter)
     plan = Plan(dict(names), parameter)
+    needs: tuple[Required, ...] = ()
     try:
         check_condition(node, plan)
     except AlwaysRefusedError:
         test = _refused(plan)
     else:
-        test = compile_test(node, plan.names)
+        test, needs = compile_test(node, plan.names), required(node, plan.names)
     return Condition(
         attributes=_attributes(plan.paths),
         names_used=frozenset(plan.names.used),
@@ -209,6 +208,7 @@ def _compile_condition(text: str, names: _NamesKey, parameter: str) -> Condition
         paths=tuple(plan.paths),
         test=test,
         steps=tuple(plan.steps),
+        required=needs,
     )
 
 

@@ -35,6 +35,23 @@ def encode(item: Item) -> bytes:
     return body
 
 
+def trace(name: str, value: AttributeValue, *, is_prefix: bool = False) -> bytes | None:
+    """Bytes that the stored bytes of every item hold whose attribute `name` has this value; None: none are known.
+
+    Equal names and scalars are written by the same bytes, and with `is_prefix` a string by bytes that begin with
+    those of its beginning. The bytes may stand elsewhere too: whoever finds them has yet to look at the item.
+    """
+    ((kind, content),) = value.items()
+    # Sets are equal in any order, documents may hold sets; and a text of another class may be equal to more
+    # than it is written as.
+    if type(content) is not str and type(content) is not bool:
+        return None
+    member = orjson.dumps({name: value})  # {"name":{"S":"text"}}
+    if not is_prefix:
+        return member[1:-1]
+    return member[1:-3] if kind == "S" else None
+
+
 class Form(Protocol):
     """One of the two forms of requests and answers."""
 
@@ -43,8 +60,8 @@ class Form(Protocol):
     def stored(self, body: bytes) -> Any:
         """One stored item."""
 
-    def page(self, bodies: Sequence[bytes]) -> Any:
-        """A list of stored items."""
+    def page(self, bodies: Sequence[bytes], decoded: Sequence[Item] = ()) -> Any:
+        """A list of stored items; `decoded`: the same items, where they have been decoded already."""
 
     def item(self, item: Item) -> Any:
         """An item in the internal form."""
@@ -62,7 +79,7 @@ class WireForm:
         """The stored JSON, to be spliced."""
         return orjson.Fragment(body)
 
-    def page(self, bodies: Sequence[bytes]) -> Any:
+    def page(self, bodies: Sequence[bytes], decoded: Sequence[Item] = ()) -> Any:  # noqa: ARG002 - for Python
         """The stored JSON of all items as one array, to be spliced."""
         return orjson.Fragment(b"[" + b",".join(bodies) + b"]")
 
@@ -85,9 +102,9 @@ class PythonForm:
         item = decode(body)
         return python_item(item) if body[0] == _BLANK else item
 
-    def page(self, bodies: Sequence[bytes]) -> Any:
-        """The items, decoded in one go."""
-        items = decode(b"[" + b",".join(bodies) + b"]")
+    def page(self, bodies: Sequence[bytes], decoded: Sequence[Item] = ()) -> Any:
+        """The items, unless they are decoded by now decoded in one go."""
+        items = list(decoded) or decode(b"[" + b",".join(bodies) + b"]")
         for at, body in enumerate(bodies):
             if body[0] == _BLANK:
                 items[at] = python_item(items[at])

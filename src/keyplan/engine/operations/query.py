@@ -60,6 +60,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
         limit=request.get("Limit"),
         consistent=bool(request.get("ConsistentRead")),
         test=condition.tester() if condition is not None else None,
+        traces=condition.traces() if condition is not None else (),
         project=reads.shown_part(index, request, projection),
         count_only=request.get("Select") == "COUNT",
         fetch=reads.needs_fetch(index, request, projection, condition and condition.condition),
