@@ -124,6 +124,14 @@ def test_a_request_is_not_changed_and_the_answer_is_the_callers_own(engine: Engi
     assert engine.call("GetItem", {"TableName": "notes", "Key": KEY})["Item"]["x"]["M"] != {}
 
 
+@pytest.mark.parametrize("operation", ["PutItem", "UpdateItem", "DeleteItem"])
+def test_return_values_of_none_count_as_not_given(engine: Engine, operation: str) -> None:
+    create(engine)
+    put(engine, "a")
+    member = "Item" if operation == "PutItem" else "Key"
+    assert engine.call(operation, {"TableName": "notes", member: KEY, "ReturnValues": None}) == {}
+
+
 @pytest.mark.parametrize("name", ["NoSuchThing", "", "putitem", "__class__"])
 def test_an_unknown_operation_is_refused(engine: Engine, name: str) -> None:
     for call in (engine.call, engine.call_wire):

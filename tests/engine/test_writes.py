@@ -129,12 +129,15 @@ def test_entries_under_keys_of_the_table_alone_follow_their_items(tmp_path: Path
             tables_of.put(engine, "a", x={"S": "first"})
             tables_of.put(engine, "a", x={"S": "second"}, y={"S": "not projected"})
             tables_of.put(engine, "b")
-            put = {"PutRequest": {"Item": {**tables_of.key("c"), "x": {"S": "third"}}}}
+            puts = [
+                {"PutRequest": {"Item": {**tables_of.key(name), "x": {"S": text}}}}
+                for name, text in (("a", "replaced"), ("c", "third"))
+            ]
             deletes = [{"DeleteRequest": {"Key": tables_of.key(name)}} for name in ("b", "never there")]
-            engine.call("BatchWriteItem", {"RequestItems": {"things": [put, *deletes]}})
+            engine.call("BatchWriteItem", {"RequestItems": {"things": [puts[0], *deletes, puts[1]]}})
         found = engine.call("Scan", {"TableName": "things", "IndexName": "inverted"})["Items"]
         assert sorted(found, key=lambda item: item["p"]["S"]) == [
-            {**tables_of.key("a"), "x": {"S": "second"}},
+            {**tables_of.key("a"), "x": {"S": "replaced"}},
             {**tables_of.key("c"), "x": {"S": "third"}},
         ]
         assert fsck.check(engine) == []

@@ -71,6 +71,21 @@ def test_a_put_replaces_and_a_delete_removes(store: SqliteStore) -> None:
     assert [row[1:] for row in store.view().span(tree, b"", None)] == [(7, b"body 000000"), (9, b"new")]
 
 
+def test_several_rows_are_put_as_one_each(store: SqliteStore) -> None:
+    tree = new_tree(store)
+    fill(store, tree, 2)
+    store.write(
+        lambda transaction: transaction.put_all(tree, [(b"000001", 9, b"new"), (b"a", 1, b""), (b"0", 2, b"b")])
+    )
+    store.write(lambda transaction: transaction.put_all(tree, []))
+    assert list(store.view().span(tree, b"", None)) == [
+        (b"0", 2, b"b"),
+        (b"000000", 7, b"body 000000"),
+        (b"000001", 9, b"new"),
+        (b"a", 1, b""),
+    ]
+
+
 def test_an_exception_undoes_the_whole_transaction(store: SqliteStore) -> None:
     tree = new_tree(store)
     fill(store, tree, 3)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from keyplan.errors import SerializationError, ValidationError
 from keyplan.messages import values as messages
-from keyplan.values import encoding, sizes
+from keyplan.values import encoding, numbers, sizes
 from keyplan.values.attribute import normalise, normalise_item
 
 
@@ -74,6 +74,43 @@ def test_what_is_no_value_is_refused(given_value: dict[str, Any], message: str) 
     with pytest.raises(ValidationError) as raised:
         normalise(given_value, wire=False)
     assert raised.value.message == message
+
+
+_DIGITS = st.text("0123456789", max_size=40)
+
+
+@given(st.builds("{}{}{}{}".format, st.sampled_from(["", "-", "+"]), _DIGITS, st.sampled_from(["", "."]), _DIGITS))
+def test_numbers_are_measured_as_their_canonical_spelling_is(text: str) -> None:
+    assert measured(text) == measured_at_length(text)
+    assert measured(text) == measured_at_length(text)  # now from memory
+
+
+def measured(text: str) -> tuple[str, int] | str:
+    """A number as it is normalised, with its size, or why it is refused."""
+    try:
+        value, size = normalise({"N": text}, wire=True)
+    except ValidationError as error:
+        return error.message
+    return value["N"], size
+
+
+def measured_at_length(text: str) -> tuple[str, int] | str:
+    """The same from the parts that treat every number alike."""
+    try:
+        canonical = numbers.canonical(text)
+    except ValidationError as error:
+        return error.message
+    return canonical, sizes.number_bytes(canonical)
+
+
+@pytest.mark.parametrize("text", ["²", "1.²", "٣", "1٣", "1.٣", "1.2.3", "1..2", ".", "", "0.", "1 ", "1_0", "1,5"])
+def test_digits_of_other_scripts_and_scraps_are_no_numbers(text: str) -> None:
+    assert measured(text) == measured_at_length(text)
+
+
+def test_numbers_are_right_however_many_have_been_met() -> None:
+    for number in range(5000):
+        assert measured(f"{number}.50") == (f"{number}.5", sizes.number_bytes(f"{number}.5"))
 
 
 @pytest.mark.parametrize("kind", ["L", "M"])

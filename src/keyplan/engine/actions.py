@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 from keyplan import limits
 from keyplan.engine import writes
 from keyplan.engine.catalog import Table
-from keyplan.engine.conditions import Guard, normalised, request_values, write_guard
+from keyplan.engine.conditions import Guard, measured_values, normalised, write_guard
 from keyplan.engine.reads import check_scalar_paths
 from keyplan.errors import ValidationError
 from keyplan.expressions.compiled import Update as CompiledUpdate
@@ -35,6 +35,11 @@ class Put(NamedTuple):
         """The item itself: it holds its key."""
         return self.new.item
 
+    @property
+    def payload(self) -> int:
+        """What the request gives, in bytes."""
+        return self.new.size
+
     def locate(self, table: Table) -> bytes:
         """The stored key. Raises ValidationError if the item cannot lie in the table and its indexes."""
         key = table.key.of_item(self.new.item)
@@ -54,6 +59,8 @@ class Update(NamedTuple):
     update: CompiledUpdate | None
     guard: Guard | None
     values: Item | None
+    payload: int
+    """Size of the key and the values of the request."""
 
     def locate(self, table: Table) -> bytes:
         """The stored key. Raises ValidationError if it is none of the table's, or would be changed."""
@@ -93,6 +100,8 @@ class Delete(NamedTuple):
 
     key: Item
     guard: Guard | None
+    payload: int
+    """Size of the key and the values of the request."""
 
     def locate(self, table: Table) -> bytes:
         """The stored key. Raises ValidationError if it is none of the table's."""
@@ -108,6 +117,8 @@ class Check(NamedTuple):
 
     key: Item
     guard: Guard | None
+    payload: int
+    """Size of the key and the values of the request."""
 
     def locate(self, table: Table) -> bytes:
         """The stored key. Raises ValidationError if it is none of the table's."""
@@ -133,27 +144,31 @@ def put(request: dict[str, Any], form: Form) -> Put:
 def delete(request: dict[str, Any], form: Form) -> Delete:
     """A delete. Raises ValidationError for condition and key values, in this order."""
     guard = write_guard(request, form)
-    key, _ = normalise_item(request["Key"], wire=form.wire)
-    return Delete(key, guard)
+    key, size = normalise_item(request["Key"], wire=form.wire)
+    return Delete(key, guard, size + _values_bytes(guard))
 
 
 def condition_check(request: dict[str, Any], form: Form) -> Check:
     """A condition check. Raises ValidationError for condition and key values, in this order."""
     guard = write_guard(request, form)
-    key, _ = normalise_item(request["Key"], wire=form.wire)
-    return Check(key, guard)
+    key, size = normalise_item(request["Key"], wire=form.wire)
+    return Check(key, guard, size + _values_bytes(guard))
+
+
+def _values_bytes(guard: Guard | None) -> int:
+    return sizes.item_bytes(guard.values) if guard is not None and guard.values else 0
 
 
 def update(request: dict[str, Any], form: Form) -> Update:
     """An update. Raises ValidationError for key values and expressions."""
-    key, _ = normalise_item(request["Key"], wire=form.wire)
+    key, key_bytes = normalise_item(request["Key"], wire=form.wire)
     text = request.get("UpdateExpression")
     condition_text = request.get("ConditionExpression")
     if text is None and condition_text is None:
         updates = request.get("AttributeUpdates")
         compiled = compile_attribute_updates(normalised(updates, form)) if updates else None
-        return Update(key, compiled, write_guard(request, form), None)
-    names, values = request.get("ExpressionAttributeNames"), request_values(request, form)
+        return Update(key, compiled, write_guard(request, form), None, key_bytes)
+    names, (values, values_bytes) = request.get("ExpressionAttributeNames"), measured_values(request, form)
     names_used: frozenset[str] = frozenset()
     values_used: frozenset[str] = frozenset()
     compiled = condition = None
@@ -169,4 +184,4 @@ def update(request: dict[str, Any], form: Form) -> Update:
     if names or values:
         check_placeholders(names, values, names_used, values_used)
     guard = None if condition is None else Guard(condition, values or {})
-    return Update(key, compiled, guard, values)
+    return Update(key, compiled, guard, values, key_bytes + values_bytes)

@@ -34,8 +34,13 @@ class Guard(NamedTuple):
 
 def request_values(request: dict[str, Any], form: Form) -> Item | None:
     """The request's ExpressionAttributeValues, canonical."""
+    return measured_values(request, form)[0]
+
+
+def measured_values(request: dict[str, Any], form: Form) -> tuple[Item | None, int]:
+    """The same with their size; 0 where none are given."""
     given = request.get("ExpressionAttributeValues")
-    return None if given is None else normalise_item(given, wire=form.wire)[0]
+    return (None, 0) if given is None else normalise_item(given, wire=form.wire)
 
 
 def request_values_older(request: dict[str, Any], form: Form) -> Item | None:

@@ -61,6 +61,21 @@ def delete_blindly(transaction: Transaction, table: Table, key: bytes, item: Ite
             transaction.delete(index.tree, entry)
 
 
+def change_blindly(
+    transaction: Transaction, table: Table, changes: Sequence[tuple[bytes, Item, Version | None]]
+) -> None:
+    """Several changes of items of a `blind` table, no two of the same: for each its key, an item that holds at
+    least the key, and the new version or, to remove it, None."""
+    puts = [(key, new) for key, _, new in changes if new is not None]
+    transaction.put_all(table.tree, [(key, new.size, new.body) for key, new in puts])
+    for index in table.indexes.values():
+        rows = [(index.key.entry(new.item, key), *index.row(new.item, new.size, new.body)) for key, new in puts]
+        transaction.put_all(index.tree, [(key, size, body) for key, size, body in rows if key is not None])
+    for key, item, new in changes:
+        if new is None:
+            delete_blindly(transaction, table, key, item)
+
+
 def apply(
     engine: Engine,
     transaction: Transaction,
@@ -107,13 +122,16 @@ def _change_entry(
     new: Version | None,
     receipt: Receipt | None,
 ) -> None:
-    old_key = index.key.entry(old.item, key) if old is not None else None
+    old_place = index.key.place(old.item) if old is not None else None
     if old is not None and new is not None and index.key.same(old.item, new.item):
-        new_key = old_key
+        new_place = old_place
     else:
-        new_key = index.key.entry(new.item, key) if new is not None else None
-    if old_key is None and new_key is None:
+        new_place = index.key.place(new.item) if new is not None else None
+    if old_place is None and new_place is None:
         return
+    end = index.key.end(key)
+    old_key = None if old_place is None else old_place + end
+    new_key = None if new_place is None else new_place + end
     old_row = index.row(old.item, old.size, old.body) if old is not None and old_key is not None else None
     new_row = index.row(new.item, new.size, new.body) if new is not None and new_key is not None else None
     same_body = old_row is not None and new_row is not None and old_row[1] == new_row[1]

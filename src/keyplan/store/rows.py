@@ -5,7 +5,7 @@ The engine speaks to these protocols alone; `store/sqlite.py` is what stands beh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
@@ -64,6 +64,9 @@ class Transaction(View, Protocol):
 
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
         """Write a row, new or not."""
+
+    def put_all(self, tree: Tree, rows: Sequence[Row]) -> None:
+        """Write several rows, new or not."""
 
     def move(self, tree: Tree, old_key: bytes, key: bytes, size: int, body: bytes) -> None:
         """Write a row, new or not, in the place of another one, there or not."""

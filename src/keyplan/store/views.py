@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import apsw
@@ -92,6 +92,10 @@ class Writing(Connected):
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
         """Write a row, new or not."""
         self.execute(tree.upsert, (key, size, body))
+
+    def put_all(self, tree: Tree, rows: Sequence[Row]) -> None:
+        """Write several rows, new or not, by one statement that is looked up once."""
+        self._cursor.executemany(tree.upsert, rows)
 
     def move(self, tree: Tree, old_key: bytes, key: bytes, size: int, body: bytes) -> None:
         """Write a row, new or not, in the place of another one, there or not."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import binascii
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from types import UnionType
 from typing import Any
 
@@ -22,6 +21,8 @@ class _EmptyNestedNameError(ValidationError):
     """An attribute without a name in a map."""
 
 
+_is_ascii = str.isascii
+"""Raises TypeError for bytes, which have a method of that name too."""
 _TYPES = frozenset(("S", "N", "B", "SS", "NS", "BS", "BOOL", "NULL", "L", "M"))
 
 
@@ -46,38 +47,70 @@ def normalise_item(item: Mapping[str, Any], *, wire: bool) -> tuple[Item, int]:
 
 
 def _normalise_members(members: Mapping[str, Any], wire: bool, level: int) -> tuple[Item, int]:
-    total = sizes.text_bytes("".join(members))
+    names = "".join(members)
+    total = len(names) if names.isascii() else len(names.encode())
     changed: Item = {}
     for name, value in members.items():
-        try:
-            [kind] = value
-        except ValueError:  # no type, or several
-            kind = ""
-        # The commonest types in line: they are most of what items hold.
-        if kind == "S" and (content := value["S"]) is not None:
-            total += len(content) if content.isascii() else len(content.encode())
-        elif kind == "N" and (content := value["N"]) is not None:
-            number, size = _measured_number(content)
-            total += size
-            if number != content:
-                changed[name] = {"N": number}
-        elif kind == "M" and (content := value["M"]) is not None:
-            named, size = _normalise_map(content, wire, level + 1)
-            total += size
-            if named is not content:
-                changed[name] = {"M": named}
-        else:
-            canonical, size = normalise(value, wire=wire, level=level)
-            total += size
-            if canonical is not value:
-                changed[name] = canonical
+        if len(value) == 1:
+            # The commonest types in line: they are most of what items hold.
+            if "S" in value and (content := value["S"]) is not None:
+                total += len(content) if _is_ascii(content) else len(content.encode())
+                continue
+            if "N" in value and (content := value["N"]) is not None:
+                number, size = _known_number(content) or _measured_number(content)
+                total += size
+                if number != content:
+                    changed[name] = {"N": number}
+                continue
+            if "M" in value and (content := value["M"]) is not None:
+                named, size = _normalise_map(content, wire, level + 1)
+                total += size
+                if named is not content:
+                    changed[name] = {"M": named}
+                continue
+        canonical, size = normalise(value, wire=wire, level=level)
+        total += size
+        if canonical is not value:
+            changed[name] = canonical
     return {**members, **changed} if changed else members, total  # type: ignore[return-value]  # no changes: an Item
 
 
-@lru_cache(maxsize=8192)
+_known_numbers: dict[str, tuple[str, int]] = {}
+"""Numbers met lately: canonical, and their sizes. Forgotten all at once, for keeping count of uses would cost more."""
+_known_number = _known_numbers.get
+_MOST_KNOWN_NUMBERS = 8192
+
+
 def _measured_number(text: str) -> tuple[str, int]:
+    """The canonical spelling of a number and its size, noted for the next time."""
+    measured = _measured_plainly(text) or _measured_at_length(text)
+    if len(text) <= limits.NUMBER_DIGITS:
+        if len(_known_numbers) >= _MOST_KNOWN_NUMBERS:
+            _known_numbers.clear()
+        _known_numbers[text] = measured
+    return measured
+
+
+def _measured_at_length(text: str) -> tuple[str, int]:
     number = numbers.canonical(text)
     return number, sizes.number_bytes(number)
+
+
+def _measured_plainly(text: str) -> tuple[str, int] | None:
+    """The same for what most numbers are: 1 or more, without sign and exponent; None for others.
+
+    So short a number is neither too large nor too precise; all it may have too much of is zeros at its end.
+    """
+    whole, point, fraction = text.partition(".")
+    if not whole.isdigit() or whole[0] == "0" or len(text) > limits.NUMBER_DIGITS or not text.isascii():
+        return None
+    if point and not fraction.isdigit():
+        return None
+    kept = fraction.rstrip("0")
+    digits = len(whole) + len(kept) if kept else len(whole.rstrip("0"))
+    if len(kept) < len(fraction):
+        text = f"{whole}.{kept}" if kept else whole
+    return text, 1 + (digits + (len(whole) & 1) + 1) // 2
 
 
 def check_name_lengths(names: Iterable[str]) -> None:
@@ -107,9 +140,9 @@ def normalise(value: Mapping[str, Any], *, wire: bool, level: int = 0) -> tuple[
 
 def _normalise_content(kind: str, content: Any, wire: bool, level: int) -> tuple[Any, int]:
     if kind == "S":
-        return content, sizes.text_bytes(content)
+        return content, len(content) if _is_ascii(content) else len(content.encode())
     if kind == "N":
-        return _measured_number(content)
+        return _known_number(content) or _measured_number(content)
     if kind == "M":
         return _normalise_map(content, wire, level + 1)
     if kind == "L":
@@ -133,7 +166,8 @@ def _expect(content: Any, kinds: type | UnionType) -> None:
 
 
 def _normalise_map(content: Any, wire: bool, level: int) -> tuple[Item, int]:
-    _expect(content, dict)
+    if type(content) is not dict:
+        _expect(content, dict)
     if level >= limits.NESTING_LEVELS and content:
         raise ValidationError(messages.NESTING)  # what is inside lies one level deeper
     if "" in content:

@@ -18,7 +18,6 @@ from keyplan.errors import ValidationError
 from keyplan.messages import values as messages
 from keyplan.values.invalid import InvalidValueError
 
-_PLAIN_INTEGER = re.compile(r"(?:0|-?[1-9][0-9]{0,37})\Z", re.ASCII).match
 _CANONICAL = re.compile(r"(?:0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]*[1-9])\Z", re.ASCII).match
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z", re.ASCII).match
 
@@ -49,14 +48,14 @@ def as_decimal(text: str) -> Decimal:
 
 def add(left: str, right: str) -> str:
     """The sum of two canonical numbers, exact. Raises ValidationError if it is out of range or too precise."""
-    if len(left) < 18 and len(right) < 18 and _PLAIN_INTEGER(left) and _PLAIN_INTEGER(right):
+    if len(left) < 18 and len(right) < 18 and "." not in left and "." not in right:
         return str(int(left) + int(right))
     return _result(_EXACT.add(Decimal(left), Decimal(right)))
 
 
 def subtract(left: str, right: str) -> str:
     """The difference of two canonical numbers, exact. Raises ValidationError as `add` does."""
-    if len(left) < 18 and len(right) < 18 and _PLAIN_INTEGER(left) and _PLAIN_INTEGER(right):
+    if len(left) < 18 and len(right) < 18 and "." not in left and "." not in right:
         return str(int(left) - int(right))
     return _result(_EXACT.subtract(Decimal(left), Decimal(right)))
 

@@ -44,8 +44,8 @@ def examine(operation: str, request: dict[str, Any], *, wire: bool = True) -> No
         for element in request["TransactItems"]:
             rules.check_action(element["Get"])
     if operation == "transact_write_items":
-        for element in request["TransactItems"]:
-            rules.check_action(rules.action_of(element)[1])
+        for _, action in rules.actions_of(request):
+            rules.check_action(action)
     if hasattr(rules, "check_late"):
         rules.check_late(request)
 

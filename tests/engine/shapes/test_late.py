@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +13,12 @@ from hypothesis import strategies as st
 
 from keyplan.engine import shapes
 from keyplan.engine.commands import command
-from keyplan.engine.operations import batch_write_item, put_item
+from keyplan.engine.operations import batch_write_item, delete_item, put_item, transact_write_items, update_item
 from keyplan.engine.requests import batch_write_item as batch_write_item_request
+from keyplan.engine.requests import delete_item as delete_item_request
 from keyplan.engine.requests import put_item as put_item_request
+from keyplan.engine.requests import transact_write_items as transact_write_items_request
+from keyplan.engine.requests import update_item as update_item_request
 from keyplan.errors import SerializationError, ServiceError
 from keyplan.values.encoding import PYTHON, WIRE, Form
 
@@ -23,8 +27,17 @@ from .requests_of import JSON, ODD, damaged, good
 PREPARED: dict[str, Callable[[dict[str, Any], Form], Any]] = {
     "PutItem": put_item.prepare,
     "BatchWriteItem": batch_write_item.prepare,
+    "TransactWriteItems": transact_write_items.prepare,
+    "UpdateItem": update_item.prepare,
+    "DeleteItem": delete_item.prepare,
 }
-SHAPES = {"PutItem": put_item_request.SHAPE, "BatchWriteItem": batch_write_item_request.SHAPE}
+SHAPES = {
+    "PutItem": put_item_request.SHAPE,
+    "BatchWriteItem": batch_write_item_request.SHAPE,
+    "TransactWriteItems": transact_write_items_request.SHAPE,
+    "UpdateItem": update_item_request.SHAPE,
+    "DeleteItem": delete_item_request.SHAPE,
+}
 FORMS = pytest.mark.parametrize("form", [WIRE, PYTHON], ids=["wire", "python"])
 OPERATIONS = pytest.mark.parametrize("operation", sorted(PREPARED))
 DRAWN = {
@@ -40,7 +53,7 @@ def outcome(operation: str, request: Any, form: Form, check: shapes.Check) -> An
     given_request = copy.deepcopy(request) if form.wire else request  # what is converted is changed in place
     try:
         check(given_request, form.wire)
-        return repr(PREPARED[operation](given_request, form))
+        return re.sub(" at 0x[0-9a-f]+", "", repr(PREPARED[operation](given_request, form)))
     except ServiceError as error:
         return type(error), error.message, repr(error.members)
 
@@ -54,7 +67,32 @@ def assert_agrees(operation: str, request: Any, form: Form) -> None:
 def with_item(operation: str, item: Any) -> dict[str, Any]:
     if operation == "PutItem":
         return {"TableName": "abc", "Item": item}
+    if operation in ("UpdateItem", "DeleteItem"):
+        return {"TableName": "abc", "Key": item}
+    if operation == "TransactWriteItems":
+        key = {"TableName": "abc", "Key": item}
+        puts = [{"Put": {"TableName": "abc", "Item": each}} for each in ({"pk": {"S": "a"}}, item)]
+        return {
+            "TransactItems": [
+                *puts,
+                {"Delete": key},
+                {"Update": {**key, "UpdateExpression": "SET a = b"}},
+                {"ConditionCheck": {**key, "ConditionExpression": "attribute_exists(a)"}},
+                {"Put": {"TableName": "abc", "Item": {"pk": {"N": "no number"}}}},
+            ]
+        }
     return {"RequestItems": {"abc": [{"PutRequest": {"Item": {"pk": {"S": "a"}}}}, {"PutRequest": {"Item": item}}]}}
+
+
+def with_values(operation: str, values: Any, *, expression: bool) -> dict[str, Any]:
+    """A request whose expression, if it has one, asks for `:a`."""
+    given: dict[str, Any] = {"TableName": "abc", "ExpressionAttributeValues": values}
+    if expression:
+        given["ConditionExpression"] = "a = :a"
+    item = {"pk": {"S": "a"}}
+    if operation == "TransactWriteItems":
+        return {"TransactItems": [{"Put": {**given, "Item": item}}, {"Delete": {**given, "Key": item}}]}
+    return {**given, "Item" if operation == "PutItem" else "Key": item}
 
 
 @OPERATIONS
@@ -119,11 +157,42 @@ def test_content_of_another_type_meets_the_same_error(operation: str, value: Any
         assert_agrees(operation, with_item(operation, {"a": {"L": [value]}}), form)
 
 
+@pytest.mark.parametrize("operation", sorted(PREPARED.keys() - {"BatchWriteItem"}))
+@pytest.mark.parametrize(
+    "values",
+    [
+        {},
+        None,
+        5,
+        [],
+        {":a": {"S": 5}},
+        {":a": {"S": "a"}, ":b": {"S": 5}},
+        {":a": {"N": "no number"}},
+        {":a": {"S": "a", "N": None}},
+        {":a": {"S": "a", "X": 5}},
+        {":a": {"BOOL": "yes"}},
+        {":a": {"L": [None]}},
+        {":a": None},
+        {":a": {}},
+        {"a": {"S": 5}},
+        {5: {"S": "a"}},
+        {"": {"S": "a"}},
+    ],
+)
+def test_values_of_placeholders_meet_the_same_error(operation: str, values: Any) -> None:
+    for expression in (True, False):
+        for form in (WIRE, PYTHON):
+            assert_agrees(operation, with_values(operation, values, expression=expression), form)
+
+
 @OPERATIONS
 @pytest.mark.parametrize("value", [{"S": "\ud800"}, {"SS": ["\ud800"]}, {"M": {"\ud800": {"S": "a"}}}])
 def test_text_without_a_utf8_form_meets_the_same_error(operation: str, value: Any) -> None:
     assert_agrees(operation, with_item(operation, {"pk": value}), PYTHON)
     assert_agrees(operation, with_item(operation, {"\ud800": value}), PYTHON)
+    if operation != "BatchWriteItem":
+        assert_agrees(operation, with_values(operation, {":a": value}, expression=True), PYTHON)
+        assert_agrees(operation, with_values(operation, {":\ud800": value}, expression=True), PYTHON)
 
 
 @pytest.mark.parametrize("text", ["YQ=", "YR==", "Y?==", "é"])

@@ -26,19 +26,22 @@ if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
 
 
-_Write: TypeAlias = tuple[Table, bytes, Item, writes.Version | None]
-"""One put or, without a new version, one delete: its table, stored key, what holds the key, the new version."""
+_Write: TypeAlias = tuple[bytes, Item, writes.Version | None]
+"""One put or, without a new version, one delete: its stored key, what holds the key, the new version."""
+_Part: TypeAlias = tuple[Table, list[_Write]]
+"""The writes of one table."""
 
 
 def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Check, find the tables, write in one transaction."""
     wanted = prepare(request, form)
     tables = {name: engine.table(name) for name in wanted}
-    batch = _located(wanted, tables)
+    parts = _located(wanted, tables)
     detail = request.get("ReturnConsumedCapacity", "NONE")
     if detail == "NONE" and engine.faults is None and all(table.blind for table in tables.values()):
-        engine.write_all(tables.values(), lambda transaction: _write_blindly(transaction, batch))
+        engine.write_all(tables.values(), lambda transaction: _write_blindly(transaction, parts))
         return _answer(request, {}, Collections(form), [])
+    batch = [(table, *write) for table, part in parts for write in part]
     # Drawn here and not below: the work may run again.
     skipped = engine.faults.unprocessed(len(batch)) if engine.faults is not None else frozenset()
 
@@ -60,29 +63,31 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
 def prepare(request: dict[str, Any], form: Form) -> dict[str, list[tuple[Item, writes.Version | None]]]:
     """What can be checked without the tables: the items of each, and their new versions."""
     check(request)
+    wire = form.wire
     try:
-        return {name: [_wanted(each, form) for each in given] for name, given in request["RequestItems"].items()}
+        return {name: [_wanted(each, wire) for each in given] for name, given in request["RequestItems"].items()}
     except InvalidValueError as error:
         raise ValidationError(error.older) from error
 
 
-def _wanted(write: dict[str, Any], form: Form) -> tuple[Item, writes.Version | None]:
+def _wanted(write: dict[str, Any], wire: bool) -> tuple[Item, writes.Version | None]:
     """The item that holds the key, and the new version of a put. Raises ValidationError."""
     put = write.get("PutRequest")
     if put is None:
-        return normalise_item(write["DeleteRequest"]["Key"], wire=form.wire)[0], None
-    item, size = normalise_item(put["Item"], wire=form.wire)
+        return normalise_item(write["DeleteRequest"]["Key"], wire=wire)[0], None
+    item, size = normalise_item(put["Item"], wire=wire)
     if size > limits.ITEM_BYTES:
         raise ValidationError(item_messages.ITEM_TOO_LARGE)
     return item, writes.Version(item, size, encoding.encode(item))
 
 
-def _located(wanted: dict[str, list[tuple[Item, writes.Version | None]]], tables: dict[str, Table]) -> list[_Write]:
-    batch: list[_Write] = []
+def _located(wanted: dict[str, list[tuple[Item, writes.Version | None]]], tables: dict[str, Table]) -> list[_Part]:
+    parts: list[_Part] = []
     seen: dict[str, set[bytes]] = {}
     for name, each_wanted in wanted.items():
         table = tables[name]
-        keys = seen.setdefault(table.name, set())
+        keys = seen.setdefault(table.name, set())  # a table may be named twice: by its name and by its ARN
+        part: list[_Write] = []
         for item, new in each_wanted:
             key = table.key.of_key(item) if new is None else _key_of(table, item)
             if key in keys:
@@ -90,8 +95,9 @@ def _located(wanted: dict[str, list[tuple[Item, writes.Version | None]]], tables
             keys.add(key)
             if new is not None and table.indexes:
                 writes.check_index_keys(table, item)
-            batch.append((table, key, item, new))
-    return batch
+            part.append((key, item, new))
+        parts.append((table, part))
+    return parts
 
 
 def _key_of(table: Table, item: Item) -> bytes:
@@ -105,7 +111,7 @@ def _key_of(table: Table, item: Item) -> bytes:
 def _write_items(
     engine: Engine,
     transaction: Transaction,
-    batch: list[_Write],
+    batch: list[tuple[Table, bytes, Item, writes.Version | None]],
     receipts: dict[str, Receipt],
     skipped: frozenset[int],
 ) -> list[int]:
@@ -129,12 +135,9 @@ def _write_items(
     return left
 
 
-def _write_blindly(transaction: Transaction, batch: list[_Write]) -> None:
-    for table, key, item, new in batch:
-        if new is not None:
-            writes.put_blindly(transaction, table, key, new)
-        else:
-            writes.delete_blindly(transaction, table, key, item)
+def _write_blindly(transaction: Transaction, parts: list[_Part]) -> None:
+    for table, part in parts:
+        writes.change_blindly(transaction, table, part)
 
 
 def _answer(

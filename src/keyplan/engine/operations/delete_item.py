@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from keyplan.engine import actions, writes
 from keyplan.engine.operations.answers import collection_metrics, enveloped
 from keyplan.engine.receipts import Receipt
-from keyplan.engine.requests.delete_item import check
+from keyplan.engine.requests.delete_item import SHAPE, check
+from keyplan.engine.shapes import late_check
 from keyplan.store.rows import Transaction
 from keyplan.values import units
 from keyplan.values.encoding import Form
@@ -19,33 +20,34 @@ if TYPE_CHECKING:
 def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Check, find the table, remove in one transaction."""
     action = prepare(request, form)
-    key_item, guard = action
+    guard = action.guard
     table = engine.table(request["TableName"])
     key = action.locate(table)
     detail = request.get("ReturnConsumedCapacity", "NONE")
-    receipt = Receipt(table)
-    counted = receipt if detail != "NONE" else None
+    receipt = Receipt(table) if detail != "NONE" else None
     on_failure = request.get("ReturnValuesOnConditionCheckFailure")
 
     def work(transaction: Transaction) -> writes.Version | None:
         old = writes.load(transaction, table, key)
-        receipt.table_units = units.write_units(old.size if old else 0)
+        if receipt is not None:
+            receipt.table_units = units.write_units(old.size if old else 0)
         if guard is not None:
             guard.require(old.item if old is not None else None, form, on_failure)
-        writes.apply(engine, transaction, table, key, old=old, new=None, receipt=counted)
+        writes.apply(engine, transaction, table, key, old=old, new=None, receipt=receipt)
         return old
 
     old = engine.write(table, work)
     answer: dict[str, Any] = {}
     if request.get("ReturnValues") == "ALL_OLD" and old is not None:
         answer["Attributes"] = form.stored(old.body)
-    if detail != "NONE":
+    if receipt is not None:
         answer["ConsumedCapacity"] = receipt.render(detail, request["TableName"])
     if request.get("ReturnItemCollectionMetrics") == "SIZE":
-        answer.update(collection_metrics(engine, table, key, key_item, form))
+        answer.update(collection_metrics(engine, table, key, action.key, form))
     return answer
 
 
+@late_check(SHAPE)
 @enveloped
 def prepare(request: dict[str, Any], form: Form) -> actions.Delete:
     """What can be checked without the table: key values and condition."""

@@ -29,23 +29,23 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     if not needs_old and engine.faults is None:
         engine.put(table, key, new)
         return {}
-    receipt = Receipt(table)
-    counted = receipt if detail != "NONE" else None
+    receipt = Receipt(table) if detail != "NONE" else None
     on_failure = request.get("ReturnValuesOnConditionCheckFailure")
 
     def work(transaction: Transaction) -> writes.Version | None:
         old = writes.load(transaction, table, key)
-        receipt.table_units = units.write_units(max(new.size, old.size if old else 0))
+        if receipt is not None:
+            receipt.table_units = units.write_units(max(new.size, old.size if old else 0))
         if guard is not None:
             guard.require(old.item if old is not None else None, form, on_failure)
-        writes.apply(engine, transaction, table, key, old=old, new=new, receipt=counted)
+        writes.apply(engine, transaction, table, key, old=old, new=new, receipt=receipt)
         return old
 
     old = engine.write(table, work)
     answer: dict[str, Any] = {}
     if returned and old is not None:
         answer["Attributes"] = form.stored(old.body)
-    if detail != "NONE":
+    if receipt is not None:
         answer["ConsumedCapacity"] = receipt.render(detail, request["TableName"])
     if request.get("ReturnItemCollectionMetrics") == "SIZE":
         answer.update(collection_metrics(engine, table, key, new.item, form))

@@ -17,11 +17,12 @@ from keyplan.engine.catalog import Table
 from keyplan.engine.keys import EmptyKeyError
 from keyplan.engine.operations.answers import Collections
 from keyplan.engine.receipts import Receipt, names_given
-from keyplan.engine.requests.transact_write_items import action_of, check, check_action
+from keyplan.engine.requests.transact_write_items import SHAPE, actions_of, check_action
+from keyplan.engine.shapes import late_check
 from keyplan.errors import ServiceError, ValidationError
 from keyplan.messages import transactions as messages
 from keyplan.store.rows import Transaction
-from keyplan.values import sizes, units
+from keyplan.values import units
 from keyplan.values.encoding import Form
 
 if TYPE_CHECKING:
@@ -48,43 +49,37 @@ class _Step(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """What a step makes of its item."""
+    """What a step makes of its item; `blind`: without having looked at it."""
 
     old: writes.Version | None
     new: writes.Version | None
+    blind: bool = False
 
 
 def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Check, find the tables, decide and write in one transaction."""
-    check(request)
-    prepared = [_prepare(element, form) for element in request["TransactItems"]]
-    _check_payload([action for action, _ in prepared])
-    steps = _locate(engine, prepared)
+    steps = _locate(engine, prepare(request, form))
     token = idempotency.token_of(request)
     work = _Work(engine, request, form, steps, token)
     return engine.write_all({step.table.name: step.table for step in steps}.values(), work.run)
 
 
-def _prepare(element: dict[str, Any], form: Form) -> tuple[Action, dict[str, Any]]:
-    kind, given = action_of(element)
-    check_action(given)
-    return _PREPARE[kind](given, form), given
+@late_check(SHAPE)
+def prepare(request: dict[str, Any], form: Form) -> list[tuple[Action, dict[str, Any]]]:
+    """What can be checked without the tables: the actions one at a time, each with its members; their size."""
+    prepared: list[tuple[Action, dict[str, Any]]] = []
+    for kind, given in actions_of(request):
+        check_action(given)
+        prepared.append((_PREPARE[kind](given, form), given))
+    _check_payload([action for action, _ in prepared])
+    return prepared
 
 
 def _check_payload(prepared: list[Action]) -> None:
     """Refuse more than 4 MB: of what the request says, whatever is stored."""
-    total = sum(map(_payload_bytes, prepared))
+    total = sum(action.payload for action in prepared)
     if total > limits.TRANSACTION_BYTES:
         raise ValidationError(messages.payload_too_large(total))
-
-
-def _payload_bytes(action: Action) -> int:
-    if isinstance(action, actions.Put):
-        return action.new.size
-    values = action.guard.values if action.guard is not None else None
-    if isinstance(action, actions.Update):
-        values = action.values
-    return sizes.item_bytes(action.key) + (sizes.item_bytes(values) if values else 0)
 
 
 def _locate(engine: Engine, prepared: list[tuple[Action, dict[str, Any]]]) -> list[_Step]:
@@ -114,7 +109,8 @@ class _Work:
         self._token = token
         self._detail = request.get("ReturnConsumedCapacity", "NONE")
         self._measured = request.get("ReturnItemCollectionMetrics") == "SIZE"
-        self._elements = request["TransactItems"]
+        self._counted = self._detail != "NONE"
+        self._request = request
 
     def run(self, transaction: Transaction) -> dict[str, Any]:
         """The answer; a repeated request is answered without being applied."""
@@ -144,7 +140,7 @@ class _Work:
     def _change(self, transaction: Transaction, step: _Step) -> _Change:
         action = step.action
         if not self._needs_old(step):
-            return _Change(None, action.outcome(step.table, None))
+            return _Change(None, action.outcome(step.table, None), blind=True)
         old = writes.load(transaction, step.table, step.key)
         if action.guard is not None:
             action.guard.require(old.item if old is not None else None, self._form, step.on_failure)
@@ -155,20 +151,21 @@ class _Work:
         return (
             step.action.guard is not None
             or not step.table.plain
-            or self._detail != "NONE"
+            or self._counted
             or isinstance(step.action, actions.Update)
             or self._engine.faults is not None
         )
 
     def _apply(self, transaction: Transaction, changes: list[_Change]) -> dict[str, Receipt]:
-        receipts: dict[str, Receipt] = {}
-        for number, (step, (old, new)) in enumerate(zip(self._steps, changes, strict=True)):
-            receipt = receipts.setdefault(step.table.name, Receipt(step.table))
-            size = max(old.size if old else 0, new.size if new else 0)
-            receipt.table_units += TRANSACTIONAL * units.write_units(size)
+        receipts = {step.table.name: Receipt(step.table) for step in self._steps} if self._counted else {}
+        for number, (step, (old, new, blind)) in enumerate(zip(self._steps, changes, strict=True)):
+            receipt = receipts.get(step.table.name)
+            if receipt is not None:
+                size = max(old.size if old else 0, new.size if new else 0)
+                receipt.table_units += TRANSACTIONAL * units.write_units(size)
             if isinstance(step.action, actions.Check):
                 continue
-            if not self._needs_old(step):
+            if blind:
                 _replace(transaction, step, new)
                 continue
             try:
@@ -185,7 +182,7 @@ class _Work:
     def _read_again(self, transaction: Transaction) -> dict[str, Receipt]:
         """What a repeated request costs: a transactional read of every item, as it is now."""
         receipts: dict[str, Receipt] = {}
-        if self._detail == "NONE":
+        if not self._counted:
             return receipts
         for step in self._steps:
             row = transaction.point(step.table.tree, step.key)
@@ -195,8 +192,8 @@ class _Work:
 
     def _answer(self, transaction: Transaction, receipts: dict[str, Receipt], kind: str) -> dict[str, Any]:
         answer: dict[str, Any] = {}
-        if self._detail != "NONE":
-            named = names_given(action_of(element)[1]["TableName"] for element in self._elements)
+        if self._counted:
+            named = names_given(given["TableName"] for _, given in actions_of(self._request))
             answer["ConsumedCapacity"] = [
                 receipt.render(self._detail, named[name], kind) for name, receipt in receipts.items()
             ]

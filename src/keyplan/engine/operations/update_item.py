@@ -8,7 +8,8 @@ from keyplan import limits
 from keyplan.engine import actions, writes
 from keyplan.engine.operations.answers import collection_metrics, enveloped
 from keyplan.engine.receipts import Receipt
-from keyplan.engine.requests.update_item import check
+from keyplan.engine.requests.update_item import SHAPE, check
+from keyplan.engine.shapes import late_check
 from keyplan.errors import ValidationError
 from keyplan.expressions.compiled import Update
 from keyplan.messages import items as messages
@@ -27,34 +28,34 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     key = change.locate(table)
     _check_charge(change)
     detail = request.get("ReturnConsumedCapacity", "NONE")
-    receipt = Receipt(table)
-    counted = receipt if detail != "NONE" else None
+    receipt = Receipt(table) if detail != "NONE" else None
     on_failure = request.get("ReturnValuesOnConditionCheckFailure")
 
     def work(transaction: Transaction) -> tuple[writes.Version | None, writes.Version | None]:
         old = writes.load(transaction, table, key)
-        receipt.table_units = units.write_units(old.size if old else 0)
         if change.guard is not None:
             change.guard.require(old.item if old is not None else None, form, on_failure)
         new = change.outcome(table, old)
-        receipt.table_units = units.write_units(max(new.size if new else 0, old.size if old else 0))
-        writes.apply(engine, transaction, table, key, old=old, new=new, receipt=counted)
+        if receipt is not None:
+            receipt.table_units = units.write_units(max(new.size if new else 0, old.size if old else 0))
+        writes.apply(engine, transaction, table, key, old=old, new=new, receipt=receipt)
         return old, new
 
     old, new = engine.write(table, work)
     answer: dict[str, Any] = {}
-    returned = request.get("ReturnValues", "NONE")
+    returned = request.get("ReturnValues") or "NONE"
     if returned != "NONE":
         version = old if returned.endswith("OLD") else new
         if version is not None:
             answer.update(_attributes(returned, change.update, version, form))
-    if detail != "NONE":
+    if receipt is not None:
         answer["ConsumedCapacity"] = receipt.render(detail, request["TableName"])
     if request.get("ReturnItemCollectionMetrics") == "SIZE":
         answer.update(collection_metrics(engine, table, key, change.key, form))
     return answer
 
 
+@late_check(SHAPE)
 @enveloped
 def prepare(request: dict[str, Any], form: Form) -> actions.Update:
     """What can be checked without the table: values and expressions."""

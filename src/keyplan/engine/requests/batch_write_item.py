@@ -6,8 +6,9 @@ from typing import Any
 
 from keyplan import limits
 from keyplan.engine.requests import members
+from keyplan.engine.shapes.acceptor import acceptor
 from keyplan.engine.shapes.constraints import key_fault
-from keyplan.engine.shapes.model import NEW_ITEM, Layer, List, Map, Structure
+from keyplan.engine.shapes.model import LATE_ITEM, Layer, List, Map, Structure
 from keyplan.engine.shapes.rendering import shown
 from keyplan.errors import ValidationError
 from keyplan.messages import requests as messages
@@ -15,12 +16,13 @@ from keyplan.messages import requests as messages
 _WRITE = Structure(
     "WriteRequest",
     {
-        "PutRequest": Structure("PutRequest", {"Item": NEW_ITEM}, required=("Item",)),
-        "DeleteRequest": Structure("DeleteRequest", {"Key": members.KEY}, required=("Key",)),
+        "PutRequest": Structure("PutRequest", {"Item": LATE_ITEM}, required=("Item",)),
+        "DeleteRequest": Structure("DeleteRequest", {"Key": LATE_ITEM}, required=("Key",)),
     },
 )
 _REQUEST_ITEMS = Map(List(_WRITE), min=1, max=limits.BATCH_WRITE_ITEMS)
 _NAMED_ITEMS = Map(_REQUEST_ITEMS.value, keys=members.MAP_TABLE_NAME)
+_is_surely_name = acceptor(members.MAP_TABLE_NAME, wire=True)
 _REQUESTS_OF_A_TABLE = [messages.max_length(limits.BATCH_WRITE_ITEMS), messages.min_length(1)]
 
 SHAPE = Structure(
@@ -38,9 +40,10 @@ SHAPE = Structure(
 def check(request: dict[str, Any]) -> None:
     """Names of tables (only now: other faults come alone), then each write, then how many there are."""
     items = request["RequestItems"]
-    fault = key_fault(_NAMED_ITEMS, items, "requestItems")
-    if fault is not None:
-        raise ValidationError(messages.detected([fault]))
+    if not all(map(_is_surely_name, items)):
+        fault = key_fault(_NAMED_ITEMS, items, "requestItems")
+        if fault is not None:
+            raise ValidationError(messages.detected([fault]))
     if not all(1 <= len(requests) <= limits.BATCH_WRITE_ITEMS for requests in items.values()):
         text = messages.map_values(_REQUESTS_OF_A_TABLE)
         fault = messages.constraint(shown(_NAMED_ITEMS, items), "requestItems", text)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from keyplan.engine.requests import members, writes
-from keyplan.engine.shapes.model import Layer, Structure
+from keyplan.engine.shapes.model import LATE_ITEM, Layer, Structure
 
 SHAPE = Structure(
     "DeleteItemInput",
     {
         "TableName": members.TABLE_NAME,
-        "Key": members.KEY,
+        "Key": LATE_ITEM,
         "Expected": members.EXPECTED,
         "ReturnValues": members.RETURN_VALUES,
         "ReturnConsumedCapacity": members.RETURN_CONSUMED_CAPACITY,
@@ -19,7 +19,7 @@ SHAPE = Structure(
         "ConditionalOperator": members.CONDITIONAL_OPERATOR,
         "ConditionExpression": members.TEXT,
         "ExpressionAttributeNames": members.NAMES,
-        "ExpressionAttributeValues": members.VALUES,
+        "ExpressionAttributeValues": LATE_ITEM,
         "ReturnValuesOnConditionCheckFailure": members.RETURN_ON_CONDITION_FAILURE,
     },
     required=("TableName", "Key"),

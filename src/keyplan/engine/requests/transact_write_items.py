@@ -10,7 +10,7 @@ from typing import Any
 
 from keyplan import limits
 from keyplan.engine.requests import members, rules
-from keyplan.engine.shapes.model import ITEM, Layer, List, Shape, String, Structure
+from keyplan.engine.shapes.model import LATE_ITEM, Layer, List, Shape, String, Structure
 from keyplan.errors import ValidationError
 from keyplan.messages import requests as messages
 
@@ -28,14 +28,14 @@ _ACTION = Structure(
     {
         "ConditionCheck": Structure(
             "ConditionCheck",
-            {"Key": members.KEY, **_COMMON},
+            {"Key": LATE_ITEM, **_COMMON},
             required=("Key", "TableName", "ConditionExpression"),
         ),
-        "Put": Structure("Put", {"Item": ITEM, **_COMMON}, required=("Item", "TableName")),
-        "Delete": Structure("Delete", {"Key": members.KEY, **_COMMON}, required=("Key", "TableName")),
+        "Put": Structure("Put", {"Item": LATE_ITEM, **_COMMON}, required=("Item", "TableName")),
+        "Delete": Structure("Delete", {"Key": LATE_ITEM, **_COMMON}, required=("Key", "TableName")),
         "Update": Structure(
             "Update",
-            {"Key": members.KEY, "UpdateExpression": members.TEXT, **_COMMON},
+            {"Key": LATE_ITEM, "UpdateExpression": members.TEXT, **_COMMON},
             required=("Key", "UpdateExpression", "TableName"),
         ),
     },
@@ -57,9 +57,18 @@ SHAPE = Structure(
 
 def check(request: dict[str, Any]) -> None:
     """Each element holds one action. Raises ValidationError."""
+    actions_of(request)
+
+
+def actions_of(request: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The action of each element: its kind and its members. Raises ValidationError unless it holds exactly one."""
+    found = []
     for element in request["TransactItems"]:
-        if sum(element.get(kind) is not None for kind in ACTIONS) != 1:
+        actions = [(kind, element[kind]) for kind in ACTIONS if kind in element and element[kind] is not None]
+        if len(actions) != 1:
             raise ValidationError(messages.SEVERAL_ACTIONS_IN_ONE)
+        found += actions
+    return found
 
 
 def check_action(action: dict[str, Any]) -> None:
@@ -68,8 +77,3 @@ def check_action(action: dict[str, Any]) -> None:
     Unlike in requests of one item, placeholders may stand where no expression could use them.
     """
     rules.check_placeholders(action)
-
-
-def action_of(element: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The kind of the one action that an element holds, and its members."""
-    return next((kind, element[kind]) for kind in ACTIONS if element.get(kind) is not None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from keyplan.engine.requests import members, writes
-from keyplan.engine.shapes.model import VALUE, Layer, Map, String, Structure
+from keyplan.engine.shapes.model import LATE_ITEM, VALUE, Layer, Map, String, Structure
 
 _UPDATE = Structure("AttributeValueUpdate", {"Value": VALUE, "Action": String(enum=("ADD", "DELETE", "PUT"))})
 
@@ -13,7 +13,7 @@ SHAPE = Structure(
     "UpdateItemInput",
     {
         "TableName": members.TABLE_NAME,
-        "Key": members.KEY,
+        "Key": LATE_ITEM,
         "AttributeUpdates": Map(_UPDATE),
         "Expected": members.EXPECTED,
         "ConditionalOperator": members.CONDITIONAL_OPERATOR,
@@ -23,7 +23,7 @@ SHAPE = Structure(
         "UpdateExpression": members.TEXT,
         "ConditionExpression": members.TEXT,
         "ExpressionAttributeNames": members.NAMES,
-        "ExpressionAttributeValues": members.VALUES,
+        "ExpressionAttributeValues": LATE_ITEM,
         "ReturnValuesOnConditionCheckFailure": members.RETURN_ON_CONDITION_FAILURE,
     },
     required=("TableName", "Key"),

@@ -26,6 +26,9 @@ _WITHOUT_RULES = frozenset(
 )
 
 
+_SUPERSEDED = frozenset(("AttributeUpdates", "Expected", "ConditionalOperator"))
+
+
 def check_replacing(request: dict[str, Any]) -> None:
     """PutItem and DeleteItem."""
     if request.keys() <= _WITHOUT_RULES:
@@ -42,6 +45,9 @@ def check_replacing(request: dict[str, Any]) -> None:
 def check_updating(request: dict[str, Any]) -> None:
     """UpdateItem."""
     try:
+        if request.get("UpdateExpression") is not None and _SUPERSEDED.isdisjoint(request):
+            rules.check_placeholders(request)  # all that the rules below leave to be asked
+            return
         _check_parameters(
             request,
             ("UpdateExpression", "ConditionExpression"),

@@ -10,7 +10,7 @@ words the service's answer runs only for requests that may be bad.
 from keyplan.engine.shapes.checker import Check, compile, late_check  # noqa: A004  # used as shapes.compile, as re.compile is
 from keyplan.engine.shapes.model import (
     ITEM,
-    NEW_ITEM,
+    LATE_ITEM,
     VALUE,
     AttributeValue,
     Blob,
@@ -28,7 +28,7 @@ from keyplan.engine.shapes.model import (
 
 __all__ = [
     "ITEM",
-    "NEW_ITEM",
+    "LATE_ITEM",
     "VALUE",
     "AttributeValue",
     "Blob",

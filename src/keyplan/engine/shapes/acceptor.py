@@ -66,11 +66,16 @@ def _scalar(shape: Scalar, wire: bool) -> Acceptor:
 
 def _structure(shape: Structure, wire: bool, late: bool = False) -> Acceptor:
     tests = {name: acceptor(member, wire, late) for name, member in shape.members.items()}
-    required = frozenset((*shape.required, *(shape.demanded or ())[:1]))
+    required = tuple({*shape.required, *(shape.demanded or ())[:1]})
+    if len(tests) == len(required) == 1:
+        return _only_member(required[0], tests[required[0]])
 
     def accept(content: Any) -> bool:
-        if type(content) is not dict or not content.keys() >= required:
+        if type(content) is not dict:
             return False
+        for name in required:
+            if name not in content:
+                return False
         try:
             for name, inner in content.items():
                 if not tests[name](inner):
@@ -80,6 +85,10 @@ def _structure(shape: Structure, wire: bool, late: bool = False) -> Acceptor:
         return True
 
     return accept
+
+
+def _only_member(name: str, test: Acceptor) -> Acceptor:
+    return lambda content: type(content) is dict and len(content) == 1 and name in content and test(content[name])
 
 
 def _map(shape: Map, wire: bool, late: bool = False) -> Acceptor:

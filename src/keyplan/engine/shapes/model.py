@@ -133,5 +133,5 @@ Shape: TypeAlias = Scalar | AttributeValue | List | Map | Structure
 VALUE = AttributeValue()
 ITEM = Map(VALUE)
 """Attribute names to values: a key, or what placeholders stand for."""
-NEW_ITEM = Map(VALUE, late=True)
-"""An item to be written, the largest part of a request: it is walked once, not twice."""
+LATE_ITEM = Map(VALUE, late=True)
+"""The same where the operation makes all of it canonical, whatever else the request says: walked once, not twice."""
