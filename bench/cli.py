@@ -33,6 +33,7 @@ DEFAULT_ITEMS = 10_000
 DEFAULT_SEED = 7
 WARM_UP_S = 0.3
 WHOLE_SPAN = Span(0.2, 1)
+SCALE_SPAN = Span(1, 3)
 QUICK_SPAN = Span(0.1, 0.4)
 QUICK_SCALE_ITEMS = 100_000
 
@@ -95,7 +96,7 @@ def at_scale(
     json: Json = None,
 ) -> None:
     """Get, query and put at 10,000, 100,000 and more items, with file size and memory."""
-    with suite.settings_for(Workload(items, seed), Span(1, seconds)) as settings:
+    with suite.settings_for(Workload(items, seed), Span(SCALE_SPAN.warm_up_s, seconds)) as settings:
         report.print_machine()
         measured = scale.measured(settings, items, report.loading, target)
     report.print_scale(measured)
@@ -212,7 +213,8 @@ def _whole(workload: Workload, *, peers: bool, quick: bool) -> published.Record:
         (QUICK_SPAN, QUICK_SCALE_ITEMS, 1) if quick else (WHOLE_SPAN, scale.MILLION, parts.HTTP_ROUNDS)
     )
     with suite.settings_for(workload, span) as settings, Display(report.progress_console) as display:
-        whole = parts.Whole(settings, display.loading, display.say, items, rounds, peers)
+        scale_span = None if quick else SCALE_SPAN
+        whole = parts.Whole(settings, display.loading, display.say, items, rounds, peers, scale_span)
         found = parts.measured(whole, display.begin)
     return published.Record(report.in_general_words(machine), found.notes, found.missing, found.lines)
 
