@@ -13,7 +13,7 @@ run: $(VENV)/.runtime
 	$(BIN)/keyplan up --folder $(FOLDER) --port $(PORT)
 
 test: $(VENV)/.dev check
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest -q -n $(WORKERS)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check src tests bench docs examples conftest.py

@@ -11,18 +11,19 @@ from typing import Any
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
+ROOT = Path(__file__).parent.parent
+
 
 def enter_folder(namespace: dict[str, Any]) -> None:
     """Let a page write files without touching the project."""
-    namespace["_came_from"] = Path.cwd()
-    os.chdir(tempfile.mkdtemp())
+    namespace["_folder"] = tempfile.mkdtemp(prefix="keyplan-page-")
+    os.chdir(namespace["_folder"])
 
 
 def leave_folder(namespace: dict[str, Any]) -> None:
-    """Go back, and remove what the page wrote."""
-    folder = Path.cwd()
-    os.chdir(namespace["_came_from"])
-    shutil.rmtree(folder)
+    """Go back, and remove the folder that was made for the page: that one, wherever the page has gone."""
+    os.chdir(ROOT)
+    shutil.rmtree(namespace.pop("_folder"))
 
 
 pytest_collect_file = Sybil(
