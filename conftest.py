@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-
 from docs.conftest import enter_folder, leave_folder
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
-from keyplan.engine import operations, requests
+from keyplan.engine.commands import MODULES, command
 
 pytest_collect_file = Sybil(
     parsers=[PythonCodeBlockParser()],
@@ -32,6 +29,5 @@ if hasattr(providers, "_get_local_constants"):
     providers._get_local_constants = providers.Constants
 # The engine imports an operation when it is first called, maybe in a thread; pytest parses what it imports of a plugin,
 # and CPython before 3.11.8 may fail where two threads parse at once. So all are imported before there are threads.
-for package in (operations, requests):
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{package.__name__}.{module.name}")
+for operation in MODULES:
+    command(operation)

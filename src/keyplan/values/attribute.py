@@ -47,8 +47,7 @@ def normalise_item(item: Mapping[str, Any], *, wire: bool) -> tuple[Item, int]:
 
 
 def _normalise_members(members: Mapping[str, Any], wire: bool, level: int) -> tuple[Item, int]:
-    names = "".join(members)
-    total = len(names) if names.isascii() else len(names.encode())
+    total = sizes.text_bytes("".join(members))
     changed: Item = {}
     for name, value in members.items():
         if len(value) == 1:
@@ -140,7 +139,7 @@ def normalise(value: Mapping[str, Any], *, wire: bool, level: int = 0) -> tuple[
 
 def _normalise_content(kind: str, content: Any, wire: bool, level: int) -> tuple[Any, int]:
     if kind == "S":
-        return content, len(content) if _is_ascii(content) else len(content.encode())
+        return content, sizes.text_bytes(content)
     if kind == "N":
         return _known_number(content) or _measured_number(content)
     if kind == "M":

@@ -69,8 +69,8 @@ def _compound_bytes(kind: str, content: Any) -> int:
 
 
 def text_bytes(text: str) -> int:
-    """UTF-8 length of a text."""
-    return len(text) if text.isascii() else len(text.encode())
+    """UTF-8 length of a text. Raises TypeError for bytes, which have an `isascii` of their own."""
+    return len(text) if str.isascii(text) else len(text.encode())
 
 
 def binary_bytes(encoded: str) -> int:

@@ -26,7 +26,7 @@ _WITHOUT_RULES = frozenset(
 )
 
 
-_SUPERSEDED = frozenset(("AttributeUpdates", "Expected", "ConditionalOperator"))
+_OLDER = ("AttributeUpdates", "Expected", "ConditionalOperator")
 
 
 def check_replacing(request: dict[str, Any]) -> None:
@@ -45,14 +45,10 @@ def check_replacing(request: dict[str, Any]) -> None:
 def check_updating(request: dict[str, Any]) -> None:
     """UpdateItem."""
     try:
-        if request.get("UpdateExpression") is not None and _SUPERSEDED.isdisjoint(request):
+        if request.get("UpdateExpression") is not None and request.keys().isdisjoint(_OLDER):
             rules.check_placeholders(request)  # all that the rules below leave to be asked
             return
-        _check_parameters(
-            request,
-            ("UpdateExpression", "ConditionExpression"),
-            ("AttributeUpdates", "Expected", "ConditionalOperator"),
-        )
+        _check_parameters(request, ("UpdateExpression", "ConditionExpression"), _OLDER)
         _check_conditions(request)
     except ValidationError as error:
         raise _worded(error, request) from None
