@@ -31,10 +31,16 @@ def running_engine(folder: Path, name: str = "http") -> Iterator[Server]:
     _, _, kind = name.rpartition("-")
     database = None if kind == "memory" else place / "items.db"
     command = serve_command(database, port, "normal" if kind == "normal" else "full")
-    with running_server(command, port, place, source_environment()) as server:
+    environment = {**source_environment(), **compiled_modules(folder)}
+    with running_server(command, port, place, environment) as server:
         yield server
 
 
 def source_environment() -> dict[str, str]:
     """Lets a process started elsewhere import the same sources as this one."""
     return {"PYTHONPATH": ":".join(str(Path(entry).resolve()) for entry in sys.path if entry)}
+
+
+def compiled_modules(folder: Path) -> dict[str, str]:
+    """Lets a process keep compiled modules there, as an installation has them, whatever the caller's settings."""
+    return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "compiled")}

@@ -280,6 +280,14 @@ def test_one_statement_tells_what_keeps_it_from_writing(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.fixture
+def short_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The marks of the log are met by a quarter of the commits that it takes in earnest."""
+    for mark in ("PASSIVE_PAGES", "RESTART_PAGES", "CROWDED_PAGES"):
+        monkeypatch.setattr(checkpoint, mark, getattr(checkpoint, mark) // 4)
+
+
+@pytest.mark.usefixtures("short_log")
 def test_the_log_is_moved_into_the_file_and_does_not_grow_without_bound(tmp_path: Path) -> None:
     path = tmp_path / "data.db"
     store = SqliteStore(str(path))
@@ -336,6 +344,7 @@ def test_a_copy_is_consistent_and_refuses_to_overwrite(tmp_path: Path) -> None:
         each.close()
 
 
+@pytest.mark.usefixtures("short_log")
 def test_a_long_read_lets_the_log_grow_instead_of_stopping_writers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

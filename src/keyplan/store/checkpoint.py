@@ -18,7 +18,7 @@ import threading
 
 import apsw
 
-PASSIVE_PAGES = 1000
+PASSIVE_PAGES = 4000  # each checkpoint syncs twice and moves a page once, however often it was written since
 RESTART_PAGES = 4 * PASSIVE_PAGES
 CROWDED_PAGES = 12 * PASSIVE_PAGES
 BUSY_MS = 500
