@@ -1,4 +1,4 @@
-"""What a global secondary index adds to a put, against what the same index rows add to a bare commit."""
+"""What a global secondary index adds to a put, against the bare writes of the same entries."""
 
 from __future__ import annotations
 
@@ -43,13 +43,14 @@ CASES = (
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """Puts without and with an index: the engine's, and bare commits of the same rows."""
+    """Puts without and with an index: the engine's, and bare commits of the same rows and of the entries alone."""
 
     case: Case
     without: Figure
     with_index: Figure
     bare_without: Figure
     bare_with_index: Figure
+    bare_entry: Figure
 
     @property
     def added_us(self) -> float:
@@ -60,9 +61,9 @@ class Added:
         return self.bare_with_index.p50_us - self.bare_without.p50_us
 
     def lines(self) -> list[Line]:
-        """What it adds beside a bare write with a commit of its own, and one within the commit."""
+        """What it adds beside a bare write of the entry, with a commit of its own and within the row's."""
         what = f"added to a put, {self.case.name}"
-        floors = {"bare commit": self.bare_without.p50_us, "bare, within a commit": self.bare_added_us}
+        floors = {"bare, own commit": self.bare_entry.p50_us, "bare, row's commit": self.bare_added_us}
         return [
             Line(SECTION, what, "engine", self.added_us, "us", floor, floor_us, GSI_TIMES)
             for floor, floor_us in floors.items()
@@ -90,18 +91,21 @@ def _measure(case: Case, settings: Settings) -> Added:
     indexed = open_engine(settings.folder / f"gsi-{slug}-one.db")
     bare_plain = Bare(settings.folder / f"gsi-{slug}-bare-none.db")
     bare_indexed = Bare(settings.folder / f"gsi-{slug}-bare-one.db")
+    bare_entry = Bare(settings.folder / f"gsi-{slug}-bare-entry.db")
     try:
-        bare_indexed.cursor.execute(CREATE_ROWS.format(name="entry"))
+        for bare in (bare_indexed, bare_entry):
+            bare.cursor.execute(CREATE_ROWS.format(name="entry"))
         runs: dict[str, Runs] = {
             "without": _engine_puts(plain, settings.workload.create_table(), settings),
             "with": _engine_puts(indexed, create_table_with(settings, case), settings),
             "bare without": _bare_puts(bare_plain, None, settings),
             "bare with": _bare_puts(bare_indexed, case, settings),
+            "bare entry": _bare_puts(bare_entry, case, settings, with_row=False),
         }
         figures = singles(runs, settings.span)
-        return Added(case, figures["without"], figures["with"], figures["bare without"], figures["bare with"])
+        return Added(case, *(figures[name] for name in runs))
     finally:
-        for opened in (plain, indexed, bare_plain, bare_indexed):
+        for opened in (plain, indexed, bare_plain, bare_indexed, bare_entry):
             opened.close()
 
 
@@ -112,23 +116,20 @@ def _engine_puts(engine: Engine, create: Call, settings: Settings) -> Runs:
     return itertools.cycle([engine_call(engine, call) for call in _puts(settings)])
 
 
-def _bare_puts(bare: Bare, case: Case | None, settings: Settings) -> Runs:
+def _bare_puts(bare: Bare, case: Case | None, settings: Settings, *, with_row: bool = True) -> Runs:
     entries: dict[bytes, bytes] = {}
+
+    def put(item: Request) -> Run:
+        row = row_of(item)
+        if case is None:
+            return partial(bare.put, row)
+        entry = (index_key(item, case), row[1], row[2])
+        return partial(_commit, bare, row if with_row else None, entry, entries if case.moves else None, row[0])
+
     for call in settings.workload.load():
-        for put in call.request["RequestItems"][settings.workload.table]:
-            _bare_put(bare, put["PutRequest"]["Item"], case, entries)()
-    return itertools.cycle([_bare_put(bare, call.request["Item"], case, entries) for call in _puts(settings)])
-
-
-def _bare_put(bare: Bare, item: Request, case: Case | None, entries: dict[bytes, bytes]) -> Run:
-    """A commit of the row and its index entry, with the entry's old key known from `entries`."""
-    row = row_of(item)
-    if case is None:
-        return partial(bare.put, row)
-    entry = (index_key(item, case), row[1], row[2])
-    if not case.moves:
-        return partial(_commit, bare, row, entry, None)
-    return partial(_commit_moved, bare, row, entry, entries)
+        for asked in call.request["RequestItems"][settings.workload.table]:
+            put(asked["PutRequest"]["Item"])()
+    return itertools.cycle([put(call.request["Item"]) for call in _puts(settings)])
 
 
 def index_key(item: Request, case: Case) -> bytes:
@@ -136,22 +137,24 @@ def index_key(item: Request, case: Case) -> bytes:
     return f"{item[case.partition]['S']}\0{item[case.sort]['S']}\0".encode() + key_bytes(item)
 
 
-def _commit_moved(bare: Bare, row: Row, entry: Row, entries: dict[bytes, bytes]) -> None:
-    old = entries.get(row[0])
-    entries[row[0]] = entry[0]
-    _commit(bare, row, entry, old if old != entry[0] else None)
-
-
-def _commit(bare: Bare, row: Row, entry: Row, old_key: bytes | None) -> None:
+def _commit(bare: Bare, row: Row | None, entry: Row, entries: dict[bytes, bytes] | None, key: bytes) -> None:
+    """A commit of an entry and, where given, its row; the entry's old key is known from `entries`, by the row's key."""
+    old_key = None
+    if entries is not None:
+        old_key = entries.get(key)
+        entries[key] = entry[0]
+    moved = old_key is not None and old_key != entry[0]
     with bare.write_lock:
         cursor = bare.cursor
-        cursor.execute("BEGIN IMMEDIATE")
-        cursor.execute(UPSERT_ITEM, row)
-        if old_key is not None:
+        if row is not None:
+            cursor.execute("BEGIN IMMEDIATE")
+            cursor.execute(UPSERT_ITEM, row)
+        if moved:
             cursor.execute(MOVE_INDEX, (*entry, old_key))
         else:
             cursor.execute(UPSERT_INDEX, entry)
-        cursor.execute("COMMIT")
+        if row is not None:
+            cursor.execute("COMMIT")
 
 
 def _puts(settings: Settings) -> list[Call]:

@@ -20,7 +20,7 @@ Checkpoints = Literal["in line", "in background"]
 
 # The engine's own settings, so that the two differ in nothing but the work above SQLite.
 CACHE_KIB = 64 * 1024
-CHECKPOINT_PAGES = 1000
+CHECKPOINT_PAGES = 4000
 RESTART_PAGES = 4 * CHECKPOINT_PAGES
 BUSY_MS = 10_000
 
