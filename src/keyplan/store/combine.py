@@ -4,13 +4,20 @@ A thread that finds nobody at it leads: it takes every call queued by then, its 
 them in one transaction. While its commit goes to the disk the next thread in line leads the calls that
 queued meanwhile. A call costs its thread one wake-up, and no lock is handed round between the calls of
 a batch, which in Python would cost more than the calls themselves.
+
+Threads that were answered together call again one after another. Whoever leads lets them run first, as
+long as that brings more calls: a batch of few would keep the others waiting for a commit of its own.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
+
+LOOKS_IN_VAIN = 4
+"""Turns given to other threads that bring no call, until a batch waits no more."""
 
 
 class Call:
@@ -37,6 +44,7 @@ class Combiner:
         self._mutex = threading.Lock()
         self._queue: list[Call] = []
         self._led = False
+        self._company = 0  # how many calls may be expected to come together
 
     def submit(self, work: Callable[..., Any], settled: bool) -> Any:
         """Run the work in some batch; its result, or the exception that it or the batch met."""
@@ -54,8 +62,10 @@ class Combiner:
         return call.result
 
     def _lead(self, own: Call) -> None:
+        self._await_company()
         with self._mutex:
             batch, self._queue = self._queue, []
+        self._company = max(self._company // 2, len(batch))
         ticket = self._run(batch)
         with self._mutex:
             successor = self._queue[0] if self._queue else None
@@ -67,3 +77,16 @@ class Combiner:
             call.done = True
             if call is not own:
                 call.wake.release()
+
+    def _await_company(self) -> None:
+        seen, vain = len(self._queue), 0
+        while seen < self._company and vain < LOOKS_IN_VAIN:
+            give_way()
+            there = len(self._queue)
+            vain = 0 if there > seen else vain + 1
+            seen = there
+
+
+def give_way() -> None:
+    """Let other threads run, if any can."""
+    time.sleep(0)

@@ -1,0 +1,108 @@
+"""Calls of several threads in one batch: who leads, who waits for whom, and what each gets."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from keyplan.store import combine
+from keyplan.store.combine import LOOKS_IN_VAIN, Call, Combiner
+
+WAIT_S = 240
+
+
+class Batches:
+    """Runs calls and takes down how many came together."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+        self.hold = threading.Event()
+        self.hold.set()
+
+    def run(self, batch: list[Call]) -> int:
+        self.sizes.append(len(batch))
+        assert self.hold.wait(WAIT_S)
+        for call in batch:
+            call.result = call.work()
+        return len(self.sizes)
+
+    def settle(self, _batch: list[Call], _ticket: int) -> None:
+        pass
+
+
+@pytest.fixture
+def batches() -> Batches:
+    return Batches()
+
+
+@pytest.fixture
+def combiner(batches: Batches) -> Combiner:
+    return Combiner(batches.run, batches.settle)
+
+
+def together(combiner: Combiner, batches: Batches, count: int) -> list[Any]:
+    """Have `count` threads call while a batch of one is held up; their results."""
+    results: list[Any] = []
+    batches.hold.clear()
+    first = threading.Thread(target=combiner.submit, args=(lambda: "first", True))
+    first.start()
+    while not batches.sizes:
+        combine.give_way()
+    threads = [
+        threading.Thread(target=lambda number=number: results.append(combiner.submit(lambda: number, settled=True)))
+        for number in range(count)
+    ]
+    for thread in threads:
+        thread.start()
+    while len(combiner._queue) < count:
+        combine.give_way()
+    batches.hold.set()
+    for thread in (first, *threads):
+        thread.join(WAIT_S)
+        assert not thread.is_alive()
+    return results
+
+
+def test_calls_that_come_while_a_batch_runs_are_the_next_batch(combiner: Combiner, batches: Batches) -> None:
+    results = together(combiner, batches, 5)
+    assert sorted(results) == [0, 1, 2, 3, 4]
+    assert batches.sizes == [1, 5]
+
+
+def test_a_thread_that_leads_lets_those_call_that_were_answered_with_it(
+    combiner: Combiner, batches: Batches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together(combiner, batches, 3)
+    late = [Call(lambda: "late", settled=True) for _ in range(2)]
+
+    def give_way() -> None:
+        combiner._queue.append(late.pop())
+
+    monkeypatch.setattr(combine, "give_way", give_way)
+    assert combiner.submit(lambda: "own", settled=True) == "own"
+    assert not late
+    assert batches.sizes == [1, 3, 3]
+
+
+def test_it_waits_in_vain_only_for_so_long_and_expects_fewer_each_time(
+    combiner: Combiner, batches: Batches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together(combiner, batches, 4)
+    looks: list[int] = []
+    monkeypatch.setattr(combine, "give_way", lambda: looks.append(len(batches.sizes)))
+    for _ in range(4):
+        combiner.submit(lambda: None, settled=True)
+    # Four were answered together, then one while two were expected; one expects nobody.
+    assert looks == [2] * LOOKS_IN_VAIN + [3] * LOOKS_IN_VAIN
+    assert batches.sizes == [1, 4, 1, 1, 1, 1]
+
+
+def test_a_call_gets_the_error_it_was_given(combiner: Combiner) -> None:
+    def settle(batch: list[Call], _ticket: int) -> None:
+        batch[0].error = OSError("full")
+
+    combiner._settle = settle
+    with pytest.raises(OSError, match="full"):
+        combiner.submit(lambda: None, settled=True)
