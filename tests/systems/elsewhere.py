@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-from botocore.config import Config
+from tests.sdk import ONCE
 
 import keyplan
+from keyplan.clock import Clock
 from keyplan.connections.connection import Connection as Database
+from keyplan.connections.context import Retries
 from keyplan.connections.transports import BotoTransport
 from keyplan.engine.engine import Engine
 from keyplan.server.launch import launch
@@ -50,6 +52,16 @@ class Elsewhere:
             client.close()
 
 
+def connected(engine: Engine | Elsewhere, clock: Clock, attempts: int = 10) -> Database:
+    """A connection that waits little before it repeats: to an engine, or to where it is served."""
+    options: dict[str, Any] = {
+        "clock": clock,
+        "retries": Retries(attempts=attempts, first_s=0.002, most_s=0.1),
+        "cursor_key": b"tests",
+    }
+    return engine.connect(**options) if isinstance(engine, Elsewhere) else keyplan.connect(engine=engine, **options)
+
+
 _STREAMS = frozenset({"DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"})
 
 
@@ -59,8 +71,7 @@ def _session() -> Any:
 
 
 def _client(name: str, url: str) -> BotoTransport:
-    config = Config(retries={"total_max_attempts": 1, "mode": "standard"}, max_pool_connections=50)
-    return BotoTransport(_session().client(name, endpoint_url=url, config=config))
+    return BotoTransport(_session().client(name, endpoint_url=url, config=ONCE))
 
 
 @contextmanager

@@ -9,9 +9,10 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from sqlalchemy.exc import OperationalError
 
 from keyplan.clock import Clock
-from keyplan.connections.errors import CursorError, ThrottledError, UnavailableError
+from keyplan.connections.errors import CursorError, ThrottledError, TransactionConflictError, UnavailableError
 from keyplan_systems.forum.bodies import Grant, NewMessage, Reading, Told, Wish
 from keyplan_systems.forum.domain import BadRequestError, ForumError, NotAllowedError, Thread, ThreadKey, checked_id
 from keyplan_systems.forum.relational.lists import PAGE_MOST, After, ListedThread
@@ -29,6 +30,8 @@ PLATFORM: Final = "platform"
 """The role of the backend that tells of attempts, submissions and grades."""
 
 MESSAGES_DEFAULT, MESSAGES_MOST = 10, 20
+MOST_SEQ: Final = 10**10 - 1
+"""The greatest number an event can have: keys are as wide."""
 NextCursor = Annotated[str | None, Query(alias="next", description="From the answer before, to go on.")]
 PageLimit = Annotated[int, Query(ge=1, le=PAGE_MOST, description="How many at most.")]
 
@@ -165,7 +168,9 @@ def history(rights: Rights, uses: Uses, limit: PageLimit = 20, cursor: NextCurso
 
 
 @router.get(f"{_THREAD}/arrivals", tags=["messages"])
-def arrivals(rights: Rights, uses: Uses, since: Annotated[int, Query(ge=0)], limit: PageLimit = 100) -> dict[str, Any]:
+def arrivals(
+    rights: Rights, uses: Uses, since: Annotated[int, Query(ge=0, le=MOST_SEQ)], limit: PageLimit = 100
+) -> dict[str, Any]:
     """What arrived after an event, in order and without a gap, whatever time it carries.
 
     Fewer than `last_seq` says: ask again from the last one.
@@ -233,11 +238,22 @@ def _refused(error: ForumError) -> Problem:
     return unauthorized(str(error)) if error.status == 401 else Problem(error.status, str(error))
 
 
+def _busy(_error: Exception) -> Problem:
+    return Problem(503, "The database is busy.", headers={"Retry-After": "1"})
+
+
+def _silent(_error: Exception) -> Problem:
+    """Either database, the relational one also where another's lock was not given back in time."""
+    return Problem(503, "The database does not answer.", headers={"Retry-After": "5"})
+
+
 TRANSLATIONS: Mapping[type[Exception], Callable[[Any], Problem]] = {
     ForumError: _refused,
     CursorError: lambda _error: Problem(400, "This next is not one of this list.", code="invalid"),
-    ThrottledError: lambda _error: Problem(503, "The database is busy.", headers={"Retry-After": "1"}),
-    UnavailableError: lambda _error: Problem(503, "The database does not answer.", headers={"Retry-After": "5"}),
+    ThrottledError: _busy,
+    TransactionConflictError: _busy,
+    UnavailableError: _silent,
+    OperationalError: _silent,
 }
 
 

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StringConstraints,
+    model_validator,
+)
 
 from keyplan_systems.forum.domain import Status, ThreadUpdate
 from keyplan_systems.forum.entities import MOST_CHARACTERS, EventType, Id
 from keyplan_systems.forum.service import Fact
+
+SCORE_DIGITS: Final = 9
+"""Digits of a score behind the point. A float can be smaller than any number that DynamoDB stores (1e-130)."""
 
 
 class Body(BaseModel):
@@ -27,8 +40,8 @@ class Wish(Body):
     )
     status: Status | None = None
     helper_group_id: Id | None = None
-    message_count: int | None = None
-    message_count_increment: int | None = None
+    message_count: StrictInt | None = None
+    message_count_increment: StrictInt | None = None
 
     def update(self) -> ThreadUpdate:
         """The wish as the rules take it."""
@@ -63,16 +76,19 @@ class NewMessage(Body):
         return self
 
 
+Score = Annotated[StrictFloat, Field(ge=0, le=100), AfterValidator(lambda score: round(score, SCORE_DIGITS))]
+
+
 class ToldFact(Body):
     """An attempt, a submission or a grade, with its own time in milliseconds."""
 
     type: Literal["attempt_started", "submission", "grade_updated"]
-    time: Annotated[int, Field(ge=0, lt=10**13)]
+    time: Annotated[StrictInt, Field(ge=0, lt=10**13)]
     attempt_id: Id
     answer_id: Id | None = None
-    score: Annotated[float, Field(ge=0, le=100)] | None = None
-    validated: bool | None = None
-    score_improved: bool | None = None
+    score: Score | None = None
+    validated: StrictBool | None = None
+    score_improved: StrictBool | None = None
 
     @model_validator(mode="after")
     def _fits(self) -> ToldFact:
@@ -127,4 +143,4 @@ class Told(Body):
 class Reading(Body):
     """Whether a notification has been read."""
 
-    is_read: bool
+    is_read: StrictBool

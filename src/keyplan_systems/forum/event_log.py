@@ -9,7 +9,12 @@ from typing import Final
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
 from keyplan.connections.context import Retries
-from keyplan.connections.errors import AlreadyExistsError, RunError, TransactionFailedError
+from keyplan.connections.errors import (
+    AlreadyExistsError,
+    RunError,
+    TransactionConflictError,
+    TransactionFailedError,
+)
 from keyplan.design import Page
 from keyplan_systems.forum import design
 from keyplan_systems.forum.domain import BadRequestError
@@ -77,7 +82,7 @@ class EventLog:
                 self._clock.wait(threading.Event(), _RETRIES.wait_s(attempt, self._clock))
             done = self._try(draft)
         if done is None:
-            raise RunError(f"others kept writing to the thread of event {draft.event_id}")
+            raise TransactionConflictError(f"others kept writing to the thread of event {draft.event_id}")
         return done
 
     def last_seq(self, place: Place) -> int:

@@ -169,11 +169,12 @@ class Sockets:
         # First listen, then ask how far the thread has come: what is stored in between is heard of.
         watch = self.hub.join(pipe, place)
         try:
-            await run_in_threadpool(self.service.watching.subscribe, pipe.connection_id, pipe.user_id, place)
             top = await run_in_threadpool(self.service.log.last_seq, place)
             after = top if asked.since is None else asked.since
             if after > top:
                 raise BadRequestError(f"since is {after}, and the thread's newest event is {top}")
+            # Last, so that nobody counts as watching, and is not notified, who was refused.
+            await run_in_threadpool(self.service.watching.subscribe, pipe.connection_id, pipe.user_id, place)
         except BaseException:
             self.hub.leave(pipe, place)
             raise

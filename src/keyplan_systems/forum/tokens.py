@@ -114,7 +114,7 @@ class ThreadTokenChecker:
         try:
             whole = jwt.decode_complete(token, self._key, algorithms=[_ALGORITHM], issuer=_ISSUER, options=options)
         except jwt.InvalidTokenError as error:
-            raise BadTokenError(f"not a thread token of ours: {error}") from error
+            raise BadTokenError("this is no thread token of ours") from error
         if whole["header"].get("typ") != _TYPE:
             raise BadTokenError("a token of another kind")
         claims: dict[str, Any] = whole["payload"]

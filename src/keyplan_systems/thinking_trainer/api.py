@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 from pydantic.alias_generators import to_camel
 
 from keyplan.clock import Clock
@@ -84,7 +84,7 @@ class Submit(Answers, Begin):
 class Offer(Body):
     """Whether a scenario is on offer."""
 
-    active: bool
+    active: StrictBool
 
 
 class Listed(Body):

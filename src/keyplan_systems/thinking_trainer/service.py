@@ -121,7 +121,7 @@ class Service:
         return self.db.all(design.open_attempts(user_id))
 
     def _graded(self, attempt: Attempt, scenario: Scenario, texts: Mapping[str, str]) -> Attempt:
-        attempts.resume(attempt, self._now())  # refuses what is closed before anybody is asked to grade it
+        attempts.require_open(attempt, "submitted")  # before anybody is asked to grade it
         answers = attempts.final_answers(scenario, texts)
         assessment = self.evaluator.evaluate(Submission(scenario, answers))
         return attempts.submit(attempt, answers, assessment, self._now())

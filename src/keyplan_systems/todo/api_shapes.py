@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, EmailStr, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, EmailStr, Field, StringConstraints
 
-from keyplan_systems.todo.entities import Category, Priority, Status, TaskId
+from keyplan_systems.todo.entities import EMAIL_CHARACTERS, Category, Priority, Status, TaskId
 
 Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 Description = Annotated[str, Field(max_length=1000)]
+
+
+def _written_out(value: object) -> object:
+    """Pydantic takes numbers and moments for dates as well."""
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
+        return value
+    raise ValueError("write a date as 2025-11-30")
+
+
+Day = Annotated[date, BeforeValidator(_written_out)]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
 
 TASK_EXAMPLE: dict[str, Any] = {
@@ -50,7 +61,7 @@ class NewTask(BaseModel):
     status: Status = Status.PENDING
     priority: Priority | None = None
     category: Category | None = None
-    due_date: date | None = None
+    due_date: Day | None = None
 
 
 class TaskChanges(BaseModel):
@@ -63,7 +74,7 @@ class TaskChanges(BaseModel):
     status: Status = Status.PENDING
     priority: Priority | None = None
     category: Category | None = None
-    due_date: date | None = None
+    due_date: Day | None = None
 
 
 class BulkStatus(BaseModel):
@@ -80,7 +91,7 @@ class NewUser(BaseModel):
 
     model_config = _example({"email": "ada@example.org", "name": "Ada"})
 
-    email: Annotated[EmailStr, Field(max_length=254)] | None = None
+    email: Annotated[EmailStr, Field(max_length=EMAIL_CHARACTERS)] | None = None
     name: Name | None = None
 
 
@@ -89,7 +100,7 @@ class UserChanges(BaseModel):
 
     model_config = _example({"name": "Ada Lovelace"})
 
-    email: Annotated[EmailStr, Field(max_length=254)] = ""
+    email: Annotated[EmailStr, Field(max_length=EMAIL_CHARACTERS)] = ""
     name: Name = ""
 
 

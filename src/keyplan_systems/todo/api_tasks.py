@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
@@ -25,6 +24,7 @@ from keyplan_systems.todo.api_shapes import (
     BulkAnswer,
     BulkStatus,
     Counts,
+    Day,
     DeletedCompleted,
     NewTask,
     Several,
@@ -94,9 +94,9 @@ def _add_reads(router: APIRouter, service: Service) -> None:
         status: Status | None = None,
         priority: Priority | None = None,
         category: Annotated[Category | None, Query()] = None,
-        due_on: date | None = None,
-        due_from: date | None = None,
-        due_to: date | None = None,
+        due_on: Day | None = None,
+        due_from: Day | None = None,
+        due_to: Day | None = None,
         order: Order = "created",
         limit: Limit = 25,
         cursor: Cursor = None,

@@ -11,9 +11,10 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import orjson
+from email_validator import EmailNotValidError, validate_email
 
 from keyplan.clock import Clock
-from keyplan_systems.todo.entities import Priority, Status, Task
+from keyplan_systems.todo.entities import EMAIL_CHARACTERS, Priority, Status, Task
 from keyplan_systems.todo.refusals import InvalidError
 
 OPEN = frozenset((Status.PENDING, Status.IN_PROGRESS))
@@ -51,9 +52,18 @@ def new_task_id(clock: Clock) -> str:
     return str(uuid.UUID(int=value))
 
 
-def folded_email(address: str) -> str:
-    """The form in which addresses are stored and compared: without differences of case."""
-    return address.strip().casefold()
+def stored_email(address: str) -> str:
+    """The form in which addresses are stored and compared: one spelling of its domain, no differences of case.
+
+    Raises InvalidError for what is no address, or is too long in that form: some letters become several.
+    """
+    try:
+        folded = validate_email(address.strip(), check_deliverability=False).normalized.casefold()
+    except EmailNotValidError as error:
+        raise InvalidError("This can be no user's e-mail address.") from error
+    if len(folded) > EMAIL_CHARACTERS:
+        raise InvalidError(f"An e-mail address has at most {EMAIL_CHARACTERS} characters, without capital letters.")
+    return folded
 
 
 def fingerprint(method: str, path: str, body: Any) -> str:

@@ -31,6 +31,7 @@ Moment = Annotated[datetime, Attribute(stored="epoch_s")]
 UserId = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[0-9A-Za-z._|:@+-]+$")]
 TaskId = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[0-9A-Za-z-]+$")]
 Category = Annotated[str, Field(min_length=1, max_length=50, pattern=r"^[^#]+$")]
+EMAIL_CHARACTERS = 254
 RequestKey = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[ -~]+$")]
 
 
@@ -63,7 +64,7 @@ class User(Entity):
     """A person; created on first use."""
 
     user_id: UserId
-    email: Annotated[str, Field(min_length=3, max_length=254)]
+    email: Annotated[str, Field(min_length=3, max_length=EMAIL_CHARACTERS)]
     """In the form that is compared: case-folded."""
     name: Annotated[str, Field(min_length=1, max_length=100)]
     created_at: Moment

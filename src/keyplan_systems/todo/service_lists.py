@@ -39,21 +39,31 @@ class Wanted:
     due_from: date | None = None
     due_to: date | None = None
     order: Order = "created"
-    """Where nothing else is asked: an index that groups by a field shows only tasks that have it."""
+    """`created`: in the order of whatever index answers. An index shows only tasks that have its field."""
 
     def call(self, user_id: str) -> Call[Page[Task]]:
-        """The pattern that reads least of what is not wanted."""
+        """The pattern that reads least of what is not wanted, among those in the order that is."""
+        return self._due(user_id) or self._exact(user_id) or _ORDERS[self.order](user_id)
+
+    def _due(self, user_id: str) -> Call[Page[Task]] | None:
+        """A date or a range of dates, in the order of dates."""
+        if self.order not in {"created", "due_date"}:
+            return None
         if self.due_on is not None:
             return design.tasks_due_on(user_id, self.due_on)
         if self.due_from is not None or self.due_to is not None:
             return design.tasks_due_between(user_id, self.due_from or date.min, self.due_to or date.max)
-        if self.category is not None:
+        return None
+
+    def _exact(self, user_id: str) -> Call[Page[Task]] | None:
+        """One value of a field, where nothing is to be ordered by another."""
+        if self.category is not None and self.order in {"created", "category"}:
             return design.tasks_in_category(user_id, self.category)
-        if self.priority is not None:
+        if self.priority is not None and self.order in {"created", "priority"}:
             return design.tasks_with_priority(user_id, self.priority)
-        if self.status is not None:
+        if self.status is not None and self.order in {"created", "status"}:
             return design.tasks_with_status(user_id, self.status)
-        return _ORDERS[self.order](user_id)
+        return None
 
     def takes(self, task: Task) -> bool:
         """Whether a task is wanted: an index answers one question, the others are asked of what it gives."""

@@ -14,7 +14,7 @@ from keyplan.connections.errors import AlreadyExistsError, UniqueTakenError
 from keyplan.design import Page
 from keyplan_systems.todo import design
 from keyplan_systems.todo.bodies import user_body
-from keyplan_systems.todo.domain import folded_email, moment
+from keyplan_systems.todo.domain import moment, stored_email
 from keyplan_systems.todo.entities import Deletion, User
 from keyplan_systems.todo.once import Answer, Once, Request, Work
 from keyplan_systems.todo.refusals import ConflictError, InvalidError, MissingError
@@ -106,15 +106,15 @@ class Users:
         email = told.get("email") or person.email
         if email is None:
             raise InvalidError("Neither the request nor the token has an e-mail address: make the user with one.")
-        name = told.get("name") or person.name or email
+        name = told.get("name") or (person.name or "").strip() or email
         now = moment(self._clock)
-        user = {"email": folded_email(email), "name": name[:100], "created_at": now, "updated_at": now}
+        user = {"email": stored_email(email), "name": name[:100], "created_at": now, "updated_at": now}
         try:
             return User.model_validate({"user_id": person.user_id, "version": 1, **user})
         except ValidationError as error:  # what requests say has been checked, what tokens say has not
-            raise InvalidError("The token's e-mail address can be no user's.") from error
+            raise InvalidError("No user can be made of what the token says.") from error
 
 
 def _stored(changes: Mapping[str, Any]) -> dict[str, Any]:
     email = changes.get("email")
-    return {**changes} if email is None else {**changes, "email": folded_email(email)}
+    return {**changes} if email is None else {**changes, "email": stored_email(email)}

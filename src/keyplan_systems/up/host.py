@@ -6,9 +6,10 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
@@ -19,6 +20,7 @@ from keyplan.cost.estimate import Estimate
 from keyplan.design.design import Design
 from keyplan_systems.up import home
 from keyplan_systems.up.workers import Workers
+from keyplan_systems.web.problems import ProblemStyle, framework_problem, problem_response
 from keyplan_systems.web.system import Built, System
 
 _log = logging.getLogger("keyplan_systems.up")
@@ -42,7 +44,9 @@ class Host:
         self.hosted, self.workers, self._dynamodb = hosted, workers, dynamodb
         routes = [Mount(f"/{one.system.name}", app=one.built.app, name=one.system.name) for one in hosted]
         self._pages = Starlette(
-            routes=[Route("/", self._home), Route("/health", self._health), *routes], lifespan=self._lifespan
+            routes=[Route("/", self._home), Route("/health", self._health), *routes],
+            lifespan=self._lifespan,
+            exception_handlers={HTTPException: _nothing_there},
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -78,6 +82,11 @@ class Host:
             },
         }
         return JSONResponse(told, 503 if failing else 200)
+
+
+async def _nothing_there(_request: Request, error: Exception) -> Response:
+    """An address of no system, or a method that it does not know: told in the form in which the systems tell."""
+    return problem_response(framework_problem(cast("HTTPException", error)), ProblemStyle())
 
 
 def _for_dynamodb(scope: Scope) -> bool:

@@ -16,6 +16,7 @@ from keyplan_systems.venue_booking.domain.bookings import (
     Action,
     Booking,
     Written,
+    check_free,
     check_may,
     check_may_see,
     decide,
@@ -63,9 +64,14 @@ class Bookings:
     users: Users
 
     def request(self, person: Person, values: Mapping[str, Any]) -> Booking:
-        """Ask for the venue. It is no confirmation, and holds nothing. Raises RefusalError."""
+        """Ask for the venue. It is no confirmation, and holds nothing. Raises RefusalError.
+
+        SlotTakenError spares people to wait for what is held already; that it is free decides nothing yet.
+        """
         now = self.asking.now()
         request = checked_booking(parse(BookingRequest, values), self.asking.venue, now)
+        held = self.asking.connection.all(reads.slots_on_date(request.date))
+        check_free(request, self.asking.venue, {item.slot for item in held})
         user = self.users.current(person)
         written = request_booking(
             request, booking_id=self.asking.new_id(), user_id=user.user_id, code=new_code(), now=now

@@ -10,6 +10,7 @@ The verifier lies in the application's state, where `web_application` puts it, s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Final, TypeAlias, cast
 
@@ -25,6 +26,7 @@ from keyplan_systems.web.problems import Problem
 from keyplan_systems.web.tokens import Principal, TokenError, TokenVerifier
 
 REALM: Final = "keyplan"
+_NOT_IN_CHALLENGE = re.compile(r"[^ !#-\[\]-~]")
 
 _bearer = HTTPBearer(auto_error=False, description="A JSON Web Token of the configured issuer.")
 
@@ -91,10 +93,13 @@ def require_role(role: str) -> Callable[..., Awaitable[Principal]]:
 
 
 def unauthorized(reason: str | None = None) -> Problem:
-    """Problem 401 with the challenge of RFC 6750; the reason is left out when no token was sent."""
+    """Problem 401 with the challenge of RFC 6750; the reason is left out when no token was sent.
+
+    In the header stands of the reason what may stand there: no quotes, no ends of lines, nothing but ASCII.
+    """
     challenge = f'Bearer realm="{REALM}"'
     if reason is not None:
-        challenge += f', error="invalid_token", error_description="{reason}"'
+        challenge += f', error="invalid_token", error_description="{_NOT_IN_CHALLENGE.sub("?", reason)}"'
     return Problem(401, reason or "Send a bearer token.", headers={"WWW-Authenticate": challenge})
 
 

@@ -13,8 +13,7 @@ import sys
 from datetime import UTC, datetime
 from typing import IO, Final
 
-import orjson
-
+from keyplan_systems.web.encoding import encoded
 from keyplan_systems.web.notes import current_notes
 
 REDACTED: Final = "[redacted]"
@@ -59,7 +58,7 @@ class JsonFormatter(logging.Formatter):
                 line[name] = redact(name, value)
         if record.exc_info:
             line["exception"] = redact("exception", self.formatException(record.exc_info))
-        return orjson.dumps(line, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+        return encoded(line).decode()
 
 
 def _request_fields() -> dict[str, object]:

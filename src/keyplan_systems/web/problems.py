@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, cast
 
-import orjson
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError, WebSocketRequestValidationError
 from pydantic import BaseModel
@@ -22,6 +21,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.websockets import WebSocket, WebSocketState
 
+from keyplan_systems.web.encoding import encoded
 from keyplan_systems.web.notes import current_notes
 
 logger = logging.getLogger(__name__)
@@ -43,6 +43,7 @@ LOWER_CODES: Mapping[int, str] = {
     422: "invalid",
     429: "too_many_requests",
     500: "server_error",
+    502: "bad_gateway",
     503: "unavailable",
 }
 UPPER_CODES: Mapping[int, str] = {status: code.upper() for status, code in LOWER_CODES.items()}
@@ -124,8 +125,7 @@ def problem_response(problem: Problem, style: ProblemStyle) -> Response:
     notes = current_notes()
     code = problem.code or style.code_of(problem.status_code)
     body = problem_body(code, problem.message, problem.details, notes.request_id if notes else None)
-    content = orjson.dumps(body, default=str)
-    return Response(content, problem.status_code, dict(problem.headers or {}), "application/json")
+    return Response(encoded(body), problem.status_code, dict(problem.headers or {}), "application/json")
 
 
 def server_problem(style: ProblemStyle) -> Problem:
@@ -168,7 +168,7 @@ def install_problems(
     """
 
     async def on_http_error(connection: HTTPConnection, error: Exception) -> Response | None:
-        problem = error if isinstance(error, Problem) else _framework_problem(cast("HTTPException", error))
+        problem = error if isinstance(error, Problem) else framework_problem(cast("HTTPException", error))
         return await _answer(connection, problem, style)
 
     async def on_invalid(connection: HTTPConnection, error: Exception) -> Response | None:
@@ -196,7 +196,9 @@ async def _answer(connection: HTTPConnection, problem: Problem, style: ProblemSt
     """The problem as an answer; a websocket that is already open can only be closed with a reason."""
     if isinstance(connection, WebSocket) and connection.application_state is not WebSocketState.CONNECTING:
         code = 1011 if problem.status_code >= 500 else 1008
-        await connection.close(code, problem.message.encode()[:CLOSE_REASON_BYTES].decode(errors="ignore"))
+        await connection.close(
+            code, problem.message.encode(errors="replace")[:CLOSE_REASON_BYTES].decode(errors="ignore")
+        )
         return None
     return problem_response(problem, style)
 
@@ -207,7 +209,7 @@ _FRAMEWORK_MESSAGES: Mapping[int, str] = {
 }
 
 
-def _framework_problem(error: HTTPException) -> Problem:
+def framework_problem(error: HTTPException) -> Problem:
     """What the framework raised by itself: no such route, wrong method, unreadable form."""
     message = _FRAMEWORK_MESSAGES.get(error.status_code, str(error.detail))
     return Problem(error.status_code, message, headers=error.headers)

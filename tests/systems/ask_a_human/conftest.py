@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from tests.systems.ask_a_human.making import at
-from tests.systems.ask_a_human.stage import Stage, connected, staged
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.ask_a_human.stage import Stage, staged
+from tests.systems.elsewhere import Elsewhere, connected
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine

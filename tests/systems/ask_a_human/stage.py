@@ -11,12 +11,11 @@ from typing import Any
 
 import httpx
 from tests.systems.elsewhere import Elsewhere
+from tests.systems.people import well
 
-import keyplan
 from keyplan.changes import JsonLinesFolder
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
-from keyplan.connections.context import Retries
 from keyplan.engine.engine import Engine
 from keyplan.errors import InternalServerError
 from keyplan_systems.ask_a_human import entities
@@ -111,9 +110,6 @@ def staged(connection: Connection, clock: Clock, folder: Path, checks: Any = Non
     connection.create_tables(*TABLES)
     service = Service.over(connection, clock)
 
-    async def well() -> object:
-        return None
-
     outbox = folder / "outbox.jsonl"
     with ExitStack() as stack:
         server = stack.enter_context(Running(application(service, checks or {"table": well}, trusted_proxies=1)))
@@ -122,14 +118,6 @@ def staged(connection: Connection, clock: Clock, folder: Path, checks: Any = Non
         yield Stage(
             connection, clock, service, client, server.url, outbox, lambda: OutboxNotifier(outbox, clock), stack
         )
-
-
-def connected(engine: Engine | Elsewhere, clock: Clock, attempts: int = 10) -> Connection:
-    """A connection that waits little before it repeats: to an engine, or to where it is served."""
-    retries = Retries(attempts=attempts, first_s=0.002, most_s=0.05)
-    if isinstance(engine, Elsewhere):
-        return engine.connect(clock=clock, retries=retries, cursor_key=b"tests")
-    return keyplan.connect(engine=engine, clock=clock, retries=retries, cursor_key=b"tests")
 
 
 def at_once(sends: Sequence[Callable[[], Any]]) -> list[Any]:

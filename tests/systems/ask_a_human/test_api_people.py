@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 
 import pytest
@@ -103,7 +104,13 @@ def test_what_is_wrong_with_an_answer_is_said_in_the_documented_order(stage: Sta
     "body",
     [
         {"answer": "x" * 5001},
+        {"answer": ""},
+        {"answer": "  "},
+        {"answer": 5},
         {"selected_option": 0},
+        {"answer": "fine", "confidence": "5"},
+        {"answer": "fine", "confidence": 2.0},
+        {"answer": "fine", "confidence": True},
         {"answer": "fine", "confidence": 6},
         {"answer": "fine", "confidence": 0},
         {"answer": "fine", "response_time_ms": -1},
@@ -113,6 +120,18 @@ def test_what_is_wrong_with_an_answer_is_said_in_the_documented_order(stage: Sta
 def test_answers_outside_the_ranges_are_refused_and_not_stored(stage: Stage, body: dict[str, object]) -> None:
     question = stage.asked()
     assert refused(stage.answer(question, "ada", **body)) == (400, "VALIDATION_ERROR")
+    assert stage.poll(question)["current_responses"] == 0
+
+
+def test_half_a_character_is_no_text_wherever_it_stands(stage: Stage) -> None:
+    question, headers = stage.asked(), {"X-Fingerprint": "ada", "Content-Type": "application/json"}
+    for told, expected in (
+        ({"question_id": "\ud800", "answer": "fine"}, (404, "QUESTION_NOT_FOUND")),
+        ({"question_id": question, "answer": "\ud800"}, (400, "VALIDATION_ERROR")),
+        ({"question_id": question, "answer": "fine", "\ud800": 1}, (400, "VALIDATION_ERROR")),
+    ):
+        answer = stage.client.post("/human/responses", content=json.dumps(told), headers=headers)
+        assert refused(answer) == expected
     assert stage.poll(question)["current_responses"] == 0
 
 

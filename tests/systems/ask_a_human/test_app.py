@@ -13,8 +13,8 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
-from tests.systems.ask_a_human.stage import TABLES, Stage, at_once, connected
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.ask_a_human.stage import TABLES, Stage, at_once
+from tests.systems.elsewhere import Elsewhere, connected
 
 import keyplan
 from keyplan.clock import ManualClock, SystemClock

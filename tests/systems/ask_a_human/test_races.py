@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.systems.ask_a_human.stage import Stage, at_once, connected, items, staged
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.ask_a_human.stage import Stage, at_once, items, staged
+from tests.systems.elsewhere import Elsewhere, connected
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine

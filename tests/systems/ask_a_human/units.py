@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.systems.ask_a_human.stage import Stage, connected, staged
+from tests.systems.ask_a_human.stage import Stage, staged
+from tests.systems.elsewhere import connected
 
 from keyplan.clock import ManualClock
 from keyplan.connections.connection import Connection

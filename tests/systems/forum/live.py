@@ -15,15 +15,13 @@ from typing import Any
 
 import httpx
 from starlette.applications import Starlette
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.elsewhere import Elsewhere, connected
 from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as websocket_connect
 
-import keyplan
 from keyplan.changes import JsonLinesFolder, Runner, checkpoint_table
-from keyplan.clock import Clock, SystemClock
+from keyplan.clock import SystemClock
 from keyplan.connections.connection import Connection
-from keyplan.connections.context import Retries
 from keyplan.engine.engine import Engine
 from keyplan_systems.forum import design, sample
 from keyplan_systems.forum.api import application
@@ -61,14 +59,6 @@ class MovedClock(SystemClock):
 
     def advance(self, seconds: float) -> None:
         self.added_s += seconds
-
-
-def connected(engine: Engine | Elsewhere, clock: Clock) -> Connection:
-    """A connection to tables here or elsewhere, that waits little before it repeats."""
-    retries = Retries(first_s=0.002, most_s=0.1)
-    if isinstance(engine, Elsewhere):
-        return engine.connect(clock=clock, retries=retries, cursor_key=b"tests")
-    return keyplan.connect(engine=engine, clock=clock, retries=retries, cursor_key=b"tests")
 
 
 @dataclass

@@ -8,9 +8,12 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy.exc import OperationalError
 from tests.systems.forum.live import ANN, BEN, PATIENCE_S, TEACHER, TUTOR, Live, Writer
 
+from keyplan.connections.errors import ThrottledError, TransactionConflictError, UnavailableError
 from keyplan_systems.forum import sample
+from keyplan_systems.forum.relational import threads
 from keyplan_systems.forum.sample import CLASS, LISTS, LOOPS, TUTORS
 
 THREAD = f"/items/{LOOPS}/participant/{ANN}/thread"
@@ -180,9 +183,55 @@ def test_only_the_platform_tells_and_only_what_fits(live: Live) -> None:
         submission(type="message"),
         submission(type="attempt_started"),
         submission(time=10**13 - 1),
+        submission(time="1500000000000"),
+        submission(score="50"),
+        submission(validated="yes"),
+        submission(score=True),
     ):
         assert platform.post(path, json={"events": [wrong]}).status_code == 400, wrong
     assert platform.post(path, json={"events": []}).status_code == 400
+
+
+def test_a_score_may_be_as_small_as_a_float_can_be(live: Live) -> None:
+    path = f"/thread/{LOOPS}/{ANN}/events"
+    told = live.person("9", "platform").post(path, json={"events": [submission(score=1e-300)]})
+    assert (told.status_code, told.json()["events"][0]["score"]) == (200, 0)
+
+
+@pytest.mark.embedded("refused before any table is met")
+def test_values_of_another_kind_are_refused_and_not_read_as_something(live: Live) -> None:
+    ann, writer = live.person(ANN), live.writer()
+    for wish in ({"message_count": "5"}, {"message_count": True}, {"message_count_increment": 1.0}):
+        assert ann.put(THREAD, json=wish).status_code == 400, wish
+    for read in ("yes", 1, None):
+        assert ann.put("/notifications/0000000000000-x", json={"is_read": read}).status_code == 400, read
+    for since in ("-1", "x", "9" * 39, str(10**10)):
+        answer = writer.client.get(MESSAGES.replace("messages", "arrivals"), params={"since": since})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid"), since
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (TransactionConflictError("others keep writing"), "The database is busy."),
+        (ThrottledError("too much"), "The database is busy."),
+        (UnavailableError("no answer"), "The database does not answer."),
+        (OperationalError("SELECT 1", None, Exception("database is locked")), "The database does not answer."),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+@pytest.mark.embedded("no request is sent")
+def test_a_database_that_is_away_is_told_as_such(
+    error: Exception, message: str, live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise error
+
+    ann = live.person(ANN)
+    monkeypatch.setattr(threads, "get_thread", fail)
+    answer = ann.get(THREAD)
+    assert (answer.status_code, answer.json()["error"]["message"]) == (503, message)
+    assert answer.headers["Retry-After"]
 
 
 # Follows and notifications.

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from tests.systems.elsewhere import Elsewhere
-from tests.systems.forum.live import connected
+from tests.systems.elsewhere import Elsewhere, connected
 
 from keyplan.check.checking import check
 from keyplan.clock import ManualClock

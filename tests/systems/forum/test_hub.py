@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.systems.elsewhere import Elsewhere
-from tests.systems.forum.live import PATIENCE_S, connected
+from tests.systems.elsewhere import Elsewhere, connected
+from tests.systems.forum.live import PATIENCE_S
 
 from keyplan.clock import ManualClock
 from keyplan.connections.errors import UnavailableError

@@ -140,6 +140,22 @@ def test_subscribing_needs_a_good_token_of_ones_own(live: Live) -> None:
     asyncio.run(story())
 
 
+def test_who_was_refused_does_not_count_as_watching(live: Live) -> None:
+    async def story() -> None:
+        async with live.socket(ANN) as ann:
+            answer = await ann.ask("forum.subscribe", token=live.token(ANN), since=10**6)
+            assert answer["status"] == 400
+            assert items(live, "THREADSUB#") == []
+            live.writer(TUTOR).say("told all the same")
+            with live.notifier() as runner:
+                runner.run_once()
+            pushed = [await ann.hear() for _ in range(2)]
+            assert {one["action"] for one in pushed} == {"forum.notification.new"}
+            assert pushed[-1]["excerpt"] == "told all the same"
+
+    asyncio.run(story())
+
+
 def test_what_cannot_be_understood_is_answered_and_the_connection_goes_on(live: Live) -> None:
     async def story() -> None:
         async with live.socket(ANN) as ann:

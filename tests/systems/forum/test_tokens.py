@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import jwt
+import orjson
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 from cryptography.hazmat.primitives.serialization import (
@@ -84,6 +86,7 @@ def test_the_hand_made_token_of_the_next_tests_is_good_but_for_what_they_change(
         {"is_mine": None},
         {"can_watch": "true"},
         {"can_write": 1},
+        {"exp": 1e300},
     ],
     ids=str,
 )
@@ -118,6 +121,16 @@ def test_a_token_without_signature_or_signed_with_the_public_key_as_a_secret_is_
     for token in (unsigned, secret, "", "a.b.c", "nonsense"):
         with pytest.raises(BadTokenError):
             issuer.checker().check(token)
+
+
+def test_what_a_token_says_does_not_come_back_in_the_refusal(issuer: ThreadTokenIssuer) -> None:
+    name = "x\r\nX-Forged: 1"
+    header = {"typ": "thread+jwt", "alg": "EdDSA", "crit": [name], name: 1}
+    parts = (orjson.dumps(header), orjson.dumps(claims()), b"x" * 64)
+    token = ".".join(base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts)
+    with pytest.raises(BadTokenError) as refused:
+        issuer.checker().check(token)
+    assert str(refused.value) == "this is no thread token of ours"
 
 
 def test_only_an_ed25519_key_signs_and_checks(clock: ManualClock) -> None:

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.systems.elsewhere import Elsewhere, served
-from tests.systems.forum.live import connected
+from tests.systems.elsewhere import Elsewhere, connected, served
 
 from keyplan.clock import SystemClock
 from keyplan.connections.connection import Connection

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.systems.forum.live import connected
+from tests.systems.elsewhere import connected
 
 from keyplan.clock import ManualClock
 from keyplan.connections.connection import Connection

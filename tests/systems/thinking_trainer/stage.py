@@ -4,29 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.people import People, well
 from tests.systems.thinking_trainer.making import scenario
 
-import keyplan
 from keyplan.changes import Runner, TableCheckpoints
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
-from keyplan.connections.context import Retries
-from keyplan.engine.engine import Engine
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.api import application
 from keyplan_systems.thinking_trainer.evaluation.evaluator import Evaluator
 from keyplan_systems.thinking_trainer.evaluation.rubric_evaluator import RubricEvaluator
 from keyplan_systems.thinking_trainer.profiling import Profiler
 from keyplan_systems.thinking_trainer.service import Service
-from keyplan_systems.web.development import DevelopmentKey, development_key, issue_development_token
-from keyplan_systems.web.serving import Running
-from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
+from keyplan_systems.web.development import development_key
 
 AUDIENCE = "trainer"
 FERRY = "late-ferry"
@@ -73,39 +68,21 @@ class Caller:
         return str(answer.json()["attemptId"])
 
 
-@dataclass
-class Stage:
+@dataclass(kw_only=True)
+class Stage(People):
     """The system with everything under it."""
 
     connection: Connection
-    clock: Clock
     service: Service
-    url: str
-    key: DevelopmentKey
     runner: Runner
-    clients: list[httpx.Client] = field(default_factory=list)
 
     def person(self, subject: str, /, *roles: str) -> Caller:
         """Somebody with a good token."""
-        token = issue_development_token(
-            self.key, subject, audience=AUDIENCE, roles=roles, clock=self.clock, lifetime_s=10**8
-        )
-        headers = {"Authorization": f"Bearer {token}"}
-        client = httpx.Client(base_url=self.url, headers=headers, timeout=240, trust_env=False)
-        self.clients.append(client)
-        return Caller(client, subject)
+        return Caller(self.client(self.token(subject, *roles)), subject)
 
     def follow(self) -> int:
         """Deliver what the stream holds; how much that was."""
         return self.runner.run_once().delivered
-
-
-def connected(engine: Engine | Elsewhere, clock: Clock, attempts: int = 10) -> Connection:
-    """A connection that waits little before it repeats: to an engine, or to where it is served."""
-    retries = Retries(attempts=attempts, first_s=0.002, most_s=0.1)
-    if isinstance(engine, Elsewhere):
-        return engine.connect(clock=clock, retries=retries, cursor_key=b"tests")
-    return keyplan.connect(engine=engine, clock=clock, retries=retries, cursor_key=b"tests")
 
 
 def with_tables(connection: Connection) -> Connection:
@@ -147,17 +124,14 @@ class Refusing:
 def staged(connection: Connection, clock: Clock, folder: Path, evaluator: Evaluator | None = None) -> Iterator[Stage]:
     """The API over a connection, on a real socket."""
     service = Service(with_tables(connection), clock, evaluator or RubricEvaluator())
-    key = development_key(folder)
-    verifier = TokenVerifier(TokenRules(AUDIENCE), development_keys(key), clock)
-
-    async def well() -> object:
-        return None
-
-    app = application(service, verifier, clock, {"table": well})
-    with runner_on(connection, clock) as runner, Running(app) as server:
-        stage = Stage(connection, clock, service, server.url, key, runner)
-        try:
+    with runner_on(connection, clock) as runner:
+        stage = Stage(
+            clock=clock,
+            key=development_key(folder),
+            audience=AUDIENCE,
+            connection=connection,
+            service=service,
+            runner=runner,
+        )
+        with stage.serve(application(service, stage.verifier, clock, {"table": well})):
             yield stage
-        finally:
-            for client in stage.clients:
-                client.close()

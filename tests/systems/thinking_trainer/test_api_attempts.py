@@ -55,10 +55,14 @@ def test_what_is_closed_refuses_every_further_step_with_409(ada: Caller, closing
     body = {"answers": given()} if closing == "submit" else None
     assert ada.post(f"/attempts/{draft}/{closing}", body).status_code == 200
     answers = {"answers": given()}
-    assert ada.put(f"/attempts/{draft}/answers", answers).status_code == 409
-    assert ada.post(f"/attempts/{draft}/resume").status_code == 409
-    assert ada.post(f"/attempts/{draft}/submit", answers).status_code == 409
-    assert ada.post(f"/attempts/{draft}/abandon").status_code == 409
+    for answer, verb in (
+        (ada.put(f"/attempts/{draft}/answers", answers), "saved"),
+        (ada.post(f"/attempts/{draft}/resume"), "resumed"),
+        (ada.post(f"/attempts/{draft}/submit", answers), "submitted"),
+        (ada.post(f"/attempts/{draft}/abandon"), "abandoned"),
+    ):
+        assert answer.status_code == 409
+        assert answer.json()["error"]["message"].endswith(f"only an attempt in progress can be {verb}")
 
 
 def test_anothers_attempt_is_403_for_every_use_and_a_missing_one_404(stage: Stage, ada: Caller) -> None:

@@ -68,4 +68,5 @@ def test_only_administrators_put_scenarios_on_offer_or_take_them_off(stage: Stag
     assert root.put(f"/scenarios/{FERRY}/offer", {"active": True}).json()["active"] is True
     assert ids(ada) == ids(ada, difficulty="beginner") == [FERRY]
     assert root.put("/scenarios/nowhere/offer", {"active": True}).status_code == 404
-    assert root.put(f"/scenarios/{FERRY}/offer", {"active": "perhaps"}).status_code == 400
+    for wrong in ("perhaps", "yes", 1, None):
+        assert root.put(f"/scenarios/{FERRY}/offer", {"active": wrong}).status_code == 400, wrong

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.elsewhere import Elsewhere, connected
 from tests.systems.thinking_trainer.making import completed
-from tests.systems.thinking_trainer.stage import connected
 
 from keyplan.clock import ManualClock
 from keyplan.design import Inserted

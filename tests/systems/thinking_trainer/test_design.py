@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.elsewhere import Elsewhere, connected
 from tests.systems.thinking_trainer import readme
 from tests.systems.thinking_trainer.making import attempt_id, completed
-from tests.systems.thinking_trainer.stage import connected, with_tables
+from tests.systems.thinking_trainer.stage import with_tables
 
 from keyplan.check.checking import check
 from keyplan.clock import ManualClock

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.elsewhere import Elsewhere, connected
 from tests.systems.thinking_trainer.making import attempt_id
 from tests.systems.thinking_trainer.older import old_attempt, old_profile, old_scenario, raw
-from tests.systems.thinking_trainer.stage import connected
 
 import keyplan
 from keyplan.clock import ManualClock

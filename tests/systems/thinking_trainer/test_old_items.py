@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 import pytest
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.elsewhere import Elsewhere, connected
 from tests.systems.thinking_trainer.making import attempt_id, completed
 from tests.systems.thinking_trainer.older import old_attempt, old_profile, old_scenario, raw
-from tests.systems.thinking_trainer.stage import connected
 
 from keyplan.clock import ManualClock
 from keyplan.connections.connection import Connection

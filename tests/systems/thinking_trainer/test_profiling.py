@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.elsewhere import Elsewhere, connected
 from tests.systems.thinking_trainer.delivering import due, kept, raw_snapshots, written
 from tests.systems.thinking_trainer.making import NOON, USER, completed
-from tests.systems.thinking_trainer.stage import Refusing, connected
+from tests.systems.thinking_trainer.stage import Refusing
 
 from keyplan.changes import FileCheckpoints, JsonLinesFolder, Runner
 from keyplan.clock import ManualClock

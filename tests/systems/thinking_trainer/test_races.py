@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.elsewhere import Elsewhere, connected
 from tests.systems.thinking_trainer.delivering import raw_items
 from tests.systems.thinking_trainer.making import assessment
-from tests.systems.thinking_trainer.stage import ANSWERS, FERRY, Caller, connected, given, staged
+from tests.systems.thinking_trainer.stage import ANSWERS, FERRY, Caller, given, staged
 
 from keyplan.clock import SystemClock
 from keyplan.engine.engine import Engine

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.systems.thinking_trainer.stage import connected, staged, stored_scenario
+from tests.systems.elsewhere import connected
+from tests.systems.thinking_trainer.stage import staged, stored_scenario
 
 import keyplan
 from keyplan.clock import ManualClock

@@ -17,9 +17,9 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.systems.elsewhere import Elsewhere, served
+from tests.systems.elsewhere import Elsewhere, connected, served
 from tests.systems.todo.auditor import NAMES, Auditor
-from tests.systems.todo.stage import Stage, connected, staged
+from tests.systems.todo.stage import Stage, staged
 from tests.systems.todo.totals import assert_same
 from tests.systems.todo.traffic import Traffic
 

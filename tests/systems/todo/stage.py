@@ -5,25 +5,20 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.people import People, well
 
-import keyplan
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
-from keyplan.connections.context import Retries
-from keyplan.engine.engine import Engine
 from keyplan_systems.todo.api import application
 from keyplan_systems.todo.domain import Policy
 from keyplan_systems.todo.entities import app as table
 from keyplan_systems.todo.service import Service
-from keyplan_systems.web.development import DevelopmentKey, development_key, issue_development_token
-from keyplan_systems.web.serving import Running
-from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
+from keyplan_systems.web.development import development_key
 
 AUDIENCE = "todo"
 _keys = itertools.count()
@@ -34,27 +29,17 @@ def new_key() -> str:
     return f"key-{next(_keys)}"
 
 
-@dataclass
-class Stage:
+@dataclass(kw_only=True)
+class Stage(People):
     """One system with everything under it."""
 
     connection: Connection
-    clock: Clock
     service: Service
-    url: str
-    key: DevelopmentKey
-    clients: list[httpx.Client] = field(default_factory=list)
 
     def person(self, subject: str, /, *roles: str, **claims: Any) -> Caller:
         """Somebody with a good token."""
         told = {"email": f"{subject}@example.org", "name": subject, **claims}
-        token = issue_development_token(
-            self.key, subject, audience=AUDIENCE, roles=roles, claims=told, clock=self.clock, lifetime_s=10**8
-        )
-        headers = {"Authorization": f"Bearer {token}"}
-        client = httpx.Client(base_url=f"{self.url}/api/v1", headers=headers, timeout=240, trust_env=False)
-        self.clients.append(client)
-        return Caller(client, subject)
+        return Caller(self.client(self.token(subject, *roles, **told), "/api/v1"), subject)
 
 
 @dataclass
@@ -93,24 +78,6 @@ def staged(connection: Connection, clock: Clock, folder: Path, policy: Policy | 
     """The API over a connection, on a real socket."""
     connection.create_tables(table)
     service = Service.over(connection, clock, policy)
-    key = development_key(folder)
-    verifier = TokenVerifier(TokenRules(AUDIENCE), development_keys(key), clock)
-
-    async def well() -> object:
-        return None
-
-    with Running(application(service, verifier, clock, {"table": well})) as server:
-        stage = Stage(connection, clock, service, server.url, key)
-        try:
-            yield stage
-        finally:
-            for client in stage.clients:
-                client.close()
-
-
-def connected(engine: Engine | Elsewhere, clock: Clock, attempts: int = 10) -> Connection:
-    """A connection that waits little before it repeats: to an engine, or to where it is served."""
-    retries = Retries(attempts=attempts, first_s=0.002, most_s=0.1)
-    if isinstance(engine, Elsewhere):
-        return engine.connect(clock=clock, retries=retries, cursor_key=b"tests")
-    return keyplan.connect(engine=engine, clock=clock, retries=retries, cursor_key=b"tests")
+    stage = Stage(clock=clock, key=development_key(folder), audience=AUDIENCE, connection=connection, service=service)
+    with stage.serve(application(service, stage.verifier, clock, {"table": well})):
+        yield stage

@@ -55,6 +55,45 @@ def test_an_address_that_is_taken_is_a_conflict_until_it_is_given_up(stage: Stag
     assert email_guards(engine) == {"EMAIL#new@example.org", "EMAIL#ada@example.org"}
 
 
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"email": "nobody"},
+        {"email": "x" * 300 + "@example.org"},
+        {"email": "a@b@c"},
+        {"email": "\ud800@example.org"},
+        {"name": "\ud800"},
+        {"email": 5},
+    ],
+    ids=str,
+)
+@pytest.mark.embedded("refused before any table is met")
+def test_a_token_that_no_user_can_be_made_of_is_told(stage: Stage, claims: dict[str, object]) -> None:
+    ada = stage.person("ada", **claims)
+    for answer in (ada.get("/users"), ada.post("/users", {}), ada.post("/tasks", {"title": "x"})):
+        assert (answer.status_code, answer.json()["error"]["code"]) == (422, "invalid")
+
+
+def test_a_name_of_nothing_but_space_is_none(stage: Stage) -> None:
+    assert stage.person("ada", name=" \n ").get("/users").json()["name"] == "ada@example.org"
+
+
+def test_an_address_is_one_in_whichever_spelling_it_comes(stage: Stage, engine: Engine | Elsewhere) -> None:
+    first = stage.person("a", email="Ada@xn--bcher-kva.example")
+    second = stage.person("b", email="ada@Bücher.example")
+    assert first.get("/users").json()["email"] == "ada@b\u00fccher.example"
+    assert second.get("/users").status_code == 409
+    assert second.post("/users", {"email": "ADA@xn--bcher-kva.example"}).status_code == 409
+    assert email_guards(engine) == {"EMAIL#ada@b\u00fccher.example"}
+
+
+def test_an_address_that_grows_too_long_without_capitals_is_refused(ada: Caller) -> None:
+    letter = "\u0390"  # which becomes three when differences of case are taken away
+    long = f"{letter * 64}@{'a' * 60}.{'b' * 56}.org"
+    assert ada.put("/users", {"email": long}).json()["error"]["code"] == "invalid"
+    assert ada.put("/users", {"email": f"{letter * 60}@example.org"}).status_code == 200
+
+
 @pytest.mark.embedded("refused before any table is met")
 @pytest.mark.parametrize("body", [{}, {"email": "no address"}, {"email": None}, {"name": ""}, {"admin": True}])
 def test_changes_that_break_a_rule_are_refused(ada: Caller, body: dict[str, object]) -> None:

@@ -10,9 +10,8 @@ from pathlib import Path
 import httpx
 import orjson
 import pytest
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.elsewhere import Elsewhere, connected
 from tests.systems.todo.lake.looking import rows
-from tests.systems.todo.stage import connected
 
 from keyplan.clock import SystemClock
 from keyplan.engine.engine import Engine

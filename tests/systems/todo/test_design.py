@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.elsewhere import Elsewhere, connected
 from tests.systems.todo import units
-from tests.systems.todo.stage import Caller, connected
+from tests.systems.todo.stage import Caller
 from tests.systems.todo.units_rows import rows as documented_rows
 from tests.systems.todo.units_rows import task_of
 

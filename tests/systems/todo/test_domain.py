@@ -16,8 +16,8 @@ from keyplan_systems.todo.domain import (
     changed_task,
     completion,
     fingerprint,
-    folded_email,
     new_task_id,
+    stored_email,
     today,
 )
 from keyplan_systems.todo.entities import Status, Task
@@ -75,8 +75,8 @@ def test_a_fingerprint_is_of_the_content_not_of_the_order_of_members(body: dict[
 
 
 def test_addresses_are_compared_without_case() -> None:
-    assert folded_email(" Ada@EXAMPLE.org") == "ada@example.org"
-    assert folded_email("STRASSE@x.org") == folded_email("straße@x.org")
+    assert stored_email(" Ada@EXAMPLE.org") == "ada@example.org"
+    assert stored_email("STRASSE@x.org") == stored_email("straße@x.org")
 
 
 def test_today_is_utc_unless_a_zone_is_named() -> None:

@@ -10,9 +10,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.systems.elsewhere import Elsewhere, served
+from tests.systems.elsewhere import Elsewhere, connected, served
 from tests.systems.todo.lake.looking import rows
-from tests.systems.todo.stage import connected
 from tests.systems.todo.totals import assert_same
 from tests.systems.todo.town import Town
 

@@ -61,7 +61,7 @@ def test_a_key_is_its_users_own(stage: Stage, ada: Caller) -> None:
 
 
 def test_keys_with_separators_cannot_reach_anothers_record(stage: Stage) -> None:
-    first, second = stage.person("a:b"), stage.person("a")
+    first, second = stage.person("a:b", email="first@example.org"), stage.person("a")
     one, other = first.post("/tasks", {"title": "x"}, "c"), second.post("/tasks", {"title": "x"}, "b:c")
     assert (one.status_code, other.status_code) == (201, 201)
     assert one.json()["task_id"] != other.json()["task_id"]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.systems.elsewhere import Elsewhere
-from tests.systems.todo.stage import Caller, connected, staged
+from tests.systems.elsewhere import Elsewhere, connected
+from tests.systems.todo.stage import Caller, staged
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine

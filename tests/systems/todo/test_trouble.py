@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.systems.elsewhere import connected
 from tests.systems.todo.lake.making import History
-from tests.systems.todo.stage import Caller, Stage, connected, new_key, staged
+from tests.systems.todo.stage import Caller, Stage, new_key, staged
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine

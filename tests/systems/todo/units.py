@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.systems.todo.stage import Caller, Stage, connected, staged
+from tests.systems.elsewhere import connected
+from tests.systems.todo.stage import Caller, Stage, staged
 from tests.systems.todo.units_rows import NOW, NOW_S, TASKS, Row, rows, task_of
 
 from keyplan.clock import ManualClock

@@ -20,7 +20,7 @@ from tests.systems.up import shelf
 
 from keyplan import Engine
 from keyplan.server.thread import ThreadedServer
-from keyplan.store import sqlite
+from keyplan.store import files
 from keyplan_systems.up import registry
 from keyplan_systems.up.launch import Settings, UpError, prepare, up
 from keyplan_systems.web.serving import Running
@@ -75,6 +75,17 @@ def test_everything_answers_on_one_port(tmp_path: Path) -> None:
     assert (tmp_path / "shelf" / "built").exists()
 
 
+def test_an_address_of_no_system_is_told_in_the_form_of_the_systems(tmp_path: Path) -> None:
+    with running(Settings(tmp_path)) as (url, _):
+        for path in ("/nothing", "/shelf/%0A/x", "/shelfs"):
+            answer = get(f"{url}{path}")
+            assert answer.status_code == 404
+            assert answer.json() == {"error": {"code": "not_found", "message": "There is nothing at this address."}}
+        wrong = post(url)
+        assert (wrong.status_code, wrong.json()["error"]["code"]) == (405, "method_not_allowed")
+        assert set(wrong.headers["Allow"].split(", ")) == {"GET", "HEAD"}
+
+
 def test_a_second_start_goes_on_where_the_first_stopped(tmp_path: Path) -> None:
     with running(Settings(tmp_path)) as (url, _):
         assert post(f"{url}/shelf/notes/mine", params={"text": "kept"}).status_code == 200
@@ -122,7 +133,7 @@ def test_a_database_of_a_newer_version_is_a_clear_error(tmp_path: Path) -> None:
 
 
 def test_a_database_that_is_locked_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite, "BUSY_MS", 50)
+    monkeypatch.setattr(files, "BUSY_MS", 50)
     with closing(apsw.Connection(str(tmp_path / "keyplan.db"))) as file:
         file.execute("BEGIN EXCLUSIVE")
         with ExitStack() as stack, pytest.raises(UpError, match="is locked by another process"):

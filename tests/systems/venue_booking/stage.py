@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
+from tests.systems import elsewhere
 from tests.systems.elsewhere import Elsewhere
+from tests.systems.people import People, well
 from tests.systems.venue_booking.samples import REQUEST
 
-import keyplan
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
-from keyplan.connections.context import Retries
 from keyplan.connections.steps import Transport
 from keyplan.engine.engine import Engine
 from keyplan.errors import InternalServerError, ProvisionedThroughputExceededError, ThrottlingError
@@ -24,9 +25,7 @@ from keyplan_systems.venue_booking.domain.users import ADMINISTRATORS
 from keyplan_systems.venue_booking.domain.venue import Venue
 from keyplan_systems.venue_booking.entities import venue
 from keyplan_systems.venue_booking.service import Service
-from keyplan_systems.web.development import DevelopmentKey, development_key, issue_development_token
-from keyplan_systems.web.serving import Running
-from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
+from keyplan_systems.web.development import development_key
 
 AUDIENCE = "venue"
 TABLE = "venue-booking"
@@ -74,34 +73,17 @@ class Counting:
         self.units = 0.0
 
 
-@dataclass
-class Stage:
+@dataclass(kw_only=True)
+class Stage(People):
     """One system with everything under it."""
 
     connection: Connection
-    clock: Clock
     service: Service
-    url: str
-    key: DevelopmentKey
-    clients: list[httpx.Client] = field(default_factory=list)
-
-    def token(self, subject: str, /, *roles: str, **claims: Any) -> str:
-        """A good token."""
-        told = {"email": f"{subject}@example.org", "name": subject.title(), **claims}
-        return issue_development_token(
-            self.key, subject, audience=AUDIENCE, roles=roles, claims=told, clock=self.clock, lifetime_s=10**8
-        )
-
-    def client(self, token: str | None = None) -> httpx.Client:
-        """A client, with a token or without."""
-        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        client = httpx.Client(base_url=self.url, headers=headers, timeout=120, trust_env=False)
-        self.clients.append(client)
-        return client
 
     def person(self, subject: str, /, *roles: str, **claims: Any) -> Caller:
         """Somebody with a good token."""
-        return Caller(self.client(self.token(subject, *roles, **claims)), subject)
+        told = {"email": f"{subject}@example.org", "name": subject.title(), **claims}
+        return Caller(self.client(self.token(subject, *roles, **told)), subject)
 
     def admin(self, subject: str = "root") -> Caller:
         """An administrator."""
@@ -173,27 +155,13 @@ def staged(connection: Connection, clock: Clock, folder: Path, rules: Venue | No
     """The API over a connection, on a real socket."""
     connection.create_tables(venue)
     service = Service.over(connection, clock, rules)
-    key = development_key(folder)
-    verifier = TokenVerifier(TokenRules(AUDIENCE), development_keys(key), clock)
-
-    async def well() -> object:
-        return None
-
-    with Running(application(service, verifier, clock, {"table": well})) as server:
-        stage = Stage(connection, clock, service, server.url, key)
-        try:
-            yield stage
-        finally:
-            for client in stage.clients:
-                client.close()
+    stage = Stage(clock=clock, key=development_key(folder), audience=AUDIENCE, connection=connection, service=service)
+    with stage.serve(application(service, stage.verifier, clock, {"table": well})):
+        yield stage
 
 
-def connected(engine: Engine | Elsewhere, clock: Clock, attempts: int = 40) -> Connection:
-    """A connection to tables here or elsewhere, that waits little before it repeats and does not soon give up."""
-    retries = Retries(attempts=attempts, first_s=0.002, most_s=0.1)
-    if isinstance(engine, Elsewhere):
-        return engine.connect(clock=clock, retries=retries, cursor_key=b"tests")
-    return keyplan.connect(engine=engine, clock=clock, retries=retries, cursor_key=b"tests")
+connected = partial(elsewhere.connected, attempts=40)
+"""A connection that does not soon give up."""
 
 
 def all_items(engine: Engine | Elsewhere) -> list[dict[str, Any]]:

@@ -139,6 +139,21 @@ def test_a_request_that_breaks_a_rule_is_refused_and_stores_nothing(
     assert of_kind(all_items(engine), "Booking") == []
 
 
+def test_what_is_held_cannot_be_asked_for_until_it_is_free(
+    ada: Caller, admin: Caller, engine: Engine | Elsewhere
+) -> None:
+    held = ada.request(duration="HALF_DAY_MORNING")
+    admin.decide("approve", held["id"])
+    admin.event(date="2025-11-15", duration="EVENING", kind="CLOSURE", title="Works")
+    with pytest.raises(Refused) as refused:
+        ada.request()
+    assert (refused.value.code, refused.value.details["slots"]) == ("slot_taken", ["MORNING", "EVENING"])
+    ada.request(duration="HALF_DAY_AFTERNOON")
+    ada.decide("cancel", held["id"])
+    ada.request(duration="HALF_DAY_MORNING")
+    assert check(engine) == 3
+
+
 def test_the_history_is_in_the_order_of_dates_and_goes_on_page_by_page(ada: Caller) -> None:
     days = [f"2025-11-{number}" for number in (20, 12, 28, 16, 24)]
     made = {ada.request(date=day)["id"] for day in days}

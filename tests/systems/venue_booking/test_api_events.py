@@ -17,9 +17,9 @@ ON = "query ($day: Date!) { eventsOn(date: $day) { id kind title slots bookingId
 def test_an_event_and_a_closure_take_slots_like_a_booking(
     ada: Caller, admin: Caller, engine: Engine | Elsewhere
 ) -> None:
+    made = ada.request()
     admin.event(date="2025-11-15", duration="HALF_DAY_MORNING", title="Market")
     admin.event(date="2025-11-15", duration="EVENING", kind="CLOSURE", title="Works")
-    made = ada.request()
     with pytest.raises(Refused) as refused:
         admin.decide("approve", made["id"])
     assert refused.value.details == {"date": "2025-11-15", "slots": ["MORNING", "EVENING"]}
@@ -45,6 +45,20 @@ def test_an_event_without_booking_is_removed_with_its_slots_and_its_lock_code(
     with pytest.raises(Refused) as refused:
         admin.ask(remove, id=made["id"])
     assert refused.value.code == "not_found"
+
+
+@pytest.mark.parametrize(("day", "code"), [("9999-12-31", "invalid"), ("3000-01-01", "invalid"), ("2999-12-31", None)])
+@pytest.mark.embedded("a rule of dates")
+def test_an_event_is_on_a_date_whose_end_can_be_told(day: str, code: str | None, admin: Caller) -> None:
+    if code is not None:
+        with pytest.raises(Refused) as refused:
+            admin.event(date=day)
+        assert refused.value.code == code
+        return
+    made = admin.event(date=day)
+    issue = "mutation ($id: ID!) { issueLockCode(eventId: $id) { validUntil } }"
+    told = admin.ask(issue, id=made["id"])["issueLockCode"]
+    assert told == {"validUntil": "2999-12-31T23:30:00+00:00"}
 
 
 def test_the_event_of_a_booking_goes_only_with_its_booking(ada: Caller, admin: Caller) -> None:

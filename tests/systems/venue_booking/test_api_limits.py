@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from tests.systems.venue_booking.stage import Caller, Refused, Stage
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from keyplan.clock import ManualClock
 from keyplan.connections.errors import OutcomeUnknownError, ThrottledError, UnavailableError
@@ -111,7 +113,49 @@ def test_a_body_that_is_too_large_is_refused(stage: Stage, ada: Caller) -> None:
 
 @pytest.mark.embedded("refused before any table is met")
 def test_queries_do_not_come_by_get(ada: Caller) -> None:
-    assert ada.client.get("/graphql", params={"query": "{ me { id } }"}).status_code in {400, 404, 405}
+    answer = ada.client.get("/graphql", params={"query": "{ me { id } }"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_request")
+
+
+NO_REQUESTS = {
+    "empty": (b"", "malformed"),
+    "broken": (b"{", "malformed"),
+    "bytes": (b"\xff\xfe", "malformed"),
+    "half a surrogate pair": (b'{"query": "{ me { id } }", "operationName": "\\ud800"}', "malformed"),
+    "deep": (b"[" * 60_000, "malformed"),
+    "null": (b"null", "bad_request"),
+    "number": (b"1", "bad_request"),
+    "batch": (b'[{"query": "{ me { id } }"}]', "bad_request"),
+    "no query": (b"{}", "bad_request"),
+    "query is a number": (b'{"query": 1}', "bad_request"),
+    "variables are a list": (b'{"query": "{ me { id } }", "variables": []}', "bad_request"),
+    "operation is a number": (b'{"query": "{ me { id } }", "operationName": 5}', "bad_request"),
+    "operation is unknown": (b'{"query": "{ me { id } }", "operationName": "x"}', "bad_request"),
+}
+
+
+@pytest.mark.parametrize(("body", "code"), NO_REQUESTS.values(), ids=NO_REQUESTS)
+@pytest.mark.embedded("refused before any table is met")
+def test_what_is_no_graphql_request_is_told_in_the_one_shape(body: bytes, code: str, ada: Caller) -> None:
+    answer = ada.client.post("/graphql", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 400
+    error = answer.json()["error"]
+    assert (error["code"], error["request_id"]) == (code, answer.headers["X-Request-Id"])
+
+
+@pytest.mark.embedded("refused before any table is met")
+def test_graphql_comes_as_json_only(ada: Caller) -> None:
+    for kind in ("text/plain", "application/graphql", "multipart/form-data; boundary=x"):
+        answer = ada.client.post("/graphql", content=b'{"query": "{ me { id } }"}', headers={"Content-Type": kind})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_request"), kind
+
+
+@pytest.mark.embedded("refused before any table is met")
+def test_there_is_no_websocket(stage: Stage) -> None:
+    address = stage.url.replace("http://", "ws://") + "/graphql"
+    with pytest.raises(InvalidStatus) as refused, connect(address, open_timeout=60):
+        pass
+    assert refused.value.response.status_code == 403
 
 
 @pytest.mark.embedded("refused before any table is met")

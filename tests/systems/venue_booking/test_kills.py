@@ -30,11 +30,12 @@ ROOM = MailRoom("venue@example.org", ("root@example.org",), "example.org")
 
 WRITER = """
 import random, sys, threading
+from contextlib import suppress
 from datetime import timedelta
 import keyplan
 from keyplan.clock import SystemClock
 from keyplan_systems.venue_booking.domain.bookings import Action
-from keyplan_systems.venue_booking.domain.refusals import RefusalError
+from keyplan_systems.venue_booking.domain.refusals import RefusalError, SlotTakenError
 from keyplan_systems.venue_booking.domain.users import Actor, Role
 from keyplan_systems.venue_booking.domain.venue import Venue
 from keyplan_systems.venue_booking.service import Service
@@ -53,7 +54,14 @@ def work(seed):
         contact = {"full_name": name, "email": f"{name}@example.org", "phone": "+39 333 1234567"}
         request = {"date": first + timedelta(days=chance.randrange(5)), "description": "A party", "attendees": 9,
                    "duration": chance.choice(list(service.asking.venue.durations)), "contact": contact, "consent": True}
-        made = service.bookings.request(Person(Actor(name), f"{name}@example.org", name), request)
+        try:
+            made = service.bookings.request(Person(Actor(name), f"{name}@example.org", name), request)
+        except SlotTakenError:
+            # Held by another thread, or for ever by one that was killed.
+            for event in service.calendar.on_date(request["date"]):
+                with suppress(RefusalError):
+                    service.bookings.decide(admin, event.booking_id, Action.CANCEL)
+            continue
         print("made", flush=True)
         for action in chance.sample(list(Action), 3):
             try:

@@ -195,6 +195,21 @@ def test_each_failure_has_the_one_shape(server: Running, method: str, path: str,
     assert answer.json()["error"]["code"] == code
 
 
+def test_a_problem_may_tell_what_is_no_text() -> None:
+    app = web_application("words")
+
+    @app.post("/words")
+    async def words(told: Annotated[Any, Body()]) -> None:
+        raise Problem(409, f"taken: {told}", details={"number": 10**40})
+
+    with Running(app) as server:
+        json = {"Content-Type": "application/json"}
+        answer = post(f"{server.url}/words", content=b'"\\ud800"', headers=json)
+    assert answer.status_code == 409
+    error = answer.json()["error"]
+    assert (error["message"], error["details"]) == ("taken: \ud800", {"number": 10**40})
+
+
 def test_a_405_still_says_which_methods_are_allowed(server: Running) -> None:
     assert get(f"{server.url}/orders/7").headers["Allow"] == "POST"
 

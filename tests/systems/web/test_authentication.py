@@ -14,7 +14,7 @@ import pytest
 from fastapi import Depends, FastAPI
 
 from keyplan_systems.web.application import web_application
-from keyplan_systems.web.authentication import Caller, OptionalCaller, require_role
+from keyplan_systems.web.authentication import Caller, OptionalCaller, require_role, unauthorized
 from keyplan_systems.web.development import DevelopmentKey, development_key, issue_development_token
 from keyplan_systems.web.keys import KeySource, UrlKeys
 from keyplan_systems.web.logs import JsonFormatter
@@ -83,6 +83,15 @@ def test_a_bad_token_is_told_why_in_the_challenge(key: DevelopmentKey) -> None:
     assert answer.headers["WWW-Authenticate"] == (
         'Bearer realm="keyplan", error="invalid_token", error_description="The token has expired."'
     )
+
+
+def test_a_reason_stands_in_the_challenge_only_as_far_as_a_header_may_hold_it() -> None:
+    reason = 'no "\u00e9\\x"\r\nX-Forged: 1 \ud800'
+    problem = unauthorized(reason)
+    assert problem.message == reason
+    assert dict(problem.headers or {}) == {
+        "WWW-Authenticate": 'Bearer realm="keyplan", error="invalid_token", error_description="no ???x???X-Forged: 1 ?"'
+    }
 
 
 def test_a_missing_role_is_403(key: DevelopmentKey) -> None:

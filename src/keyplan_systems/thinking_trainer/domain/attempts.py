@@ -198,13 +198,13 @@ def start(attempt_id: str, user_id: str, scenario_id: str, now: datetime) -> Att
 
 def save(attempt: Attempt, answers: tuple[Answer, ...], now: datetime) -> Attempt:
     """The attempt with these answers in place of the former ones; AttemptClosed unless it is in progress."""
-    _open(attempt, "saved")
+    require_open(attempt, "saved")
     return attempt.model_copy(update={"answers": answers, "touched_at": _later(attempt, now)})
 
 
 def resume(attempt: Attempt, now: datetime) -> Attempt:
     """The attempt as its user takes it up again: its silence begins anew. AttemptClosed unless it is in progress."""
-    _open(attempt, "resumed")
+    require_open(attempt, "resumed")
     return attempt.model_copy(update={"touched_at": _later(attempt, now)})
 
 
@@ -213,7 +213,7 @@ def submit(attempt: Attempt, answers: tuple[Answer, ...], assessment: Assessment
 
     `answers` come from `final_answers`. Raises AttemptClosed unless the attempt is in progress.
     """
-    _open(attempt, "submitted")
+    require_open(attempt, "submitted")
     submitted = _later(attempt, now)
     return Attempt(
         attempt_id=attempt.attempt_id,
@@ -231,7 +231,7 @@ def submit(attempt: Attempt, answers: tuple[Answer, ...], assessment: Assessment
 
 def abandon(attempt: Attempt, now: datetime) -> Attempt:
     """The attempt given up, its answers kept; AttemptClosed unless it is in progress."""
-    _open(attempt, "abandoned")
+    require_open(attempt, "abandoned")
     return attempt.model_copy(update={"status": Status.ABANDONED, "touched_at": _later(attempt, now)})
 
 
@@ -240,7 +240,8 @@ def is_silent(attempt: Attempt, now: datetime) -> bool:
     return attempt.status is Status.IN_PROGRESS and instant(now) - attempt.touched_at >= SILENCE
 
 
-def _open(attempt: Attempt, verb: str) -> None:
+def require_open(attempt: Attempt, verb: str) -> None:
+    """AttemptClosed, which says what cannot be done, unless the attempt is in progress."""
     if attempt.status is not Status.IN_PROGRESS:
         raise AttemptClosed(attempt.attempt_id, attempt.status.value, verb)
 

@@ -9,10 +9,10 @@ from fastapi import APIRouter, FastAPI, Header, Query
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import PlainTextResponse, Response
-from strawberry.fastapi import GraphQLRouter
 
 from keyplan.clock import Clock
 from keyplan_systems.venue_booking.api.context import Context
+from keyplan_systems.venue_booking.api.endpoint import Endpoint
 from keyplan_systems.venue_booking.api.schema import make_schema
 from keyplan_systems.venue_booking.calendar_feed import CONTENT_TYPE, Feed, calendar_feed
 from keyplan_systems.venue_booking.domain.refusals import RefusalError
@@ -82,7 +82,7 @@ def _graphql(service: Service) -> APIRouter:
     async def context(caller: Caller) -> Context:
         return Context(service, caller)
 
-    router: GraphQLRouter[Context, None] = GraphQLRouter(
+    router = Endpoint(
         schema, "/graphql", context_getter=context, graphql_ide=None, allow_queries_via_get=False, tags=["graphql"]
     )
 

@@ -21,7 +21,12 @@ from typing import Final
 from keyplan_systems.venue_booking.domain.contacts import Contact
 from keyplan_systems.venue_booking.domain.events import Event, event_of_booking, taken_slots
 from keyplan_systems.venue_booking.domain.notices import Notice, notices_of_decision, notices_of_request
-from keyplan_systems.venue_booking.domain.refusals import AlreadyDecidedError, NotAllowedError, NotFoundError
+from keyplan_systems.venue_booking.domain.refusals import (
+    AlreadyDecidedError,
+    NotAllowedError,
+    NotFoundError,
+    SlotTakenError,
+)
 from keyplan_systems.venue_booking.domain.requests import BookingRequest, Language
 from keyplan_systems.venue_booking.domain.users import Actor, Status, check_version, stats_changes
 from keyplan_systems.venue_booking.domain.venue import Venue
@@ -107,6 +112,13 @@ class Written:
     frees: tuple[str, ...]
     notices: tuple[Notice, ...]
     audited: bool
+
+
+def check_free(request: BookingRequest, venue: Venue, held: Collection[str]) -> None:
+    """SlotTakenError if a slot that is asked for is among those held on the date."""
+    taken = [slot for slot in venue.slots_of(request.duration) if slot in held]
+    if taken:
+        raise SlotTakenError(request.date, taken)
 
 
 def request_booking(request: BookingRequest, *, booking_id: str, user_id: str, code: str, now: datetime) -> Written:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -67,10 +67,14 @@ class EventKind(StrEnum):
     CLOSURE = "closure"
 
 
+LAST_DATE: Final = date(2999, 12, 31)
+"""The last date that can be entered: the hours of an event, and what is kept after them, are moments that there are."""
+
+
 class EventRequest(_Input):
     """An entry that an administrator puts into the calendar: a public event, or a closure that blocks a date."""
 
-    date: date
+    date: Annotated[date, Field(le=LAST_DATE)]
     duration: str
     kind: Literal[EventKind.PUBLIC_EVENT, EventKind.CLOSURE]
     title: Title

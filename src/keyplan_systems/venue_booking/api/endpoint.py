@@ -1,0 +1,40 @@
+"""The library's endpoint with this application's answers: what is no GraphQL request is told in the one error shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from cross_web import HTTPException
+from fastapi.routing import APIWebSocketRoute
+from strawberry.fastapi import GraphQLRouter
+
+from keyplan_systems.venue_booking.api.context import Context
+from keyplan_systems.web.problems import Problem
+
+
+class Endpoint(GraphQLRouter[Context, None]):
+    """GraphQL over POST. There are no subscriptions, so the library's route for websockets is left out."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.routes[:] = [route for route in self.routes if not isinstance(route, APIWebSocketRoute)]
+
+    async def run(self, *args: Any, **options: Any) -> Any:
+        """Answer a request; what the library would refuse in plain text is raised as a Problem."""
+        try:
+            return await super().run(*args, **options)
+        except HTTPException as error:
+            raise Problem(error.status_code, error.reason) from error
+
+    def decode_json(self, data: str | bytes) -> object:
+        """The body of a request, which is an object: the library looks for its members without looking at it."""
+        try:
+            body = orjson.loads(data)
+        except orjson.JSONDecodeError as error:
+            raise Problem(400, "The body is not valid JSON.", code="malformed") from error
+        if not isinstance(body, dict):
+            raise Problem(400, "A GraphQL request is a JSON object with a query.")
+        if not isinstance(body.get("operationName"), str | None):
+            raise Problem(400, "The name of an operation is a text.")
+        return body

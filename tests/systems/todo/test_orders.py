@@ -1,0 +1,39 @@
+"""Lists in an order beside filters, and days as they are written."""
+
+from __future__ import annotations
+
+import pytest
+from tests.systems.todo.stage import Caller
+
+
+def titles(ada: Caller, **wanted: str) -> str:
+    """What a list holds, by single letters."""
+    answer = ada.get("/tasks", **wanted)
+    assert answer.status_code == 200, answer.text
+    return "".join(task["title"] for task in answer.json()["tasks"])
+
+
+def test_an_order_holds_beside_any_filter(ada: Caller) -> None:
+    for number, (status, priority, day) in enumerate(
+        [("pending", "low", "2025-12-03"), ("completed", "high", "2025-12-02"), ("pending", "high", "2025-12-01")]
+    ):
+        ada.task(str(number), status=status, priority=priority, due_date=day, category="x")
+    ada.task("3", priority=None)
+    for wanted, expected in [
+        ({"status": "pending", "order": "due_date"}, "20"),
+        ({"category": "x", "order": "due_date"}, "210"),
+        ({"category": "x", "order": "priority", "status": "pending"}, "20"),
+        ({"due_from": "2025-12-02", "order": "priority"}, "10"),
+        ({"due_from": "2025-12-01", "order": "due_date"}, "210"),
+        ({"status": "pending", "order": "urgency"}, "20"),
+        ({"status": "pending", "order": "status"}, "023"),
+        ({"priority": "high", "order": "status"}, "12"),
+    ]:
+        assert titles(ada, **wanted) == expected, wanted
+
+
+@pytest.mark.embedded("refused before any table is met")
+@pytest.mark.parametrize("day", ["0", "86400", "2025-11-30T00:00:00", "2025-2-3", "today", ""])
+def test_a_day_is_written_in_one_way(ada: Caller, day: str) -> None:
+    for name in ("due_on", "due_from", "due_to"):
+        assert ada.get("/tasks", **{name: day}).json()["error"]["details"][0]["field"] == name

@@ -1,0 +1,58 @@
+"""Items as they are stored: the attributes that the document's examples have, with their types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.systems.elsewhere import Elsewhere
+from tests.systems.venue_booking.consistency import of_kind
+from tests.systems.venue_booking.stage import Caller, all_items
+
+from keyplan.engine.engine import Engine
+
+KEYS = {"PK": "S", "SK": "S", "entityType": "S"}
+DOCUMENTED = {
+    "User": {
+        **KEYS, "GSI1PK": "S", "GSI1SK": "S", "userId": "S", "email": "S", "name": "S", "phone": "S", "role": "S",
+        "createdAt": "S",
+    },
+    "Booking": {
+        **KEYS, "GSI1PK": "S", "GSI1SK": "S", "bookingId": "S", "userId": "S", "date": "S", "duration": "S",
+        "eventDescription": "S", "attendees": "N", "status": "S", "requestedAt": "S",
+    },
+    "UserBooking": {**KEYS, "bookingId": "S", "date": "S", "status": "S"},
+    "EventSlot": {
+        **KEYS, "eventId": "S", "bookingId": "S", "date": "S", "timeSlot": "S", "eventType": "S", "title": "S",
+        "createdBy": "S",
+    },
+}  # fmt: skip
+
+
+@pytest.fixture
+def items(ada: Caller, admin: Caller, engine: Engine | Elsewhere) -> list[dict[str, Any]]:
+    """A user with a telephone, an approved booking and what belongs to it, a request that waits."""
+    change = 'mutation { changeProfile(input: { phone: "+39 333 1234567" }) { id } }'
+    ada.ask(change)
+    admin.decide("approve", ada.request()["id"])
+    ada.request(date="2025-11-20")
+    return all_items(engine)
+
+
+@pytest.mark.parametrize("kind", list(DOCUMENTED))
+def test_items_have_the_documented_attributes(kind: str, items: list[dict[str, Any]]) -> None:
+    found = of_kind(items, kind)
+    assert found
+    for item in found:
+        types = {name: next(iter(value)) for name, value in item.items()}
+        assert {name: types.get(name) for name in DOCUMENTED[kind]} == DOCUMENTED[kind]
+
+
+def test_a_status_stands_alike_in_booking_index_and_copy(items: list[dict[str, Any]]) -> None:
+    bookings = {one["bookingId"]["S"]: one for one in of_kind(items, "Booking")}
+    assert {one["GSI1PK"]["S"] for one in bookings.values()} == {"STATUS#APPROVED", "STATUS#PENDING"}
+    for one in bookings.values():
+        assert one["GSI1PK"]["S"] == f"STATUS#{one['status']['S'].upper()}"
+        assert one["GSI1SK"]["S"].startswith(one["requestedAt"]["S"][:10])
+    copies = {one["bookingId"]["S"]: one["status"]["S"] for one in of_kind(items, "UserBooking")}
+    assert copies == {name: one["status"]["S"] for name, one in bookings.items()}
