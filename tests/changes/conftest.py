@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import boto3
 import pytest
-from botocore.config import Config
 from tests.changes.shop import NOW, Shop, World
+from tests.sdk import ONCE
 
 from keyplan.changes import TableCheckpoints
 from keyplan.clock import ManualClock
@@ -60,8 +60,7 @@ def inside(engine: Engine, clock: ManualClock) -> Iterator[World]:
 def over_http(engine: Engine, clock: ManualClock) -> Iterator[World]:
     """The shop behind a server, reached with boto3."""
     with ThreadedServer(engine) as server:
-        config = Config(retries={"total_max_attempts": 1, "mode": "standard"})
-        client = boto3.client("dynamodb", region_name="us-east-1", endpoint_url=server.url, config=config)
+        client = boto3.client("dynamodb", region_name="us-east-1", endpoint_url=server.url, config=ONCE)
         db = connect(client=client, clock=clock)
         world = World(engine, db, clock, Shop(), checkpoints=lambda: TableCheckpoints(db, create=True, clock=clock))
         db.create_tables(world.shop.table)

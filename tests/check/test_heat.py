@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyplan.check.heat import HotKey, field_share, key_share, rises
+from keyplan.check.heat import HotKey
 from keyplan.check.subject import Subject
 from keyplan.design import (
     GSI,
@@ -31,7 +31,6 @@ from keyplan.design import (
     put,
     set_,
 )
-from keyplan.design.entities import EntitySpec, spec_of
 
 
 def subject(*tables: Table) -> Subject:
@@ -180,51 +179,3 @@ def test_an_index_that_is_asked_for_one_text_gets_the_writes_of_those_expected_i
     assert hot.constant
     assert hot.shape == "board = board"
     assert hot.write(peak=True) == pytest.approx(10 * 2 * 2 + 1 * 2)
-
-
-def flags() -> EntitySpec:
-    table = Table("flags", pk="flag_id")
-
-    @table.entity(items=Items(count=400, distinct={"region": 8, "plan": {"free": 3, "paid": 1}}))
-    class Flag(Entity):
-        flag_id: str
-        on: bool
-        colour: Literal["red", "green", "blue"]
-        region: str
-        plan: str
-        name: str
-
-    return spec_of(Flag)
-
-
-def test_shares_come_from_numbers_types_and_keys() -> None:
-    flag = flags()
-    told = {name: field_share(flag, name) for name in flag.fields}
-    assert told == {"flag_id": 1 / 400, "on": 1 / 2, "colour": 1 / 3, "region": 1 / 8, "plan": 3 / 4, "name": None}
-
-
-def test_the_share_of_a_key_is_that_of_its_fields_together_and_of_no_field_all() -> None:
-    flag = flags()
-    assert key_share(flag.key.partition, flag, {}) == 1 / 400
-    assert key_share(flag.key.partition, flag, {"flag_id": "beta"}) == 1.0
-    assert key_share((), flag, {}) == 1.0
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("created_at", True),
-        ("timestamp", True),
-        ("requestedAt", True),
-        ("time", True),
-        ("due_date", False),
-        ("expires_at", False),
-        ("start_at", False),
-        ("title", False),
-    ],
-)
-def test_a_moment_rises_where_it_is_the_time_of_writing(name: str, expected: bool) -> None:
-    table = Table("t-" + name, pk="id")
-    model = type("Thing", (Entity,), {"__annotations__": {"id": str, name: str}, "__module__": __name__})
-    table.entity()(model)
-    assert rises(spec_of(model).fields[name]) is expected

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from keyplan.check import rules
 from keyplan.check.checking import check
 from keyplan.check.table import RULES
 from keyplan.design.design import Design
@@ -44,6 +45,11 @@ def test_the_rule_finds_what_is_marked_and_nothing_else(code: str, title: str, s
     assert all(finding.code == code for finding in findings)
     assert bool(wanted) == title.startswith("bad"), "a bad design has a finding, a good one none"
     assert all(finding.severity in RULES[code].rule.severities for finding in findings)
+
+
+def test_every_module_of_a_rule_is_in_the_table_by_its_code() -> None:
+    files = sorted(path.stem.upper() for path in Path(rules.__path__[0]).glob("*/kp*.py"))
+    assert list(RULES) == files
 
 
 @pytest.mark.parametrize("code", RULES)

@@ -9,8 +9,8 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.config import Config
 from tests.connections.board import TABLES
+from tests.sdk import ONCE
 
 import keyplan
 from keyplan.clock import ManualClock
@@ -159,9 +159,7 @@ def raw() -> Callable[[Any], Callable[..., Any]]:
         transport = connection.transport
         if hasattr(transport, "engine"):
             return transport.engine.call  # type: ignore[no-any-return]
-        client = boto3.client(
-            "dynamodb", endpoint_url=_url(transport), config=Config(retries={"total_max_attempts": 1})
-        )
+        client = boto3.client("dynamodb", endpoint_url=_url(transport), config=ONCE)
         from keyplan.connections.transports import BotoTransport  # noqa: PLC0415 - only here
 
         return BotoTransport(client).call

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum, IntEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 from uuid import UUID
 
 import pytest
@@ -195,6 +195,14 @@ def test_an_update_takes_only_what_the_model_takes(shared: Any) -> None:
     with pytest.raises(KeyValueError, match=r"describe: renamed=5 is not what the entity takes: .*valid string"):
         shared.run(describe(new.id, frozenset(), 5, Colour.red))
     assert shared.run(thing(new.id)).renamed == "y"
+
+
+def test_a_field_that_every_item_has_is_not_taken_away_by_none(db: Any) -> None:
+    user, name, nothing = board.UserId("u"), board.TaskId("t"), cast("Any", None)
+    db.run(board.add_task(board.Task(user_id=user, task_id=name, title="t")))
+    with pytest.raises(KeyValueError, match="title=None is not what the entity takes"):
+        db.run(board.rename(user, name, nothing, 1))
+    assert db.run(board.task(user, name)).title == "t"
 
 
 def test_an_item_that_cannot_be_read_names_its_entity_key_and_field(shared: Any) -> None:

@@ -24,7 +24,9 @@ from keyplan.connections.errors import (
     UnavailableError,
 )
 from keyplan.connections.steps import drive
+from keyplan.connections.tables import create_tables
 from keyplan.connections.writes import write
+from keyplan.design import Entity, Table, key
 from keyplan.design.requests_guards import NOW as MOMENT
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults
@@ -173,6 +175,29 @@ def test_programs_wait_between_attempts_and_not_before_the_first(engine: Engine)
     drive(write(context, call, {**call.arguments, MOMENT: int(NOW)}), transport.call, waits.append)
     assert len(waits) == 2
     assert all(0 <= wait <= 0.05 for wait in waits)
+
+
+class NotYetError(ServiceError):
+    """What the service says of backups of a table that was made a moment ago."""
+
+    code = "ContinuousBackupsUnavailableException"
+
+
+def test_backups_are_asked_for_until_a_new_table_can_have_them(engine: Engine) -> None:
+    kept = Table("kept", pk="PK", point_in_time_recovery=True)
+
+    @kept.entity(key=key("ROW#{row_id}"))
+    class Row(Entity):
+        row_id: str
+
+    waits: list[float] = []
+    transport = Unlucky(engine, NotYetError("not yet"), times=3, after=False, only="UpdateContinuousBackups")
+    drive(create_tables(Context(engine.clock, b"key"), [kept], wait=True), transport.call, waits.append)
+    assert transport.sent == ["UpdateContinuousBackups"] * 4
+    assert waits == sorted(waits)
+    assert len(waits) == 3
+    told = engine.call("DescribeContinuousBackups", {"TableName": "kept"})["ContinuousBackupsDescription"]
+    assert told["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "ENABLED"
 
 
 def faulty(clock: ManualClock, **faults: Any) -> Engine:

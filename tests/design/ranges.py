@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from keyplan.design.conditions import Between, Compare, holds, with_values
+from keyplan.design.conditions import Between, Compare
+from keyplan.design.conditions_evaluation import holds, with_values
 from keyplan.design.plan import KeyCondition, Plan, SortCondition
 from keyplan.design.requests_keys import key_value
 from keyplan.design.symbols import value_of

@@ -16,8 +16,6 @@ from keyplan.design.algebra import (
     captured,
     captures,
     keys_overlap,
-    longest,
-    order_kept,
     range_captures,
 )
 from keyplan.design.templates import BoundTemplate, Field, KeyValueError, parse
@@ -168,13 +166,6 @@ def test_a_template_begins_like_a_longer_one_with_the_same_holes() -> None:
     assert not begins_like(bound("{status}"), bound("{a}#{status}"))
     assert not begins_like(bound("{at:date}"), bound("{at:utc_s}#{a}"))
     assert not begins_like(bound("{status}#{a}"), bound("{status}"))
-
-
-def test_order_and_length_are_those_of_the_template() -> None:
-    assert order_kept(bound("{at:utc_ms}#{a}"), "at")
-    assert not order_kept(bound("{number}"), "number")
-    assert longest(bound("A#{at:utc_ms}")) == 26
-    assert longest(bound("A#{a}")) is None
 
 
 ALPHABET = "a#"

@@ -37,7 +37,7 @@ from keyplan.design import (
     set_if_missing,
     when,
 )
-from keyplan.design.conditions import holds
+from keyplan.design.conditions_evaluation import holds
 from keyplan.design.plan import IndexEffect, Plan
 from keyplan.design.requests_items import maker_of
 from keyplan.design.symbols import Param, value_of

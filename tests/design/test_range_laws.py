@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.design.ranges import selects
 
 from keyplan.design import GSI, Cond, Entity, Page, Read, Table, attr, key, pk, sk
-from keyplan.design.fields import AttributeValue
+from keyplan.design.field_types import AttributeValue
 from keyplan.design.keys import KeySpec
 from keyplan.design.requests_items import maker_of
 from keyplan.design.symbols import Param

@@ -414,7 +414,6 @@ def test_a_missing_or_empty_value_is_refused() -> None:
         assert template.text in str(caught.value)
     with pytest.raises(KeyValueError, match="empty"):
         template.render({"user": "", "task": "b"})
-    assert template.empty_risks() == ("user", "task")
     assert bound("A{may}").render({"may": ""}) == "A"
     with pytest.raises(KeyValueError, match="empty"):
         bound("{may}").render({"may": ""})

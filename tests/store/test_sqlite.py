@@ -1,8 +1,7 @@
-"""The SQLite store: trees, logs, transactions, groups, and files that are not what they should be."""
+"""The SQLite store: trees, logs, transactions, groups, copies."""
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,12 +10,9 @@ import apsw
 import pytest
 
 from keyplan.errors import (
-    DatabaseCorruptError,
-    DatabaseReadOnlyError,
-    DatabaseVersionError,
     EngineClosedError,
 )
-from keyplan.store import checkpoint, statements
+from keyplan.store import checkpoint
 from keyplan.store.rows import Transaction, Tree
 from keyplan.store.sqlite import MEMORY, SqliteStore
 
@@ -297,34 +293,6 @@ def test_the_log_is_moved_into_the_file_and_does_not_grow_without_bound(tmp_path
         store.write(lambda tx, number=number: tx.put(tree, b"%d" % (number % 100), number, body))
     assert Path(f"{path}-wal").stat().st_size < 64 * 1024 * 1024
     store.close()
-
-
-def test_a_newer_file_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "data.db"
-    SqliteStore(str(path)).close()
-    connection = sqlite3.connect(path)
-    connection.execute(f"PRAGMA user_version = {statements.SCHEMA_VERSION + 1}")
-    connection.close()
-    with pytest.raises(DatabaseVersionError, match="newer keyplan"):
-        SqliteStore(str(path))
-
-
-def test_a_file_of_another_program_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "other.db"
-    connection = sqlite3.connect(path)
-    connection.execute("CREATE TABLE theirs (a)")
-    connection.close()
-    with pytest.raises(DatabaseCorruptError, match="not keyplan's"):
-        SqliteStore(str(path))
-    text = tmp_path / "notes.txt"
-    text.write_text("this is no database, but it is long enough to look at" * 30)
-    with pytest.raises(DatabaseCorruptError, match="not a keyplan database"):
-        SqliteStore(str(text))
-
-
-def test_a_missing_folder_is_a_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(DatabaseReadOnlyError, match="is the folder there"):
-        SqliteStore(str(tmp_path / "nowhere" / "data.db"))
 
 
 def test_a_copy_is_consistent_and_refuses_to_overwrite(tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel, Field
 from tests.verify import club
 
+from keyplan.design import Cond, Entity, F, Items, Table, where
 from keyplan.design.design import Design
 from keyplan.verify import Report, verify
 from keyplan.verify.errors import SampleError
@@ -99,3 +101,29 @@ def add_ill(ill: Ill) -> Change:
 def well(name: str) -> Key:
     return key_of(name=name)
 """
+
+
+def test_what_lies_in_a_model_a_map_and_a_list_is_found_where_it_lies() -> None:
+    class Address(BaseModel):
+        street: str
+        city: str
+
+    people = Table("people", pk="name")
+
+    @people.entity(items=Items(count=200))
+    class Person(Entity):
+        name: str
+        address: Address | None = None
+        points: dict[str, int] = Field(examples=[{"may": 3, "june": 4}])
+        marks: list[int] = Field(examples=[[7, 8, 9]])
+
+    @people.scan(Person)
+    def of_city(city: str) -> Cond:
+        return where(F.address["city"] == city)
+
+    @people.scan(Person)
+    def better(least: int, mark: int) -> Cond:
+        return where((F.points["june"] >= least) & (F.marks[2] == mark))
+
+    found = verify(Design("people", (people,)))
+    assert [(one.name, one.verdict) for one in found.patterns] == [("of_city", "OK"), ("better", "OK")]

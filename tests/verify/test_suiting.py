@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from keyplan.design import Entity, F, Table, key
-from keyplan.design.conditions import Condition, holds
+from keyplan.design.conditions import Condition
+from keyplan.design.conditions_evaluation import holds
 from keyplan.design.entities import spec_of
 from keyplan.design.requests_items import stored_as
 from keyplan.verify.suiting import ways

@@ -10,12 +10,9 @@ Lanes that are done, and runners that died, expire a week later (`expires_at`, t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 from keyplan.changes.checkpoints import Board, Lane
 from keyplan.changes.errors import LeaseLostError
-from keyplan.changes.service import Service
+from keyplan.changes.own_table import Item, OwnTable
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
 from keyplan.connections.errors import TableMissingError
@@ -27,7 +24,6 @@ from keyplan.errors import ServiceError
 DEFAULT_NAME = "keyplan-checkpoints"
 _KEPT_S = 7 * 24 * 3600
 _CONDITION = "ConditionalCheckFailedException"
-Item = dict[str, Any]
 
 
 def checkpoint_table(name: str = DEFAULT_NAME) -> Table:
@@ -54,15 +50,13 @@ class TableCheckpoints:
         clock: Clock | None = None,
     ) -> None:
         """`create`: whether to make the table where it is missing; of itself only for an engine in this process."""
-        self._service = Service(db, clock=clock)
-        self._declared = checkpoint_table(table)
-        self.table = self._service.table_name(self._declared)
-        self._creates = self._service.is_embedded if create is None else create
+        self._table = OwnTable(db, checkpoint_table, table, create=create, clock=clock)
+        self._service, self.table = self._table.service, self._table.name
 
     def prepare(self) -> None:
         """Make the table, or see that it is there. Raises TableMissingError."""
-        if self._creates:
-            self._service.create(checkpoint_table(self.table))
+        if self._table.creates:
+            self._table.make()
             return
         try:
             self._service.call("DescribeTable", {"TableName": self.table})
@@ -79,7 +73,7 @@ class TableCheckpoints:
         begins_at_s, is_known = None, False
         lanes: dict[str, Lane] = {}
         runners: dict[str, float] = {}
-        for item in self._items(consumer):
+        for item in self._table.items(consumer):
             kind, _, name = item["what"]["S"].partition("/")
             if kind == "shard":
                 lanes[name] = _lane(item)
@@ -161,25 +155,11 @@ class TableCheckpoints:
             "until": {"N": repr(until_s)},
             "expires_at": {"N": str(int(until_s) + _KEPT_S)},
         }
-        self._service.call("PutItem", {"TableName": self.table, "Item": item})
+        self._table.put(item)
 
     def withdraw(self, consumer: str, runner: str) -> None:
         """Note that a runner is gone."""
         self._service.call("DeleteItem", {"TableName": self.table, "Key": _key(consumer, f"runner/{runner}")})
-
-    def _items(self, consumer: str) -> Iterator[Item]:
-        request: Item = {
-            "TableName": self.table,
-            "KeyConditionExpression": "consumer = :consumer",
-            "ExpressionAttributeValues": {":consumer": {"S": consumer}},
-            "ConsistentRead": True,
-        }
-        while True:
-            answer = self._service.call("Query", request)
-            yield from answer["Items"]
-            if "LastEvaluatedKey" not in answer:
-                return
-            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
     def _is_met(self, operation: str, request: Item) -> Item | None:
         """The answer of a conditional write; None where its condition was not true."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from keyplan.changes.errors import ConsumerSetupError
 from keyplan.changes.filters import Filter, filter_of
 from keyplan.changes.records import Item, StreamRecord
+from keyplan.changes.streams import Shard, Stream
 from keyplan.connections.codec import OWNER, Reader, Sorter
 from keyplan.design.consumers import Change, Consumer, EventName, Expired, Inserted, Modified, Removed
 from keyplan.design.entities import EntitySpec
@@ -185,3 +186,26 @@ def _named(table: Table, wanted: Callable[..., Any] | str) -> Consumer:
             return consumer
     known = ", ".join(consumer.name for consumer in table.consumers) or "none"
     raise ConsumerSetupError(f"table {table.name} has no consumer {wanted}; it has: {known}")
+
+
+def check_destinations(consumers: Sequence[BoundConsumer], destinations: Container[str]) -> None:
+    """Raise ConsumerSetupError where a consumer sends what failed to a destination that is not among these."""
+    for consumer in consumers:
+        wanted = consumer.declared.on_failure
+        if wanted is not None and wanted not in destinations:
+            raise ConsumerSetupError(
+                f'{consumer.name} sends failed records to "{wanted}", which the runner was not given:'
+                f' destinations={{"{wanted}": JsonLinesFolder(...)}}'
+            )
+
+
+def check_views(consumer: BoundConsumer, taken: Sequence[Shard], streams: Sequence[Stream]) -> None:
+    """Raise ConsumerSetupError where a shard's stream lacks an image that the consumer needs."""
+    views = {stream.arn: stream.view for stream in streams}
+    for shard in taken:
+        if consumer.needs_more_than(views[shard.arn]):
+            needs = " and ".join(sorted(consumer.declared.needs))
+            raise ConsumerSetupError(
+                f"{consumer.name} needs the {needs} image of items, and stream {shard.arn} has {views[shard.arn]}:"
+                " a stream's view cannot be altered; switch it off, and on again with the view that is needed"
+            )

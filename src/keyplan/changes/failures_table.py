@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from keyplan.changes.failures import Failure
-from keyplan.changes.service import Service
+from keyplan.changes.own_table import OwnTable
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
 from keyplan.connections.steps import Transport
@@ -51,32 +51,22 @@ class TableDestination:
         clock: Clock | None = None,
     ) -> None:
         """`create`: whether to make the table where it is missing; of itself only for an engine in this process."""
-        self._service = Service(db, clock=clock)
-        self.table = self._service.table_name(failure_table(table))
-        self._creates = self._service.is_embedded if create is None else create
+        self._table = OwnTable(db, failure_table, table, create=create, clock=clock)
+        self.table = self._table.name
+        self._creates = self._table.creates
 
     def send(self, failures: Sequence[Failure]) -> None:
         """Put an item for each."""
         if self._creates:
-            self._service.create(failure_table(self.table))
+            self._table.make()
             self._creates = False
         for failure in failures:
-            self._service.call("PutItem", {"TableName": self.table, "Item": _item(failure)})
+            self._table.put(_item(failure))
 
     def read(self, consumer: str) -> Iterator[Failure]:
         """The failures of a consumer, by event id."""
-        request: dict[str, Any] = {
-            "TableName": self.table,
-            "KeyConditionExpression": "consumer = :consumer",
-            "ExpressionAttributeValues": {":consumer": {"S": consumer}},
-        }
-        while True:
-            answer = self._service.call("Query", request)
-            for item in answer["Items"]:
-                yield Failure.from_plain(json.loads(item["failure"]["S"]))
-            if "LastEvaluatedKey" not in answer:
-                return
-            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+        for item in self._table.items(consumer):
+            yield Failure.from_plain(json.loads(item["failure"]["S"]))
 
 
 def _item(failure: Failure) -> dict[str, Any]:

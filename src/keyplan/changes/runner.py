@@ -18,7 +18,14 @@ from typing import Any, Literal
 from keyplan.changes.checkpoints import Board, Checkpoints
 from keyplan.changes.checkpoints_table import TableCheckpoints
 from keyplan.changes.claims import Claims
-from keyplan.changes.consumers import BoundConsumer, bind, sorter_of, with_handlers
+from keyplan.changes.consumers import (
+    BoundConsumer,
+    bind,
+    check_destinations,
+    check_views,
+    sorter_of,
+    with_handlers,
+)
 from keyplan.changes.delivery import Backoff, Counts, Delivery
 from keyplan.changes.errors import ConsumerSetupError, ConsumerStoppedError
 from keyplan.changes.failures import Destination
@@ -79,7 +86,8 @@ class Runner:
         self.clock = self._service.clock
         self._name = self._service.table_name(table)
         self.consumers = with_handlers(table, bind(table, self._name, consumers), handlers or {})
-        self._destinations = _checked(self.consumers, destinations or {})
+        self._destinations = destinations or {}
+        check_destinations(self.consumers, self._destinations)
         self._start, self._poll_s, self._refresh_s = start, poll_s, refresh_s
         self._backoff, self._notify = backoff or Backoff(), notify
         self._claims = Claims(
@@ -262,7 +270,7 @@ class Runner:
             self._tell_of_new_stream(board, streams)
             taken, gaps = self._claims.settle(consumer, board, streams)
             counts.gaps += gaps
-            self._check_views(consumer, taken, streams)
+            check_views(consumer, taken, streams)
             self._add(consumer, taken, from_latest=has_begun and self._start == "latest")
         self._reading.prune()
         self._refreshed_s = self.clock.monotonic()
@@ -281,30 +289,9 @@ class Runner:
         self._claims.prepare()
         self._is_prepared = True
 
-    def _check_views(self, consumer: BoundConsumer, taken: Sequence[Shard], streams: Sequence[Stream]) -> None:
-        views = {stream.arn: stream.view for stream in streams}
-        for shard in taken:
-            if consumer.needs_more_than(views[shard.arn]):
-                needs = " and ".join(sorted(consumer.declared.needs))
-                raise ConsumerSetupError(
-                    f"{consumer.name} needs the {needs} image of items, and stream {shard.arn} has {views[shard.arn]}:"
-                    " a stream's view cannot be altered; switch it off, and on again with the view that is needed"
-                )
-
     def _tell_of_new_stream(self, board: Board, streams: Sequence[Stream]) -> None:
         newest = label_of(streams[-1].arn)
         known = {shard.partition("/")[0] for shard in board.lanes}
         if known and newest not in known and newest not in self._told_of:
             self._told_of.add(newest)
             self._notify(StreamReplaced(self._name, max(known), newest))
-
-
-def _checked(consumers: Sequence[BoundConsumer], destinations: Mapping[str, Destination]) -> Mapping[str, Destination]:
-    for consumer in consumers:
-        wanted = consumer.declared.on_failure
-        if wanted is not None and wanted not in destinations:
-            raise ConsumerSetupError(
-                f'{consumer.name} sends failed records to "{wanted}", which the runner was not given:'
-                f' destinations={{"{wanted}": JsonLinesFolder(...)}}'
-            )
-    return destinations

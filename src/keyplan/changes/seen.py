@@ -14,12 +14,12 @@ from pydantic import create_model
 from keyplan.connections.errors import AlreadyExistsError, TransactionFailedError
 from keyplan.design.consumers import Change as ItemChange
 from keyplan.design.entities import Entity
-from keyplan.design.fields import Attribute
+from keyplan.design.field_marks import Attribute
 from keyplan.design.keys import key
 from keyplan.design.patterns import TransactionCall, WriteCall
 from keyplan.design.places import DesignError, caller
 from keyplan.design.tables import Table
-from keyplan.design.terms import Change, put
+from keyplan.design.terms_writes import Change, put
 
 DEFAULT_NAME = "keyplan-seen"
 _KEPT = timedelta(days=7)

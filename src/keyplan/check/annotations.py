@@ -8,7 +8,8 @@ from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Any, Literal, NewType, TypeVar, Union, get_args, get_origin
 
-from keyplan.design.fields import StoredField, without_none
+from keyplan.design.field_types import without_none
+from keyplan.design.fields import StoredField
 
 _NUMBERS: dict[type, tuple[type, ...]] = {int: (int,), float: (int, float), Decimal: (int, float, Decimal)}
 

@@ -52,14 +52,8 @@ def _acceptance(finding: Finding, design: Design) -> Suppression | None:
 def _about_acceptances(design: Design, used: list[Suppression]) -> Iterator[Finding]:
     for by in design.accepted:
         if by not in used:
-            yield Finding(
-                UNUSED_ACCEPTANCE,
-                "warning",
-                by.on or design.name,
-                f"{by.code} is accepted{' of ' + by.on if by.on else ''}, and nothing of that kind is found",
-                "delete the acceptance",
-                by.place,
-            )
+            problem, fix = _unused(by, design)
+            yield Finding(UNUSED_ACCEPTANCE, "warning", by.on or design.name, problem, fix, by.place)
         if len(by.reason.split()) < _WORDS_OF_A_REASON:
             yield Finding(
                 UNEXPLAINED_ACCEPTANCE,
@@ -69,6 +63,24 @@ def _about_acceptances(design: Design, used: list[Suppression]) -> Iterator[Find
                 "say in a few words why it is right here",
                 by.place,
             )
+
+
+def _unused(by: Suppression, design: Design) -> tuple[str, str]:
+    """Why an acceptance is of no use, and what to do."""
+    what = f"{by.code} is accepted{' of ' + by.on if by.on else ''}"
+    if by.code not in RULES:
+        return f"{what}, and there is no such rule", "name one that `keyplan rule` lists"
+    if by.on and by.on not in _names(design):
+        return f"{what}, and the design has nothing of that name", "name a table, index, entity or pattern of it"
+    return f"{what}, and nothing of that kind is found", "delete the acceptance"
+
+
+def _names(design: Design) -> set[str]:
+    names = {design.name, *(entity.name for entity in design.entities), *(one.name for one in design.patterns)}
+    for table in design.tables:
+        names |= {table.name, *(index.name for index in table.schema.indexes)}
+        names |= {consumer.name for consumer in table.consumers}
+    return names
 
 
 _WORDS_OF_A_REASON = 3

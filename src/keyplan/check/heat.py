@@ -6,26 +6,22 @@ nothing is said of its load.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from keyplan.check.key_shares import key_share
 from keyplan.check.load import Work
-from keyplan.check.names import is_moment, words_of
 from keyplan.cost.expected import expected
 from keyplan.cost.sizes import item_size
 from keyplan.design.entities import EntitySpec
-from keyplan.design.fields import StoredField
 from keyplan.design.keys import BoundKey, KeyAttribute
 from keyplan.design.patterns import Pattern
 from keyplan.design.places import Place
 from keyplan.design.plan import Plan
 from keyplan.design.schema import Index
-from keyplan.design.symbols import Each, EveryShard, Param, Source
+from keyplan.design.symbols import Source
 from keyplan.design.tables import Table
-from keyplan.design.template_field import Field
-from keyplan.design.template_holes import BoundHole
 from keyplan.values.units import write_units
 
 
@@ -110,65 +106,6 @@ class HotKey:
         """The patterns that make most of the load, "read" or "write", largest first."""
         told = [(getattr(load, what) * load.peak, load.pattern.name) for load in self.loads]
         return [name for units, name in sorted(told, key=lambda pair: -pair[0]) if units > 0][:3]
-
-
-# Shares.
-
-
-def is_constant(source: Source) -> bool:
-    """Whether a key value is the same at every call."""
-    return source is not None and not isinstance(source, (Param, Each, EveryShard))
-
-
-def choices_of(field: StoredField) -> int | None:
-    """How many values a field can have, where its type says so."""
-    if field.annotation is bool:
-        return 2
-    choices = Field.of(field.name, field.annotation, field.info).choices
-    return None if choices is None else len(choices)
-
-
-def field_share(entity: EntitySpec, name: str) -> float | None:
-    """The share of load that goes to a field's most used value; None where nothing says."""
-    told = entity.items.values_of(name) if entity.items is not None else None
-    if told is not None:
-        return told.hottest_share
-    number = choices_of(entity.fields[name])
-    if number is not None:
-        return 1 / number
-    if entity.key.fields == (name,) and entity.items is not None:
-        return 1 / max(1, entity.items.count)
-    return None
-
-
-def _hole_share(hole: BoundHole, entity: EntitySpec) -> float | None:
-    share = field_share(entity, hole.name)
-    if hole.spec.startswith("shard("):
-        return max(1 / len(hole.encoding.choices or ("",)), share or 0.0)
-    return share
-
-
-def key_share(parts: Sequence[KeyAttribute], entity: EntitySpec, sources: Mapping[str, Source]) -> float | None:
-    """The share of load that goes to the most used key made of these attributes."""
-    shares: dict[str, float | None] = {}
-    for part in parts:
-        holes = part.template.holes if part.template is not None else ()
-        for hole in holes:
-            found = 1.0 if is_constant(sources.get(hole.name)) else _hole_share(hole, entity)
-            before = shares.get(hole.name, 1.0)
-            shares[hole.name] = None if found is None or before is None else min(found, before)
-        if part.field is not None:
-            name = part.field.name
-            shares[name] = 1.0 if is_constant(sources.get(name)) else field_share(entity, name)
-    total = 1.0
-    for share in shares.values():
-        if share is None:
-            return None
-        total *= share
-    return total
-
-
-# Loads.
 
 
 def is_declared(work: Work) -> bool:
@@ -283,22 +220,3 @@ def hot_items_of(tables: Iterable[Table], works: Sequence[Work]) -> Iterator[Hot
     for table in tables:
         mine = [work for work in works if work.plan.schema is table.schema and is_declared(work)]
         yield from _grouped(table, None, _table_loads(table, mine, items=True), items=True)
-
-
-# Time in keys.
-
-_AHEAD = re.compile(r"(^|_)(due|deadline|expir\w*|until|start\w*|end\w*|birth\w*|scheduled|planned|valid|next)(_|$)")
-
-
-def rises(field: StoredField) -> bool:
-    """Whether new items have ever greater values: the moment at which something happened."""
-    words = words_of(field.name)
-    return is_moment(field.name) and _AHEAD.search(words) is None
-
-
-def rising_start(parts: Sequence[KeyAttribute], entity: EntitySpec) -> str | None:
-    """The field that a sort key begins with, if it is the moment at which an item is written."""
-    if not parts:
-        return None
-    names = parts[0].fields
-    return names[0] if names and rises(entity.fields[names[0]]) else None

@@ -11,7 +11,8 @@ from pydantic.fields import FieldInfo
 
 from keyplan.design.conditions import Path
 from keyplan.design.entities import EntitySpec
-from keyplan.design.fields import StoredField, without_none
+from keyplan.design.field_types import without_none
+from keyplan.design.fields import StoredField
 from keyplan.design.template_field import Field
 
 _BYTES_OF_A_CHARACTER = 4

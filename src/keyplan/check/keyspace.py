@@ -6,7 +6,7 @@ answers are kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from functools import lru_cache
 
@@ -100,11 +100,6 @@ def in_range(template: BoundTemplate, other: BoundTemplate, known: frozenset[str
 def key_texts(bound: BoundKey) -> str:
     """A key as it reads in a message: PK = USER#{user_id}, SK = METADATA."""
     return ", ".join(f"{part.attribute} = {part.text}" for part in bound.attributes)
-
-
-def literal_only(parts: Sequence[KeyAttribute]) -> bool:
-    """Whether the attributes hold one text for every item."""
-    return bool(parts) and all(not part.fields for part in parts)
 
 
 def is_far_fetched(found: Overlap) -> bool:

@@ -33,11 +33,6 @@ class Work:
         """Calls a second."""
         return self.pattern.facts.rate
 
-    @property
-    def index_units(self) -> float:
-        """Write units of all indexes, of one call."""
-        return sum(self.units.indexes.values())
-
 
 def works_of(design: Design) -> Iterator[Work]:
     """Every request of every pattern, with what a call of it costs.

@@ -17,14 +17,13 @@ from keyplan.connections.context import Context
 from keyplan.connections.sending import send
 from keyplan.connections.steps import Program, Request
 from keyplan.design.entities import BoundUnique, EntitySpec
-from keyplan.design.fields import decode_value
+from keyplan.design.field_encoding import is_nothing
 from keyplan.design.patterns import WriteCall
 from keyplan.design.plan import Plan
 from keyplan.design.requests import write_request
 from keyplan.design.requests_guards import NOW, expiry_of
-from keyplan.design.requests_items import Item, key_attribute, maker_of
+from keyplan.design.requests_items import Item, key_attribute
 from keyplan.design.requests_sources import Arguments, reader
-from keyplan.design.requests_updates import is_nothing
 
 Role = Literal["item", "take", "release"]
 _KINDS = {"PutItem": "Put", "UpdateItem": "Update", "DeleteItem": "Delete", "ConditionCheck": "ConditionCheck"}
@@ -104,7 +103,7 @@ def read_stored(context: Context, key: Item, table: str) -> Program[Item | None]
     return answer.get("Item") or None
 
 
-def pinned_attributes(spec: EntitySpec) -> tuple[str, ...]:
+def _pinned_attributes(spec: EntitySpec) -> tuple[str, ...]:
     """What must not change between reading an item and writing it, for its sentinels to be right."""
     names = dict.fromkeys(spec.fields[name].attribute for rule in spec.sentinels for name in rule.fields)
     ttl = expiry_of(spec)
@@ -119,7 +118,7 @@ def _pinned(action: Action, old: Item | None) -> Action:
     values = dict(members.get("ExpressionAttributeValues", {}))
     names["#read_key"] = spec.schema.partition
     texts = ["attribute_not_exists(#read_key)" if old is None else "attribute_exists(#read_key)"]
-    for number, attribute in enumerate(pinned_attributes(spec) if old is not None else ()):
+    for number, attribute in enumerate(_pinned_attributes(spec) if old is not None else ()):
         names[f"#read{number}"] = attribute
         if old is not None and attribute in old:
             values[f":read{number}"] = old[attribute]
@@ -133,7 +132,7 @@ def _pinned(action: Action, old: Item | None) -> Action:
     if values:
         members["ExpressionAttributeValues"] = values
     members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
-    pinned = {name: (old or {}).get(name) for name in (*spec.schema.key, *pinned_attributes(spec))}
+    pinned = {name: (old or {}).get(name) for name in (*spec.schema.key, *_pinned_attributes(spec))}
     return replace(action, members=members, pinned=pinned)
 
 
@@ -279,27 +278,3 @@ def _handed_over(released: Action, taken: Action) -> Action:
     before = released.members["ExpressionAttributeValues"][":owner"]
     members["ExpressionAttributeValues"] = {**members["ExpressionAttributeValues"], ":before": before}
     return replace(taken, members=members)
-
-
-def stored_entity(plan: Plan, arguments: Arguments) -> Any:
-    """What a put stored: the caller's entity, with its version."""
-    compiled = write_request(plan)
-    entity = compiled.entity(arguments)
-    version = compiled.version(entity)
-    if version is None or getattr(entity, str(plan.entity.version)) == version:
-        return entity
-    return entity.model_copy(update={str(plan.entity.version): version})
-
-
-def is_own(plan: Plan, arguments: Arguments, found: Item | None) -> bool:
-    """Whether what is there is just what a put was to store."""
-    if found is None or plan.operation != "PutItem":
-        return False
-    compiled = write_request(plan)
-    entity = compiled.entity(arguments)
-    return _plain(maker_of(plan.entity).item(entity, compiled.version(entity))) == _plain(found)
-
-
-def _plain(item: Item) -> dict[str, Any]:
-    """An item's values: the service spells numbers and orders sets in its own way."""
-    return {name: decode_value(value) for name, value in item.items()}

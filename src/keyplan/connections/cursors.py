@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import Any
 
 from keyplan.connections.errors import CursorError
-from keyplan.design.fields import AttributeValue
+from keyplan.design.field_types import AttributeValue
 
 Key = Mapping[str, AttributeValue]
 Position = Key | None

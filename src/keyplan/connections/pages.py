@@ -15,7 +15,8 @@ from keyplan.connections.cursors import DONE, Position
 from keyplan.connections.errors import CursorError
 from keyplan.connections.sending import send
 from keyplan.connections.steps import Program, Request
-from keyplan.design.conditions import Condition, holds, with_values
+from keyplan.design.conditions import Condition
+from keyplan.design.conditions_evaluation import holds, with_values
 from keyplan.design.entities import Entity
 from keyplan.design.patterns import Page
 from keyplan.design.plan import Plan

@@ -14,7 +14,7 @@ from keyplan.connections.pages import RangeReader, Wanted
 from keyplan.connections.steps import Program
 from keyplan.connections.tables import OfPlan
 from keyplan.design.faults import table_faults
-from keyplan.design.fields import UnstorableTypeError
+from keyplan.design.field_types import UnstorableTypeError
 from keyplan.design.patterns import Call, WriteCall
 from keyplan.design.plan import Plan
 from keyplan.design.projections import all_faults

@@ -209,11 +209,18 @@ def _expires(context: Context, schema: Schema) -> Program[bool]:
 def _keep_backups(context: Context, name: str) -> Program[None]:
     wanted = {"PointInTimeRecoveryEnabled": True}
     request = {"TableName": name, "PointInTimeRecoverySpecification": wanted}
-    try:
-        yield from send(context, "UpdateContinuousBackups", request)
-    except ServiceError as error:
-        if error.code != "UnknownOperationException":  # local stand-ins of the service have no backups
-            raise
+    for poll in range(_POLLS):
+        try:
+            yield from send(context, "UpdateContinuousBackups", request)
+        except ServiceError as error:
+            if error.code == "UnknownOperationException":  # some stand-ins of the service have no backups
+                return
+            if error.code != "ContinuousBackupsUnavailableException":  # a new table has none for some seconds
+                raise
+        else:
+            return
+        yield Wait(min(_MOST_POLL_S, _FIRST_POLL_S * 2**poll))
+    raise UnavailableError(f"backups of table {name} are still not to be had, after {_POLLS} attempts")
 
 
 # What is there against what is declared.

@@ -15,7 +15,7 @@ from keyplan.connections.outcomes import step_failed
 from keyplan.connections.sending import CANCELLED, CONFLICTS, reasons_of, send
 from keyplan.connections.steps import Program, Wait
 from keyplan.connections.wording import item_named, key_of
-from keyplan.design.fields import decode_value
+from keyplan.design.field_decoding import decode_value
 from keyplan.design.patterns import WriteCall
 from keyplan.design.requests_guards import NOW
 from keyplan.errors import ServiceError

@@ -7,7 +7,7 @@ from typing import Any
 
 from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Path, Size
 from keyplan.design.entities import EntitySpec
-from keyplan.design.fields import decode_value
+from keyplan.design.field_decoding import decode_value
 from keyplan.design.symbols import Param, value_of
 
 Arguments = Mapping[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from keyplan.connections.actions import is_own, needs_sentinels, read_stored, stored_entity
+from keyplan.connections.actions import needs_sentinels, read_stored
 from keyplan.connections.clearing import clear, is_in_the_way
 from keyplan.connections.codec import reader_of
 from keyplan.connections.context import Context
@@ -22,11 +22,12 @@ from keyplan.connections.sending import Outcome, send
 from keyplan.connections.steps import Program, Request, Wait
 from keyplan.connections.transactions import transact
 from keyplan.connections.wording import item_named, key_of
+from keyplan.design.field_decoding import decode_value
 from keyplan.design.patterns import WriteCall
 from keyplan.design.plan import Plan
 from keyplan.design.requests import batch_request, write_request
 from keyplan.design.requests_guards import NOW
-from keyplan.design.requests_items import Item
+from keyplan.design.requests_items import Item, maker_of
 from keyplan.design.requests_sources import Arguments
 from keyplan.errors import ServiceError
 
@@ -74,7 +75,21 @@ def _is_done(plan: Plan, arguments: Arguments, found: Item | None) -> bool:
     """Whether a write of which no answer came has been applied, by what is there now."""
     if plan.operation == "DeleteItem":
         return found is None
-    return is_own(plan, arguments, found)
+    return _is_own(plan, arguments, found)
+
+
+def _is_own(plan: Plan, arguments: Arguments, found: Item | None) -> bool:
+    """Whether what is there is just what a put was to store."""
+    if found is None or plan.operation != "PutItem":
+        return False
+    compiled = write_request(plan)
+    entity = compiled.entity(arguments)
+    return _plain(maker_of(plan.entity).item(entity, compiled.version(entity))) == _plain(found)
+
+
+def _plain(item: Item) -> dict[str, Any]:
+    """An item's values: the service spells numbers and orders sets in its own way."""
+    return {name: decode_value(value) for name, value in item.items()}
 
 
 def _perhaps_own(failed: RunError) -> OutcomeUnknownError:
@@ -88,11 +103,21 @@ def _perhaps_own(failed: RunError) -> OutcomeUnknownError:
 
 def _result(plan: Plan, arguments: Arguments, answer: Request) -> Any:
     if plan.operation == "PutItem":
-        return stored_entity(plan, arguments)
+        return _stored_entity(plan, arguments)
     item = answer.get("Attributes")
     if plan.returns == "old":
         return read_item(plan, item, arguments[NOW])
     return None if item is None else reader_of(plan.entity).entity(item)
+
+
+def _stored_entity(plan: Plan, arguments: Arguments) -> Any:
+    """What a put stored: the caller's entity, with its version."""
+    compiled = write_request(plan)
+    entity = compiled.entity(arguments)
+    version = compiled.version(entity)
+    if version is None or getattr(entity, str(plan.entity.version)) == version:
+        return entity
+    return entity.model_copy(update={str(plan.entity.version): version})
 
 
 def _with_sentinels(context: Context, call: WriteCall[Any], arguments: Arguments) -> Program[Any]:
@@ -108,7 +133,7 @@ def _with_sentinels(context: Context, call: WriteCall[Any], arguments: Arguments
     except TransactionFailedError as failed:
         raise failed.reason from failed.__cause__
     if plan.operation == "PutItem":
-        return stored_entity(plan, arguments)
+        return _stored_entity(plan, arguments)
     if plan.returns == "old":
         return read_item(plan, old, arguments[NOW])
     if plan.returns != "new":

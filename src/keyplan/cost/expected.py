@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from keyplan.cost.sizes import entry_size, item_size
 from keyplan.cost.units import TRANSACTION, Units, sum_of
-from keyplan.design.conditions import holds, paths_of
+from keyplan.design.conditions import paths_of
+from keyplan.design.conditions_evaluation import holds
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey
 from keyplan.design.patterns import Facts, Pattern
@@ -63,14 +64,18 @@ def _size_guesses(plan: Plan) -> tuple[str, ...]:
 
 def _range(plan: Plan, facts: Facts) -> Expected:
     guesses = list(_size_guesses(plan))
-    evaluated = facts.evaluates or facts.returns
-    if evaluated is None:
-        evaluated = sum(_matching(plan, entity, guesses) for entity in plan.entities)
+    told = facts.evaluates or facts.returns
+    unsaid: list[str] = guesses if told is None else []  # what is told needs no guess
+    found = {entity: _matching(plan, entity, unsaid) for entity in plan.entities}
+    others = {entity: _matching(plan, entity, guesses) for entity in _read_in_passing(plan)}
+    evaluated = told if told is not None else sum(found.values())
     returned = facts.returns if facts.returns is not None else evaluated
     limit = plan.limit or plan.page_size
     if limit is not None and plan.filter is None:
         evaluated, returned = min(evaluated, limit), min(returned, limit)
-    total_bytes = evaluated * _average_bytes(plan)
+    if others and facts.evaluates is None:
+        evaluated += sum(others.values()) * (returned / max(returned, sum(found.values())) if limit is not None else 1)
+    total_bytes = evaluated * _average_bytes(plan, {**found, **others})
     requests = _walked(plan, facts)
     read = requests * read_units(int(total_bytes / requests), consistent=plan.consistent) + fetches(plan, evaluated)
     return Expected(Units(read=read), evaluated, returned, tuple(dict.fromkeys(guesses)))
@@ -84,12 +89,23 @@ def fetches(plan: Plan, evaluated: float) -> float:
     return evaluated * read_units(int(sum(sizes) / len(sizes)), consistent=plan.consistent)
 
 
-def _average_bytes(plan: Plan) -> float:
-    sizes = []
-    for entity in plan.entities:
+def _read_in_passing(plan: Plan) -> list[EntitySpec]:
+    """Other entities of the table or index, which a scan reads too, as far as their numbers are declared."""
+    if plan.operation != "Scan":
+        return []
+    return [one for one in plan.siblings if one not in plan.entities and one.items is not None]
+
+
+def _average_bytes(plan: Plan, found: Mapping[EntitySpec, float]) -> float:
+    """Of the items that are read, so many of each entity."""
+    sizes = {}
+    for entity in found:
         bound = entity.key_in(plan.index.name) if plan.index is not None else None
-        sizes.append(item_size(entity).average if bound is None else entry_size(entity, bound).average)
-    return sum(sizes) / len(sizes)
+        sizes[entity] = item_size(entity).average if bound is None else entry_size(entity, bound).average
+    total = sum(found.values())
+    if not total:
+        return sum(sizes.values()) / len(sizes)
+    return sum(sizes[entity] * number for entity, number in found.items()) / total
 
 
 def _walked(plan: Plan, facts: Facts) -> float:
@@ -113,12 +129,30 @@ def _matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
         return 20.0
     found = items.count * _share_in(entity, plan, items)
     for name in _fixed(plan):
-        told = items.values_of(name) if name in entity.fields else None
-        if told is None:
+        number = _values_of(name, entity, plan, guesses)
+        if number is None:
             guesses.append(f"how many values {entity.name}.{name} has is not declared")
-            continue
-        found /= max(1, told.count)
+        else:
+            found /= max(1, number)
     return max(found, 0.0) if _fixed(plan) or plan.operation == "Scan" else min(found, 20.0)
+
+
+def _values_of(name: str, entity: EntitySpec, plan: Plan, guesses: list[str]) -> float | None:
+    """How many values a field has: as declared, or as many as there are of the entity that it is the whole key of."""
+    stored = entity.fields.get(name)
+    told = entity.items.values_of(name) if stored is not None and entity.items is not None else None
+    if stored is None or told is not None:
+        return None if told is None else told.count
+    for other in (entity, *plan.siblings):
+        if (
+            other.items is not None
+            and other.key.fields == (name,)
+            and other.fields[name].annotation == stored.annotation
+        ):
+            if other is not entity:
+                guesses.append(f"{entity.name}.{name} is taken to have as many values as there are {other.name}")
+            return other.items.count
+    return None
 
 
 def _fixed(plan: Plan) -> list[str]:

@@ -5,27 +5,25 @@ from keyplan.design.consumers import Change as ItemChange
 from keyplan.design.consumers import Changed, Expired, Inserted, Modified, Removed, changed
 from keyplan.design.design import Design, accept
 from keyplan.design.entities import Entity, Unique, unique
-from keyplan.design.fields import Attribute
+from keyplan.design.field_marks import Attribute
 from keyplan.design.keys import attr, key
 from keyplan.design.patterns import Call, Page, Pattern, Read, Write, WriteCall
 from keyplan.design.places import DesignError, Fault, Place
 from keyplan.design.plan import Plan
-from keyplan.design.schema import TTL
+from keyplan.design.schema import GSI, LSI, TTL
 from keyplan.design.symbols import each, every_shard
-from keyplan.design.tables import GSI, LSI, Table
-from keyplan.design.terms import (
+from keyplan.design.tables import Table
+from keyplan.design.terms_reads import Cond, everything, pk, sk, where
+from keyplan.design.terms_writes import (
     Change,
-    Cond,
     Key,
     add,
     add_at,
     add_to_set,
     append,
     at_version,
-    everything,
     key_of,
     known,
-    pk,
     put,
     remove,
     remove_at,
@@ -33,9 +31,7 @@ from keyplan.design.terms import (
     set_,
     set_at,
     set_if_missing,
-    sk,
     when,
-    where,
 )
 from keyplan.design.transactions import Transaction, transaction
 from keyplan.design.workload import Bytes, Claim, Distinct, Items, OnDemand, Provisioned, Rate

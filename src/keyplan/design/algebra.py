@@ -104,16 +104,6 @@ def range_captures(template: BoundTemplate, other: BoundTemplate, known: Collect
     return found.text if found is not None else None
 
 
-def order_kept(template: BoundTemplate, field: str) -> bool:
-    """Whether keys that are alike before the field sort by its values (see BoundTemplate.keeps_order_from)."""
-    return template.keeps_order_from(field)
-
-
-def longest(template: BoundTemplate) -> int | None:
-    """UTF-8 bytes of the longest key, None when there is no end."""
-    return template.max_bytes
-
-
 def begins_like(short: BoundTemplate, long: BoundTemplate) -> bool:
     """Whether `long` is `short` and more: the same texts, fields and specs, so that it serves the same prefixes."""
     ours, theirs = [_spelled(part) for part in short.parts], [_spelled(part) for part in long.parts]

@@ -22,6 +22,8 @@ class Asked:
     name: str
     schema: Schema
     entities: tuple[EntitySpec, ...]
+    index: str | None
+    """The name of the index that it is to use; None for the table."""
     parameters: Mapping[str, Param]
     place: Place
 

@@ -132,6 +132,12 @@ def consumer(
     """Read a consumer's declaration: which events it takes is told by its parameter's annotation."""
     place = of_function(function)
     events, takes_list = _events(function, entities, place)
+    if not (when is None or isinstance(when, (Condition, Changed))):
+        raise DesignError(
+            f"when={when!r} is no condition on changes",
+            place=place,
+            fix='write when=changed("field") or when=F.field == value',
+        )
     names = [when.field] if isinstance(when, Changed) else [path.field for path in paths_of(when)]
     for entity in entities:
         for name in names:

@@ -115,14 +115,6 @@ def _percent(found: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "surrogatepass"))
 
 
-def may_be_empty_by_declaration(field: Field) -> bool:
-    """Whether nothing that is declared keeps a str field from being empty (min_length=0 says that it may be)."""
-    if field.min_length is not None:
-        return False
-    allowed = pattern_language(field.pattern) if field.pattern is not None else None
-    return allowed is None or lengths_of(allowed)[0] == 0
-
-
 def _open(
     name: str, field: Field, encode: Callable[[Any], str], decode: Callable[[str], Any], language: Language
 ) -> Encoding:

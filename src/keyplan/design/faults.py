@@ -12,7 +12,7 @@ from typing import Protocol
 
 from keyplan import limits
 from keyplan.design.entities import EntitySpec
-from keyplan.design.fields import KEY_TYPES
+from keyplan.design.field_types import KEY_TYPES
 from keyplan.design.keys import BoundKey
 from keyplan.design.places import Fault
 from keyplan.design.schema import Index, Schema
@@ -70,6 +70,17 @@ def _names(table: Table) -> Iterator[Fault]:
                 "choose another name",
                 place.at(f'"{name}"'),
             )
+    seen: dict[str, Index] = {}
+    for index in table.schema.indexes:
+        if index.name in seen:
+            yield Fault(
+                "KP109",
+                f"table {table.name} has two indexes called {index.name}",
+                "give one of them another name",
+                index.place.at(f'"{index.name}"'),
+                seen[index.name].place,
+            )
+        seen.setdefault(index.name, index)
 
 
 def _numbers_of_indexes(table: Table) -> Iterator[Fault]:

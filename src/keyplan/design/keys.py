@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from keyplan.design.conditions import Condition, paths_of
-from keyplan.design.fields import StoredField, TypeCode
+from keyplan.design.field_types import TypeCode
+from keyplan.design.fields import StoredField
 from keyplan.design.places import DesignError, Place, caller
 from keyplan.design.schema import Index, Schema
 from keyplan.design.templates import BoundTemplate, Field, TemplateError, parse

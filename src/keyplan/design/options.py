@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
-from keyplan.design.patterns import Facts
+from keyplan.design.patterns import Facts, claims_of
+from keyplan.design.places import DesignError, caller
 from keyplan.design.workload import Claim, Rate
 
 Claims = Claim | Sequence[Claim]
@@ -22,7 +23,7 @@ class ReadOptions(TypedDict, total=False):
     claims: Claims
     decides: Literal["uniqueness", "quota", "state"]
     """What the program decides by the answer."""
-    after: Sequence[str]
+    after: str | Sequence[str]
     """Names of patterns whose writes it is expected to show at once."""
     returns: float
     """How many items a call is expected to find."""
@@ -62,16 +63,36 @@ class UpdateOptions(WriteOptions, total=False):
     """Whether it creates the item where none is."""
 
 
+class CheckOptions(TypedDict, total=False):
+    """What may be said of a condition."""
+
+    exists: Literal["must", "must_not", "may"]
+    """Whether the item must be there."""
+
+
+def check_options(options: Mapping[str, Any], known: frozenset[str]) -> None:
+    """Refuse options that a kind of pattern does not have, and limits that leave nothing."""
+    for name in options:
+        if name not in known:
+            raise DesignError(
+                f"there is no option {name} here", place=caller(), fix=f"use one of {', '.join(sorted(known))}"
+            )
+    for name in ("limit", "page_size"):
+        value = options.get(name)
+        if value is not None and not (isinstance(value, int) and value >= 1):
+            raise DesignError(f"{name}={value!r} is no number of items", place=caller(), fix="give at least 1")
+
+
 def facts_of(options: Mapping[str, Any]) -> Facts:
     """What the options say of a pattern beside its plan."""
-    claims = options.get("claims", ())
+    after = options.get("after", ())
     return Facts(
         rate=options.get("rate"),
-        claims=(claims,) if isinstance(claims, Claim) else tuple(claims),
+        claims=claims_of(options.get("claims", ())),
         returns=options.get("returns"),
         evaluates=options.get("evaluates"),
         decides=options.get("decides", ""),
-        after=tuple(options.get("after", ())),
+        after=(after,) if isinstance(after, str) else tuple(after),
         ordered_by=options.get("ordered_by"),
         retried=options.get("retried", False),
     )

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, Literal, ParamSpec, TypeVar
 
-from keyplan.design.branches import refuse_branches
-from keyplan.design.places import DesignError, Place, names_around, of_function, of_traceback
+from keyplan.design.bodies import refuse_unseen
+from keyplan.design.places import DesignError, Place, caller, names_around, of_function, of_traceback
 from keyplan.design.plan import Plan
 from keyplan.design.symbols import Param
 from keyplan.design.workload import Claim, Rate
@@ -75,6 +75,29 @@ class Facts:
     """The field that the design says the results are ordered by; "-field" for the highest first."""
     retried: bool = False
     """Whether callers repeat it when no answer came."""
+
+    def __post_init__(self) -> None:
+        """Refuse what says nothing of a pattern, at the line that declares it."""
+        if not (self.rate is None or isinstance(self.rate, Rate)):
+            raise _meaningless("rate", self.rate, f"write rate=Rate({self.rate!r})")
+        for claim in self.claims:
+            if not isinstance(claim, Claim):
+                raise _meaningless("claims", claim, f"write claims=Claim({claim!r})")
+        if self.decides not in _DECIDES:
+            raise _meaningless("decides", self.decides, f"write one of {', '.join(map(repr, _DECIDES[1:]))}")
+
+
+def claims_of(claims: Any) -> tuple[Claim, ...]:
+    """One claim or several, as they stand in an option."""
+    one: tuple[Any, ...] = (claims,)
+    return one if isinstance(claims, (Claim, str)) else tuple(claims)
+
+
+_DECIDES = ("", "uniqueness", "quota", "state")
+
+
+def _meaningless(option: str, value: object, fix: str) -> DesignError:
+    return DesignError(f"{option}={value!r} says nothing of a pattern", place=caller(), fix=fix)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +221,7 @@ def _run(function: Callable[..., Any], parameters: Mapping[str, Param], place: P
             place=place,
             fix="write def; what runs it may be async: await db.run(...)",
         )
-    refuse_branches(function, parameters)
+    refuse_unseen(function, parameters)
     kinds = {name: parameter.kind for name, parameter in inspect.signature(function).parameters.items()}
     named_only = [name for name, kind in kinds.items() if kind is inspect.Parameter.KEYWORD_ONLY]
     positional = [parameters[name] for name in kinds if name not in named_only]

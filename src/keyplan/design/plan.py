@@ -8,13 +8,14 @@ from typing import Literal
 
 from keyplan.design.conditions import Condition
 from keyplan.design.entities import EntitySpec
-from keyplan.design.fields import StoredField, TypeCode
+from keyplan.design.field_types import TypeCode
+from keyplan.design.fields import StoredField
 from keyplan.design.keys import BoundKey
 from keyplan.design.places import Fault
 from keyplan.design.schema import Index, Schema
 from keyplan.design.symbols import Source
 from keyplan.design.templates import BoundTemplate
-from keyplan.design.terms import Action
+from keyplan.design.terms_writes import Action
 
 Operation = Literal[
     "GetItem",

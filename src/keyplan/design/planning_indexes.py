@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from keyplan.design.asked import Asked
-from keyplan.design.conditions import UNKNOWN, holds, paths_of
+from keyplan.design.conditions import UNKNOWN, paths_of
+from keyplan.design.conditions_evaluation import holds
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey
 from keyplan.design.places import Fault
 from keyplan.design.plan import IndexEffect
 from keyplan.design.symbols import Source
-from keyplan.design.terms import Change
+from keyplan.design.terms_writes import Change
 
 Effects = tuple[tuple[IndexEffect, ...], list[Fault]]
 

@@ -15,15 +15,15 @@ from keyplan.design.planning_sort import given_fields, plan_sort, where_of
 from keyplan.design.projections import lacking
 from keyplan.design.schema import Index
 from keyplan.design.symbols import Each, EveryShard, Source
-from keyplan.design.terms import Cond
+from keyplan.design.terms_reads import Cond
 
 
-def plan_query(asked: Asked, cond: Cond, index_name: str | None, draft: Plan) -> Plan:
+def plan_query(asked: Asked, cond: Cond, draft: Plan) -> Plan:
     """The plan of a query; `draft` has the options that need no planning."""
     _check_fields(asked, cond)
-    index = index_named(asked, index_name)
-    draft = replace(draft, operation="Query", index=index, filter=cond.filter)
-    bound = next((key for entity in asked.entities if (key := entity.key_in(index_name)) is not None), None)
+    index = _index(asked)
+    draft = replace(draft, index=index, filter=cond.filter)
+    bound = next((key for entity in asked.entities if (key := entity.key_in(asked.index)) is not None), None)
     if bound is None:
         return replace(draft, key=_written_only(asked, index, cond), faults=(_not_in_index(asked, index),))
     partition, walk, faults = _partition(asked, bound, cond)
@@ -33,15 +33,15 @@ def plan_query(asked: Asked, cond: Cond, index_name: str | None, draft: Plan) ->
     return replace(draft, faults=tuple(faults), notes=(*read_notes(draft, index), *_partial(asked, index, draft)))
 
 
-def plan_scan(asked: Asked, cond: Cond, index_name: str | None, draft: Plan) -> Plan:
+def plan_scan(asked: Asked, cond: Cond, draft: Plan) -> Plan:
     """The plan of a scan: everything is read, the filter decides what comes back."""
     _check_fields(asked, cond)
     if cond.partition or cond.sort or cond.range or cond.partition_text or cond.sort_text:
         raise DesignError(
             "a scan has no key condition", place=asked.place, fix="use @table.query, or where(...) for a filter"
         )
-    index = index_named(asked, index_name)
-    draft = replace(draft, operation="Scan", index=index, filter=cond.filter)
+    index = _index(asked)
+    draft = replace(draft, index=index, filter=cond.filter)
     return replace(draft, faults=tuple(read_faults(asked, index, draft)), notes=read_notes(draft, index))
 
 
@@ -55,8 +55,9 @@ def _check_fields(asked: Asked, cond: Cond) -> None:
             raise no_such_field(name, known, " and ".join(entity.name for entity in asked.entities), place)
 
 
-def index_named(asked: Asked, name: str | None) -> Index | None:
+def _index(asked: Asked) -> Index | None:
     """The index that a pattern names; None for the table."""
+    name = asked.index
     index = None if name is None else asked.schema.index(name)
     if name is not None and index is None:
         known = ", ".join(one.name for one in asked.schema.indexes) or "none"

@@ -18,7 +18,7 @@ from keyplan.design.plan import KeyValue, SortCondition, SortOp
 from keyplan.design.symbols import Each, EveryShard
 from keyplan.design.template_holes import BoundHole
 from keyplan.design.templates import BoundTemplate
-from keyplan.design.terms import Cond, KeyWords, Range
+from keyplan.design.terms_reads import Cond, KeyWords, Range
 
 
 @dataclass

@@ -1,20 +1,21 @@
-"""From what a writing pattern asks to its plan: what is written, and under which conditions."""
+"""From what a pattern about items asks to its plan: which key, which whole item, under which conditions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import Any, get_origin
 
 from keyplan.design.asked import Asked, key_value
-from keyplan.design.conditions import holds, paths_of
+from keyplan.design.conditions import paths_of
 from keyplan.design.entities import EntitySpec
+from keyplan.design.field_types import without_none
 from keyplan.design.keys import no_such_field
-from keyplan.design.places import DesignError, Fault, Place
+from keyplan.design.places import DesignError, Place
 from keyplan.design.plan import KeyCondition, Plan, SortCondition
-from keyplan.design.planning_indexes import index_effects
 from keyplan.design.planning_reads import walk_of
-from keyplan.design.symbols import EveryShard, Source
-from keyplan.design.terms import Action, Change
+from keyplan.design.symbols import EveryShard, Param, Source, annotation_of
+from keyplan.design.terms_writes import Change
 
 _NOTHING_ELSE = "return key_of(...) and nothing else; a query takes where(...)"
 
@@ -34,7 +35,7 @@ def plan_get(asked: Asked, change: Change, draft: Plan) -> Plan:
 def plan_key(asked: Asked, change: Change, draft: Plan) -> Plan:
     """The plan of something about one item, or with each(...) several: all of the primary key is named."""
     entity, fields = asked.entities[0], change.key
-    _known_fields(asked, {name: asked.at(name, change.places) for name in fields})
+    check_fields(asked, {name: asked.at(name, change.places) for name in fields})
     needed = entity.key.fields
     missing = [name for name in needed if name not in fields]
     extra = [name for name in fields if name not in needed]
@@ -69,7 +70,8 @@ def primary(entity: EntitySpec, fields: Mapping[str, Source]) -> KeyCondition:
     return KeyCondition(partition, tuple(SortCondition("=", key_value(part, fields)) for part in entity.key.sort))
 
 
-def _known_fields(asked: Asked, places: Mapping[str, Place]) -> None:
+def check_fields(asked: Asked, places: Mapping[str, Place]) -> None:
+    """Refuse fields that the entity does not have; `places` says where each is named."""
     entity = asked.entities[0]
     for name, place in places.items():
         if name not in entity.fields:
@@ -97,17 +99,37 @@ def plan_put(asked: Asked, change: Change, draft: Plan) -> Plan:
             fix="use @table.create, or when(...) for a condition on the item that is there",
         )
     entity = asked.entities[0]
-    _condition_fields(asked, change)
+    _check_item(asked, change.item, of_many=False)
+    check_conditions(asked, change)
     replaces = draft.exists != "must_not" or change.replace_when is not None
     own_version = draft.exists == "must" and entity.version is not None
     return replace(
         draft,
-        operation="PutItem",
         item=change.item,
         condition=change.condition,
         replace_when=change.replace_when,
         version=change.version if change.version is not None or not own_version else _field_of(change.item, entity),
         reads_first=bool(entity.sentinels) and replaces,
+    )
+
+
+def _check_item(asked: Asked, item: Source, *, of_many: bool) -> None:
+    """Refuse a parameter that is no item of the entity, or for a batch no list of them, by its annotation."""
+    model = asked.entities[0].model
+    wanted = f"list[{model.__name__}]" if of_many else model.__name__
+    given, _ = without_none(annotation_of(item) if isinstance(item, Param) else type(item))
+    kind = get_origin(given) or given
+    if not isinstance(kind, type) or kind is Any or (of_many and not isinstance(item, Param)):
+        return
+    many = issubclass(kind, Collection) and not issubclass(kind, (str, bytes))
+    if many is of_many and (many or issubclass(model, kind) or issubclass(kind, model)):
+        return
+    more = "; several items are for @table.batch_put, or for a transaction with each(...)" if many else ""
+    raise DesignError(
+        f"{asked.name} puts {item!r}, which is {getattr(given, '__name__', given)} and not {wanted}",
+        place=asked.place,
+        other=asked.entities[0].place,
+        fix=f"take {wanted} as its parameter{more}",
     )
 
 
@@ -118,10 +140,9 @@ def _field_of(item: Source, entity: EntitySpec) -> Source:
 def plan_delete(asked: Asked, change: Change, draft: Plan) -> Plan:
     """The plan of a delete."""
     _only(asked, change, "deletes an item, and returns changes of it", _KEY_ONLY)
-    _condition_fields(asked, change)
+    check_conditions(asked, change)
     draft = replace(
         draft,
-        operation="DeleteItem",
         condition=change.condition,
         version=change.version,
         reads_first=bool(asked.entities[0].sentinels),
@@ -132,75 +153,18 @@ def plan_delete(asked: Asked, change: Change, draft: Plan) -> Plan:
 def plan_check(asked: Asked, change: Change, draft: Plan) -> Plan:
     """The plan of a condition on an item that a transaction does not write."""
     _only(asked, change, "only checks an item, and returns changes of it", _KEY_ONLY)
-    _condition_fields(asked, change)
-    draft = replace(draft, operation="ConditionCheck", condition=change.condition, version=change.version)
+    check_conditions(asked, change)
+    draft = replace(draft, condition=change.condition, version=change.version)
     return plan_key(asked, change, draft)
 
 
 _KEY_ONLY = "return key_of(...), and when(...) for conditions"
 
 
-def plan_update(asked: Asked, change: Change, draft: Plan) -> Plan:
-    """The plan of a partial update, with what it does to every index key."""
-    entity = asked.entities[0]
-    if change.item is not None:
-        raise DesignError(
-            f"{asked.name} is an update, and returns a whole item",
-            place=asked.place.at("put("),
-            fix="use @table.replace for put(item), or set_(...) for some fields of it",
-        )
-    _condition_fields(asked, change)
-    _known_fields(asked, {name: asked.at(name, change.places) for name in change.known})
-    _check_actions(asked, entity, change.actions)
-    effects, faults = index_effects(asked, change, creates=draft.exists == "may")
-    changed = {action.path.field for action in change.actions}
-    draft = replace(
-        draft,
-        operation="UpdateItem",
-        actions=change.actions,
-        condition=change.condition,
-        version=change.version,
-        known=change.known,
-        effects=effects,
-        reads_first=any(set(rule.fields) & changed for rule in entity.sentinels),
-    )
-    planned = plan_key(asked, change, draft)
-    return replace(planned, faults=(*planned.faults, *faults, *_half_an_item(asked, change, draft)))
-
-
-def _half_an_item(asked: Asked, change: Change, draft: Plan) -> list[Fault]:
-    """Required fields that an upsert leaves out of an item that it creates."""
-    entity = asked.entities[0]
-    absent = dict.fromkeys(entity.fields)
-    if draft.exists != "may" or holds(change.condition, absent) is False:
-        return []
-    made = {action.path.field for action in change.actions if _makes(action)} | {entity.version, *entity.key.fields}
-    lacking = [name for name, stored in entity.fields.items() if stored.is_needed and name not in made]
-    if not lacking:
-        return []
-    names = ", ".join(lacking)
-    return [
-        Fault(
-            "KP607",
-            f"{asked.name} creates {entity.name} where none is, and leaves out {names}, which every {entity.name} has:"
-            " what it creates cannot be read back",
-            f"add set_if_missing({lacking[0]}=...), give {names} a default, or drop upsert=True",
-            asked.place.at("upsert="),
-            entity.place,
-        )
-    ]
-
-
-def _makes(action: Action) -> bool:
-    """Whether the field is there after the action, on an item that was not."""
-    if len(action.path.parts) > 1 or action.name in {"remove", "remove_from_set"}:
-        return False
-    return action.source is not None
-
-
-def _condition_fields(asked: Asked, change: Change) -> None:
+def check_conditions(asked: Asked, change: Change) -> None:
+    """Refuse conditions on fields that there are not, and a version where none is counted."""
     paths = (*paths_of(change.condition), *paths_of(change.replace_when))
-    _known_fields(asked, {path.field: asked.at_path(path) for path in paths})
+    check_fields(asked, {path.field: asked.at_path(path) for path in paths})
     if change.version is not None and asked.entities[0].version is None:
         raise DesignError(
             f"{asked.name} asks for a version, and {asked.entities[0].name} has none",
@@ -210,57 +174,8 @@ def _condition_fields(asked: Asked, change: Change) -> None:
         )
 
 
-def _check_actions(asked: Asked, entity: EntitySpec, actions: Sequence[Action]) -> None:
-    """Refuse actions without meaning: unknown fields, a field twice, an operator that its type has not."""
-    _known_fields(asked, {action.path.field: asked.at_path(action.path) for action in actions})
-    seen: set[str] = set()
-    for action in actions:
-        name = action.path.field
-        whole = len(action.path.parts) == 1
-        if whole and name in seen:
-            raise DesignError(
-                f"{asked.name} changes {name} twice", place=asked.at_path(action.path), fix="change it once"
-            )
-        seen.add(name)
-        code = entity.fields[name].type_code
-        allowed = _OPERANDS.get(action.name)
-        if whole and allowed is not None and code not in allowed:
-            raise DesignError(
-                f"{asked.name} uses {action.name} on {entity.name}.{name}, which is stored as {_CALLED[code]}",
-                place=asked.at_path(action.path),
-                fix=f"{action.name} works on {_CALLED[min(allowed - {'ANY'})]}; use set_({name}=...)",
-            )
-        if name == entity.version:
-            raise DesignError(
-                f"{asked.name} changes {name}, which counts the changes of {entity.name} by itself",
-                place=asked.at_path(action.path),
-                fix="leave it out; at_version(...) asks for a version",
-            )
-
-
-_CALLED = {
-    "S": "a String",
-    "N": "a Number",
-    "B": "Binary",
-    "BOOL": "a Boolean",
-    "L": "a list",
-    "M": "a map",
-    "SS": "a set",
-    "NS": "a set",
-    "BS": "a set",
-}
-
-_OPERANDS: dict[str, frozenset[str]] = {
-    "add": frozenset({"N", "ANY"}),
-    "append": frozenset({"L", "ANY"}),
-    "add_to_set": frozenset({"SS", "NS", "BS", "ANY"}),
-    "remove_from_set": frozenset({"SS", "NS", "BS", "ANY"}),
-}
-
-
 def plan_batch(asked: Asked, change: Change, draft: Plan) -> Plan:
     """The plan of a batch of puts or of deletes: neither atomic nor conditional."""
-    draft = replace(draft, operation="BatchWriteItem")
     if change.actions or change.known or (change.item is not None and change.key):
         raise DesignError(
             f"{asked.name} writes whole items or deletes them: a batch has no partial update",
@@ -283,6 +198,7 @@ def plan_batch(asked: Asked, change: Change, draft: Plan) -> Plan:
         )
         draft = replace(draft, faults=(*draft.faults, fault))
     if change.item is not None:
+        _check_item(asked, change.item, of_many=True)
         return replace(draft, item=change.item)
     planned = plan_key(asked, change, draft)
     if planned.walk is None:

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 from keyplan.design.conditions import All, Any_
 from keyplan.design.entities import EntitySpec
-from keyplan.design.fields import AttributeValue, encode_value
+from keyplan.design.field_encoding import encode_value
+from keyplan.design.field_types import AttributeValue
 from keyplan.design.plan import Plan
 from keyplan.design.requests_sources import Arguments, reader
 from keyplan.design.requests_text import Fragment, Placeholders, Writer

@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from keyplan.design.conditions import Condition, holds
+from keyplan.design.conditions import Condition
+from keyplan.design.conditions_evaluation import holds
 from keyplan.design.entities import Entity, EntitySpec
-from keyplan.design.fields import AttributeValue, StoredField
+from keyplan.design.field_types import AttributeValue
+from keyplan.design.fields import StoredField
 from keyplan.design.keys import BoundKey, KeyAttribute
 
 Item = dict[str, AttributeValue]

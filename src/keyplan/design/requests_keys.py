@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from keyplan.design.fields import AttributeValue, StoredField
+from keyplan.design.field_types import AttributeValue
+from keyplan.design.fields import StoredField
 from keyplan.design.plan import KeyCondition, KeyValue
 from keyplan.design.requests_sources import WALKED, Arguments, Read, all_values, is_argument, reader
 from keyplan.design.requests_text import Make

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from keyplan.design.entities import EntitySpec
-from keyplan.design.fields import AttributeValue
+from keyplan.design.field_types import AttributeValue
 from keyplan.design.keys import KeyAttribute
 from keyplan.design.plan import Plan, SortCondition
 from keyplan.design.projections import holds_discriminator, wants_whole

@@ -25,7 +25,10 @@ from keyplan.design.conditions import (
     Path,
     Size,
 )
-from keyplan.design.fields import AttributeValue, StoredField, encode_value, mark_of, member_encoder, without_none
+from keyplan.design.field_encoding import encode_value, member_encoder
+from keyplan.design.field_marks import mark_of
+from keyplan.design.field_types import AttributeValue, without_none
+from keyplan.design.fields import StoredField
 from keyplan.design.requests_sources import Arguments, reader
 from keyplan.design.symbols import Param, Source
 

@@ -1,48 +1,26 @@
 """The update expression of a partial update: its own changes, what they do to index keys, and the version.
 
-What a clause is depends on the call: None, and a set without members, are stored as nothing, so setting a
-field to them removes it; and an index key is set or removed as the entity enters or leaves the index.
+Its own changes are clauses (`requests_clauses`); an index key is set or removed as the entity enters or leaves
+the index.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Annotated, Any
-
-from pydantic import TypeAdapter, ValidationError
+from collections.abc import Mapping
 
 from keyplan.design.conditions import UNKNOWN, Path
 from keyplan.design.entities import EntitySpec
-from keyplan.design.fields import AttributeValue, StoredField, encode_value, member_encoder
+from keyplan.design.field_encoding import Encode, member_encoder
+from keyplan.design.field_types import AttributeValue
+from keyplan.design.fields import StoredField, validator
 from keyplan.design.keys import BoundKey
 from keyplan.design.plan import IndexEffect, Plan
+from keyplan.design.requests_clauses import CLAUSES, Clause, Clauses, always, set_always, set_clause
 from keyplan.design.requests_items import IndexKey
-from keyplan.design.requests_sources import Arguments, Read, reader
-from keyplan.design.requests_text import Fragment, Placeholders, Writer, called
+from keyplan.design.requests_sources import Arguments, reader
+from keyplan.design.requests_text import Placeholders, Writer
 from keyplan.design.symbols import Source
-from keyplan.design.terms import Action
-
-
-@dataclass
-class Clauses:
-    """The clauses of one call's update expression."""
-
-    names: dict[str, str]
-    values: dict[str, AttributeValue]
-    sets: list[str] = field(default_factory=list)
-    removes: list[str] = field(default_factory=list)
-    adds: list[str] = field(default_factory=list)
-    deletes: list[str] = field(default_factory=list)
-
-    def text(self) -> str:
-        """The whole expression; empty where nothing changes."""
-        told = (("SET", self.sets), ("REMOVE", self.removes), ("ADD", self.adds), ("DELETE", self.deletes))
-        return " ".join(f"{word} {', '.join(clauses)}" for word, clauses in told if clauses)
-
-
-Clause = Callable[[Arguments, Clauses], None]
+from keyplan.design.terms_writes import Action
 
 
 class Update:
@@ -74,13 +52,15 @@ class Update:
         stored = self._spec.fields[action.path.field]
         inner = action.path.parts[1:]
         encode = member_encoder(stored.annotation, inner) if inner else _checked(stored)
-        return _CLAUSES[action.name](self._writer, action.path, action.source, encode)
+        if action.name == "set" and not inner and stored.is_needed:
+            return set_always(self._writer, action.path, action.source, encode)
+        return CLAUSES[action.name](self._writer, action.path, action.source, encode)
 
     def _counting(self, version: str) -> Clause:
         writer = self._writer()
         name = writer.name(self._spec.fields[version].attribute)
         fragment = writer.fragment(f"{name} {writer.value('one', lambda _arguments: {'N': '1'})}")
-        return _always("adds", fragment)
+        return always("adds", fragment)
 
     def _creating(self, plan: Plan) -> list[Clause]:
         """What makes an item of it, where the update creates one: fields of the key, the discriminator."""
@@ -89,12 +69,12 @@ class Update:
         for name, source in _key_sources(plan).items():
             stored = spec.fields[name]
             if stored.attribute not in spec.schema.key and name not in spec.is_in_key_only:
-                clauses.append(_set(self._writer, Path(name), source, stored.encode))
+                clauses.append(set_clause(self._writer, Path(name), source, stored.encode))
         attribute = spec.schema.discriminator
         if attribute is not None and all(stored.attribute != attribute for stored in spec.fields.values()):
             writer = self._writer()
             value = writer.value(attribute, lambda _arguments: {"S": spec.name})
-            clauses.append(_always("sets", writer.fragment(f"{writer.name(attribute)} = {value}")))
+            clauses.append(always("sets", writer.fragment(f"{writer.name(attribute)} = {value}")))
         return clauses
 
 
@@ -102,23 +82,6 @@ def _checked(stored: StoredField) -> Encode:
     """A field's encoder for values that no model has seen."""
     validate, encode = validator(stored), stored.encode
     return lambda value: encode(validate(value))
-
-
-@lru_cache(maxsize=4096)
-def validator(stored: StoredField) -> Callable[[Any], Any]:
-    """The value that a field's model would make of a value. Raises ValueError for what it would refuse."""
-    limits = stored.info.metadata
-    declared: Any = Annotated[(stored.info.annotation, *limits)] if limits else stored.info.annotation
-    validate, name = TypeAdapter(declared).validate_python, stored.name
-
-    def checked(value: Any) -> Any:
-        try:
-            return validate(value)
-        except ValidationError as error:
-            problems = "; ".join(one["msg"] for one in error.errors())
-            raise ValueError(f"{name}={value!r} is not what the entity takes: {problems}") from None
-
-    return checked
 
 
 def _key_sources(plan: Plan) -> dict[str, Source]:
@@ -139,120 +102,6 @@ def _known_indexes(plan: Plan) -> list[IndexEffect]:
         for bound in plan.entity.indexes
         if id(bound) not in told and all(name in known for name in bound.depends_on)
     ]
-
-
-def _always(part: str, fragment: Fragment) -> Clause:
-    def clause(arguments: Arguments, clauses: Clauses) -> None:
-        getattr(clauses, part).append(fragment.bind(arguments, clauses.names, clauses.values))
-
-    return clause
-
-
-# One function per action. `writer` makes a new writer, because a clause may have several forms.
-
-NewWriter = Callable[[], Writer]
-Encode = Callable[[Any], AttributeValue]
-
-
-def _set(new_writer: NewWriter, path: Path, source: Source, encode: Encode) -> Clause:
-    read = reader(source)
-    writer, removing = new_writer(), new_writer()
-    set_to = writer.fragment(
-        f"{writer.path(path)} = {writer.value(_called(path), lambda arguments: encode(read(arguments)))}"
-    )
-    removed = removing.fragment(removing.path(path))
-
-    def clause(arguments: Arguments, clauses: Clauses) -> None:
-        if is_nothing(read(arguments)):
-            clauses.removes.append(removed.bind(arguments, clauses.names, clauses.values))
-        else:
-            clauses.sets.append(set_to.bind(arguments, clauses.names, clauses.values))
-
-    return clause
-
-
-def _set_if_missing(new_writer: NewWriter, path: Path, source: Source, encode: Encode) -> Clause:
-    writer = new_writer()
-    name = writer.path(path)
-    value = writer.value(_called(path), lambda arguments: encode(reader(source)(arguments)))
-    return _unless_nothing("sets", writer.fragment(f"{name} = if_not_exists({name}, {value})"), reader(source))
-
-
-def _remove(new_writer: NewWriter, path: Path, _source: Source, _encode: Encode) -> Clause:
-    writer = new_writer()
-    return _always("removes", writer.fragment(writer.path(path)))
-
-
-def _add(new_writer: NewWriter, path: Path, source: Source, _encode: Encode) -> Clause:
-    writer = new_writer()
-    name = writer.path(path)
-    value = writer.source(_called(path), source, encode_value)
-    if len(path.parts) == 1:
-        return _always("adds", writer.fragment(f"{name} {value}"))
-    # ADD takes attributes only, not what lies in them.
-    zero = writer.value("zero", lambda _arguments: {"N": "0"})
-    return _always("sets", writer.fragment(f"{name} = if_not_exists({name}, {zero}) + {value}"))
-
-
-def _append(new_writer: NewWriter, path: Path, source: Source, _encode: Encode) -> Clause:
-    writer = new_writer()
-    read = reader(source)
-    name = writer.path(path)
-
-    def members(arguments: Arguments) -> AttributeValue:
-        value = read(arguments)
-        return encode_value(value if isinstance(value, (list, tuple)) else [value])
-
-    empty = writer.value("empty", lambda _arguments: {"L": []})
-    text = f"{name} = list_append(if_not_exists({name}, {empty}), {writer.value(_called(path), members)})"
-    return _always("sets", writer.fragment(text))
-
-
-def _members(part: str) -> Callable[[NewWriter, Path, Source, Encode], Clause]:
-    """Adding to sets and removing from them: a member, or a set of members."""
-
-    def make(new_writer: NewWriter, path: Path, source: Source, _encode: Encode) -> Clause:
-        writer = new_writer()
-        read = reader(source)
-
-        def members(arguments: Arguments) -> AttributeValue:
-            value = read(arguments)
-            return encode_value(set(value) if isinstance(value, (set, frozenset, list, tuple)) else {value})
-
-        text = f"{writer.path(path)} {writer.value(_called(path), members)}"
-        return _unless_nothing(part, writer.fragment(text), read)
-
-    return make
-
-
-def _unless_nothing(part: str, fragment: Fragment, read: Read) -> Clause:
-    clause = _always(part, fragment)
-
-    def told(arguments: Arguments, clauses: Clauses) -> None:
-        if not is_nothing(read(arguments)):
-            clause(arguments, clauses)
-
-    return told
-
-
-def is_nothing(value: object) -> bool:
-    """Whether a value is stored as the absence of its attribute."""
-    return value is None or (isinstance(value, (set, frozenset)) and not value)
-
-
-def _called(path: Path) -> str:
-    return called(path.parts[-1])
-
-
-_CLAUSES: dict[str, Callable[[NewWriter, Path, Source, Encode], Clause]] = {
-    "set": _set,
-    "set_if_missing": _set_if_missing,
-    "remove": _remove,
-    "add": _add,
-    "append": _append,
-    "add_to_set": _members("adds"),
-    "remove_from_set": _members("deletes"),
-}
 
 
 class _Effects:

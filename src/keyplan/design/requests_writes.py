@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from keyplan.design.entities import Entity
-from keyplan.design.fields import AttributeValue
+from keyplan.design.field_types import AttributeValue
 from keyplan.design.plan import Plan
 from keyplan.design.requests_guards import Guards, add_expressions
 from keyplan.design.requests_items import Item, maker_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, get_args
 
-from keyplan.design.places import UNKNOWN, Place
+from keyplan.design.places import UNKNOWN, DesignError, Place, caller
 from keyplan.design.workload import Billing, OnDemand, Provisioned
 
 StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "UNSTATED"]
@@ -14,6 +14,15 @@ StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"
 TableClass = Literal["STANDARD", "STANDARD_INFREQUENT_ACCESS"]
 Projection = Literal["all", "keys"]
 KeyNames = str | Sequence[str]
+
+
+def check_choice(option: str, value: object, choices: Any) -> None:
+    """Refuse a word that is none of a Literal's; None is none."""
+    words = get_args(choices)
+    if value is not None and value not in words:
+        raise DesignError(
+            f"{option}={value!r} means nothing", place=caller(), fix=f"write one of {', '.join(map(repr, words))}"
+        )
 
 
 def names_of(key: KeyNames | None) -> tuple[str, ...]:
@@ -49,6 +58,41 @@ class Index:
         if attribute in self.attributes or attribute in table_key or self.project in {"all", None}:
             return True
         return isinstance(self.project, tuple) and attribute in self.project
+
+
+def GSI(  # noqa: N802 - the field's own name for it
+    name: str,
+    *,
+    pk: KeyNames,
+    sk: KeyNames | None = None,
+    project: Projection | Sequence[str] | None = "all",
+    billing: Provisioned | None = None,
+) -> Index:
+    """A global secondary index: its own partition key, and perhaps a sort key, each of up to four attributes.
+
+    `project`: "all", "keys", or the attributes it also holds; None where a design does not say.
+    `billing`: its own capacity, on a table whose capacity is provisioned.
+    """
+    return Index(name, "GSI", names_of(pk), names_of(sk), _projection(project), billing, caller())
+
+
+def LSI(name: str, *, sk: str, project: Projection | Sequence[str] | None = "all") -> Index:  # noqa: N802
+    """A local secondary index: the table's partition key with another sort key; only at a table's creation."""
+    return Index(name, "LSI", (), (sk,), _projection(project), None, caller())
+
+
+def _projection(project: Projection | Sequence[str] | None) -> Projection | tuple[str, ...] | None:
+    if project is None:
+        return None
+    if isinstance(project, str):
+        if project not in {"all", "keys"}:
+            raise DesignError(
+                f"project={project!r} says nothing of what an index holds",
+                place=caller(),
+                fix=f'write project="all", project="keys", or a list: project=["{project}"]',
+            )
+        return "keys" if project == "keys" else "all"
+    return tuple(project)
 
 
 @dataclass(frozen=True)

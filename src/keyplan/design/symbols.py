@@ -128,13 +128,6 @@ Source = Any
 """Where a value comes from at a call: a Param, an Each, an EveryShard, or a constant."""
 
 
-def parameter_of(source: Source) -> str | None:
-    """The name of the parameter that a source takes its value from."""
-    if isinstance(source, Each):
-        source = source.values
-    return source._name if isinstance(source, Param) else None
-
-
 def annotation_of(source: Source) -> Any:
     """What the function's signature says of the parameter; None of what lies in it."""
     return source._annotation if isinstance(source, Param) and not source._path else None

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import FunctionType
 from typing import Any, Literal, ParamSpec, TypeVar, Unpack, overload
 
-from keyplan.design import planning_reads, planning_writes
-from keyplan.design.asked import Asked
 from keyplan.design.consumers import Consumer, When, consumer
-from keyplan.design.entities import Entity, EntitySpec, Unique, declare
+from keyplan.design.declaring_entities import declare
+from keyplan.design.declaring_patterns import checked_facts, declared_pattern
+from keyplan.design.entities import Entity, EntitySpec, Unique, spec_on
 from keyplan.design.keys import KeySpec
-from keyplan.design.options import QueryOptions, ReadOptions, UpdateOptions, WriteOptions, facts_of
-from keyplan.design.patterns import Batch, Facts, Kind, Page, Pattern, Read, Write
-from keyplan.design.places import DesignError, Place, caller, of_function
-from keyplan.design.plan import Operation, Plan
-from keyplan.design.schema import (
-    TTL,
-    Index,
-    KeyNames,
-    Projection,
-    Schema,
-    StreamView,
-    TableClass,
-    names_of,
-)
-from keyplan.design.terms import Change, Cond, Key
-from keyplan.design.workload import Billing, Items, OnDemand, Provisioned
+from keyplan.design.options import QueryOptions, ReadOptions, UpdateOptions, WriteOptions
+from keyplan.design.patterns import Batch, Kind, Page, Pattern, Read, Write
+from keyplan.design.places import DesignError, caller, of_function
+from keyplan.design.schema import TTL, Index, Schema, StreamView, TableClass, check_choice
+from keyplan.design.terms_reads import Cond
+from keyplan.design.terms_writes import Change, Key
+from keyplan.design.workload import Billing, Items, OnDemand
 
 P = ParamSpec("P")
 E = TypeVar("E", bound=Entity)
@@ -34,41 +26,6 @@ E2 = TypeVar("E2", bound=Entity)
 E3 = TypeVar("E3", bound=Entity)
 M = TypeVar("M", bound=type[Entity])
 C = TypeVar("C")
-
-
-def GSI(  # noqa: N802 - the field's own name for it
-    name: str,
-    *,
-    pk: KeyNames,
-    sk: KeyNames | None = None,
-    project: Projection | Sequence[str] | None = "all",
-    billing: Provisioned | None = None,
-) -> Index:
-    """A global secondary index: its own partition key, and perhaps a sort key, each of up to four attributes.
-
-    `project`: "all", "keys", or the attributes it also holds; None where a design does not say.
-    `billing`: its own capacity, on a table whose capacity is provisioned.
-    """
-    return Index(name, "GSI", names_of(pk), names_of(sk), _projection(project), billing, caller())
-
-
-def LSI(name: str, *, sk: str, project: Projection | Sequence[str] | None = "all") -> Index:  # noqa: N802
-    """A local secondary index: the table's partition key with another sort key; only at a table's creation."""
-    return Index(name, "LSI", (), (sk,), _projection(project), None, caller())
-
-
-def _projection(project: Projection | Sequence[str] | None) -> Projection | tuple[str, ...] | None:
-    if project is None:
-        return None
-    if isinstance(project, str):
-        if project not in {"all", "keys"}:
-            raise DesignError(
-                f"project={project!r} says nothing of what an index holds",
-                place=caller(),
-                fix=f'write project="all", project="keys", or a list: project=["{project}"]',
-            )
-        return "keys" if project == "keys" else "all"
-    return tuple(project)
 
 
 class Table:
@@ -80,7 +37,7 @@ class Table:
         *,
         pk: str,
         sk: str | None = None,
-        indexes: Sequence[Index] = (),
+        indexes: Index | Sequence[Index] = (),
         ttl: str | TTL | Sequence[str | TTL] | None = None,
         stream: StreamView | None = None,
         billing: Billing | None = None,
@@ -94,12 +51,21 @@ class Table:
         `ttl`: the attribute that holds the expiry in epoch seconds. `discriminator`: an attribute that
         names each item's entity, where keys alone do not tell.
         """
+        listed = (indexes,) if isinstance(indexes, Index) else indexes
+        check_choice("stream", stream, StreamView)
+        check_choice("table_class", table_class, TableClass)
+        if not (billing is None or isinstance(billing, Billing)):
+            raise DesignError(
+                f"billing={billing!r} says nothing of how capacity is bought",
+                place=caller(),
+                fix="write billing=OnDemand() or billing=Provisioned(read=..., write=...)",
+            )
         told = [] if ttl is None else [ttl] if isinstance(ttl, (str, TTL)) else list(ttl)
         self.schema = Schema(
             name=name,
             partition=pk,
             sort=sk,
-            indexes=tuple(replace(index, partition=index.partition or (pk,)) for index in indexes),
+            indexes=tuple(replace(index, partition=index.partition or (pk,)) for index in listed),
             ttls=tuple(TTL(one) if isinstance(one, str) else one for one in told),
             stream=stream,
             billing=billing or OnDemand(),
@@ -127,8 +93,8 @@ class Table:
         key: KeySpec | None = None,
         indexes: Mapping[str, KeySpec] | None = None,
         version: str | None = None,
-        unique: Sequence[str | Unique] = (),
-        found_by: Sequence[str | tuple[str, ...]] = (),
+        unique: str | Unique | Sequence[str | Unique] = (),
+        found_by: str | Sequence[str | tuple[str, ...]] = (),
         items: Items | None = None,
         name: str | None = None,
         store_key_fields: bool = True,
@@ -150,8 +116,8 @@ class Table:
                 key=key,
                 indexes=indexes or {},
                 version=version,
-                uniques=unique,
-                found_by=found_by,
+                uniques=(unique,) if isinstance(unique, (str, Unique)) else unique,
+                found_by=(found_by,) if isinstance(found_by, str) else found_by,
                 items=items,
                 name=name,
                 store_key_fields=store_key_fields,
@@ -169,13 +135,7 @@ class Table:
         self, entity: type[E], /, **options: Unpack[ReadOptions]
     ) -> Callable[[Callable[P, Key]], Read[P, E | None]]:
         """Declare a read of one item by its primary key: the body returns key_of(...)."""
-
-        def make(pattern: Pattern[Any, Any], terms: Any) -> Plan:
-            draft = self._draft(pattern, "GetItem", (entity,), options)
-            planned = planning_writes.plan_get(self._asked(pattern, (entity,)), terms, draft)
-            return replace(planned, notes=planning_reads.read_notes(planned, None))
-
-        return self._declare(Read, "get", facts_of(options), make, Change)
+        return self._declare("get", (entity,), options)
 
     @overload
     def query(
@@ -195,23 +155,13 @@ class Table:
     ) -> Callable[[Callable[P, Cond]], Read[P, Page[Any]]]: ...
     def query(self, *entities: type[Entity], **options: Unpack[QueryOptions]) -> Any:
         """Declare a read of a range of one partition, of one or several entities: the body returns pk(...) & sk..."""
-
-        def make(pattern: Pattern[Any, Any], terms: Any) -> Plan:
-            draft = self._draft(pattern, "Query", entities, options)
-            return planning_reads.plan_query(self._asked(pattern, entities), terms, options.get("index"), draft)
-
-        return self._declare(Read, "query", facts_of(options), make, Cond)
+        return self._declare("query", entities, options)
 
     def count(
         self, *entities: type[Entity], **options: Unpack[QueryOptions]
     ) -> Callable[[Callable[P, Cond]], Read[P, int]]:
         """Declare a count of a range. Everything counted is read, and paid for."""
-
-        def make(pattern: Pattern[Any, Any], terms: Any) -> Plan:
-            draft = replace(self._draft(pattern, "Query", entities, options), select="count")
-            return planning_reads.plan_query(self._asked(pattern, entities), terms, options.get("index"), draft)
-
-        return self._declare(Read, "count", facts_of(options), make, Cond)
+        return self._declare("count", entities, options)
 
     @overload
     def scan(
@@ -227,12 +177,7 @@ class Table:
     ) -> Callable[[Callable[P, Cond]], Read[P, Page[Any]]]: ...
     def scan(self, *entities: type[Entity], **options: Unpack[QueryOptions]) -> Any:
         """Declare a read of the whole table, or of a whole index: the body returns everything() or where(...)."""
-
-        def make(pattern: Pattern[Any, Any], terms: Any) -> Plan:
-            draft = self._draft(pattern, "Scan", entities, options)
-            return planning_reads.plan_scan(self._asked(pattern, entities), terms, options.get("index"), draft)
-
-        return self._declare(Read, "scan", facts_of(options), make, Cond)
+        return self._declare("scan", entities, options)
 
     def batch_get(
         self, entity: type[E], /, **options: Unpack[ReadOptions]
@@ -241,17 +186,7 @@ class Table:
 
         The result has one place for each value, None where no item is.
         """
-
-        def make(pattern: Pattern[Any, Any], terms: Any) -> Plan:
-            draft = self._draft(pattern, "BatchGetItem", (entity,), options)
-            planned = planning_writes.plan_get(self._asked(pattern, (entity,)), terms, draft)
-            if planned.walk is None:
-                raise DesignError(
-                    f"{pattern.name} names one item", place=pattern.place, fix="give one field of the key as each(...)"
-                )
-            return replace(planned, notes=planning_reads.read_notes(planned, None))
-
-        return self._declare(Read, "batch_get", facts_of(options), make, Change)
+        return self._declare("batch_get", (entity,), options)
 
     # Writes.
 
@@ -259,11 +194,11 @@ class Table:
         self, entity: type[E], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, Change]], Write[P, E]]:
         """Declare the creation of an item, refused where one is: the body returns put(item)."""
-        return self._declare(Write, "create", facts_of(options), self._putting(entity, "must_not", options), Change)
+        return self._declare("create", (entity,), options)
 
     def put(self, entity: type[E], /, **options: Unpack[WriteOptions]) -> Callable[[Callable[P, Change]], Write[P, E]]:
         """Declare a write of a whole item, whether or not one is there: the body returns put(item)."""
-        return self._declare(Write, "put", facts_of(options), self._putting(entity, "may", options), Change)
+        return self._declare("put", (entity,), options)
 
     def replace(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
@@ -272,16 +207,7 @@ class Table:
 
         The item's own version must be the stored one, where the entity has a version.
         """
-        return self._declare(Write, "replace", facts_of(options), self._putting(entity, "must", options), Change)
-
-    def _putting(
-        self, entity: type[Entity], exists: Literal["must", "must_not", "may"], options: WriteOptions
-    ) -> Callable[[Pattern[Any, Any], Any], Plan]:
-        def make(pattern: Pattern[Any, Any], terms: Any) -> Plan:
-            draft = replace(self._draft(pattern, "PutItem", (entity,), options), exists=exists)
-            return planning_writes.plan_put(self._asked(pattern, (entity,)), terms, draft)
-
-        return make
+        return self._declare("replace", (entity,), options)
 
     def update(
         self, entity: type[E], /, **options: Unpack[UpdateOptions]
@@ -290,54 +216,31 @@ class Table:
 
         Refused where no item is, unless `upsert`; gives the item as it is afterwards.
         """
-
-        def make(pattern: Pattern[Any, Any], terms: Any) -> Plan:
-            draft = self._draft(pattern, "UpdateItem", (entity,), options)
-            draft = replace(draft, exists="may" if options.get("upsert") else "must", returns="new")
-            return planning_writes.plan_update(self._asked(pattern, (entity,)), terms, draft)
-
-        return self._declare(Write, "update", facts_of(options), make, Change)
+        return self._declare("update", (entity,), options)
 
     def delete(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, Change]], Write[P, E | None]]:
         """Declare the deletion of an item: the body returns key_of(...). Gives the item that was there."""
-
-        def make(pattern: Pattern[Any, Any], terms: Any) -> Plan:
-            draft = replace(self._draft(pattern, "DeleteItem", (entity,), options), returns="old")
-            return planning_writes.plan_delete(self._asked(pattern, (entity,)), terms, draft)
-
-        return self._declare(Write, "delete", facts_of(options), make, Change)
+        return self._declare("delete", (entity,), options)
 
     def check(
         self, entity: type[Entity], /, *, exists: Literal["must", "must_not", "may"] = "must"
     ) -> Callable[[Callable[P, Change]], Write[P, None]]:
         """Declare a condition on an item, as part of transactions: the body returns key_of(...) & when(...)."""
-
-        def make(pattern: Pattern[Any, Any], terms: Any) -> Plan:
-            draft = replace(self._draft(pattern, "ConditionCheck", (entity,), {}), exists=exists)
-            return planning_writes.plan_check(self._asked(pattern, (entity,)), terms, draft)
-
-        return self._declare(Write, "check", Facts(), make, Change)
+        return self._declare("check", (entity,), {"exists": exists})
 
     def batch_put(
         self, entity: type[Entity], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, Change]], Batch[P, None]]:
         """Declare a write of many items, one by one, without conditions: the body returns put(items)."""
-        return self._declare(Batch, "batch_put", facts_of(options), self._batch(entity, options), Change)
+        return self._declare("batch_put", (entity,), options)
 
     def batch_delete(
         self, entity: type[Entity], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, Change]], Batch[P, None]]:
         """Declare a deletion of many items, one by one, without conditions: key_of(...) with one each(...)."""
-        return self._declare(Batch, "batch_delete", facts_of(options), self._batch(entity, options), Change)
-
-    def _batch(self, entity: type[Entity], options: WriteOptions) -> Callable[[Pattern[Any, Any], Any], Plan]:
-        def make(pattern: Pattern[Any, Any], terms: Any) -> Plan:
-            draft = self._draft(pattern, "BatchWriteItem", (entity,), options)
-            return planning_writes.plan_batch(self._asked(pattern, (entity,)), terms, draft)
-
-        return make
+        return self._declare("batch_delete", (entity,), options)
 
     # Changes.
 
@@ -352,9 +255,15 @@ class Table:
         idempotent: bool = False,
     ) -> Callable[[Callable[[C], None]], Callable[[C], None]]:
         """Declare a consumer of the table's stream; its parameter's annotation says which changes it takes."""
+        if any(isinstance(entity, FunctionType) for entity in entities):
+            raise DesignError(
+                "a consumer is declared of no entity",
+                place=caller(),
+                fix="name the entity, in parentheses: @table.on_change(Entity)",
+            )
 
         def declare_consumer(function: Callable[[C], None]) -> Callable[[C], None]:
-            specs = tuple(self._spec(entity, of_function(function)) for entity in entities)
+            specs = tuple(spec_on(self.schema, entity, of_function(function)) for entity in entities)
             made = consumer(
                 function,
                 specs,
@@ -370,68 +279,17 @@ class Table:
 
         return declare_consumer
 
-    # Within.
-
-    def _spec(self, entity: type[Entity], place: Place) -> EntitySpec:
-        spec = vars(entity).get("__keyplan__") if isinstance(entity, type) else None
-        if not isinstance(spec, EntitySpec) or spec.schema is not self.schema:
-            raise DesignError(
-                f"{getattr(entity, '__name__', repr(entity))} is not an entity of table {self.name}",
-                place=place,
-                other=spec.place if isinstance(spec, EntitySpec) else self.schema.place,
-                fix=f"declare it with @{self.name}.entity(...), or use the table that it belongs to",
-            )
-        return spec
-
-    def _asked(self, pattern: Pattern[Any, Any], entities: Sequence[type[Entity]]) -> Asked:
-        specs = tuple(self._spec(entity, pattern.place) for entity in entities)
-        return Asked(pattern.name, self.schema, specs, pattern.parameters, pattern.place)
-
-    def _draft(
-        self,
-        pattern: Pattern[Any, Any],
-        operation: Operation,
-        entities: Sequence[type[Entity]],
-        options: Mapping[str, Any],
-    ) -> Plan:
-        return Plan(
-            pattern=pattern.name,
-            operation=operation,
-            schema=self.schema,
-            entities=tuple(self._spec(entity, pattern.place) for entity in entities),
-            siblings=self.entities,
-            descending=options.get("descending", False),
-            consistent=options.get("consistent", False),
-            limit=options.get("limit"),
-            page_size=options.get("page_size"),
-            expired="keep" if options.get("expired") else "drop",
-        )
-
     def _declare(
-        self,
-        kind_of_pattern: type[Any],
-        kind: Kind,
-        facts: Facts,
-        make: Callable[[Pattern[Any, Any], Any], Plan],
-        terms: type[Cond | Change],
+        self, kind: Kind, entities: Sequence[type[Entity]], options: Mapping[str, Any]
     ) -> Callable[[Callable[..., Any]], Any]:
+        facts = checked_facts(kind, entities, options)
+
         # What it makes is typed by the signature of the method that calls it.
         def declare_pattern(function: Callable[..., Any]) -> Pattern[..., Any]:
-            pattern: Pattern[..., Any] = kind_of_pattern(function, kind, facts, make)
-            if not isinstance(pattern._terms, terms):
-                raise DesignError(
-                    f"{pattern.name} returns {pattern._terms!r}",
-                    place=pattern.place,
-                    fix=_RETURN[terms],
-                )
-            pattern.plan  # noqa: B018 - what has no meaning is refused where it is declared
+            pattern = declared_pattern(
+                kind, function, entities, options, facts=facts, schema=self.schema, siblings=self.entities
+            )
             self.patterns.append(pattern)
             return pattern
 
         return declare_pattern
-
-
-_RETURN: dict[type[Cond | Change], str] = {
-    Cond: "return pk(...), sk(...) or where(...), joined by &",
-    Change: "return key_of(...), put(...) or changes such as set_(...), joined by &",
-}

@@ -17,7 +17,6 @@ from typing import Any
 
 from keyplan.design.encodings_base import Encoding
 from keyplan.design.encodings_language import Language, words
-from keyplan.design.encodings_text import may_be_empty_by_declaration
 from keyplan.design.template_errors import KeyValueError
 from keyplan.design.template_field import Field
 from keyplan.design.template_parse import Hole, Text
@@ -70,12 +69,6 @@ class BoundHole:
             return encoding.language
         refused = _ambiguous(encoding.choices, self.delimiter)
         return words(tuple(text for text in encoding.choices if text not in refused))
-
-    @property
-    def may_be_refused_as_empty(self) -> bool:
-        """Whether the declaration allows an empty text that render refuses."""
-        field = self.field
-        return field.type is str and field.choices is None and may_be_empty_by_declaration(field)
 
     @property
     def pattern(self) -> str:

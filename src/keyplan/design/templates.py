@@ -276,7 +276,3 @@ class BoundTemplate:
         """
         forging = [(hole.name, hole.delimiter) for hole in self.holes if hole.forges]
         return forging + [(hole.name, "") for hole in self.holes if not hole.told_apart]
-
-    def empty_risks(self) -> tuple[str, ...]:
-        """Fields of text that nothing keeps from being empty, where render would refuse them."""
-        return tuple(hole.name for hole in self.holes if hole.may_be_refused_as_empty)

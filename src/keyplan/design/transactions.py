@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ParamSpec
 
-from keyplan.design.patterns import Facts, Pattern, TransactionCall, WriteCall
+from keyplan.design.patterns import Facts, Pattern, TransactionCall, WriteCall, claims_of
 from keyplan.design.places import DesignError
 from keyplan.design.plan import Plan
 from keyplan.design.symbols import Each, Source, value_of
@@ -104,7 +104,7 @@ def transaction(
     retried: bool = False,
 ) -> Callable[[Callable[P, Iterable[WriteCall[Any]]]], Transaction[P]]:
     """Declare a transaction: a function that returns calls of writing patterns, of one or more tables."""
-    facts = Facts(rate, (claims,) if isinstance(claims, Claim) else tuple(claims), returns, retried=retried)
+    facts = Facts(rate, claims_of(claims), returns, retried=retried)
 
     def declare(function: Callable[P, Iterable[WriteCall[Any]]]) -> Transaction[P]:
         return Transaction(function, facts)

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NoReturn
 
-from keyplan.design.places import UNKNOWN, Place, caller
+from keyplan.design.places import UNKNOWN, DesignError, Place, caller
+
+
+def _refuse(problem: str, fix: str) -> NoReturn:
+    raise DesignError(problem, place=caller(), fix=fix)
+
+
+def _is_number(value: object, least: float = 0.0, most: float | None = None) -> bool:
+    return isinstance(value, (int, float)) and value >= least and (most is None or value <= most)
 
 
 @dataclass(frozen=True)
@@ -17,8 +26,8 @@ class Rate:
     """The highest sustained rate; the average when not said."""
 
     def __post_init__(self) -> None:
-        if self.average < 0 or (self.peak is not None and self.peak < self.average):
-            raise ValueError(f"a rate is at least 0 and its peak at least its average, not {self}")
+        if not _is_number(self.average) or (self.peak is not None and not _is_number(self.peak, self.average)):
+            _refuse(f"{self} is no rate", "give calls a second: an average of at least 0, and a peak not below it")
 
     @property
     def highest(self) -> float:
@@ -38,7 +47,15 @@ class Bytes:
 
     average: int
     p99: int | None = None
+    """What 99 of 100 items do not exceed."""
     most: int | None = None
+
+    def __post_init__(self) -> None:
+        least = 0.0
+        for size in (self.average, self.p99, self.most):
+            if size is not None and not _is_number(size, least):
+                _refuse(f"{self} are no sizes", "give bytes: average, then p99 and most, none below the one before")
+            least = least if size is None else size
 
 
 @dataclass(frozen=True)
@@ -48,6 +65,10 @@ class Distinct:
     count: int
     hottest: float | None = None
     """The share of the load that goes to the most used value, 0 to 1; even use when not said."""
+
+    def __post_init__(self) -> None:
+        if not _is_number(self.count) or not (self.hottest is None or _is_number(self.hottest, 0, 1)):
+            _refuse(f"{self} does not say how a field varies", "give a number of values, and a share from 0 to 1")
 
     @property
     def hottest_share(self) -> float:
@@ -70,6 +91,21 @@ class Items:
     present: Mapping[str, float] = field(default_factory=dict)
     """By optional field: the share of items that have it."""
 
+    def __post_init__(self) -> None:
+        if not _is_number(self.count):
+            _refuse(f"count={self.count!r} is no number of items", "give how many there are: Items(count=1_000_000)")
+        if not (self.bytes is None or isinstance(self.bytes, Bytes)):
+            _refuse(f"bytes={self.bytes!r} says nothing of sizes", f"write bytes=Bytes({self.bytes!r})")
+        for name, told in self.distinct.items():
+            if not (isinstance(told, Distinct) or _is_number(told) or _are_shares(told)):
+                _refuse(
+                    f"distinct[{name!r}]={told!r} does not say how {name} varies",
+                    'give a number of values, Distinct(...), or the share of each value: {"open": 0.1, "done": 0.9}',
+                )
+        for name, share in self.present.items():
+            if not _is_number(share, 0, 1):
+                _refuse(f"present[{name!r}]={share!r} is no share of items", "give a number from 0 to 1")
+
     def values_of(self, name: str) -> Distinct | None:
         """How a field varies, if that is said."""
         told = self.distinct.get(name)
@@ -86,6 +122,10 @@ class Items:
             return told.get(value, 0.0) / sum(told.values())
         known = self.values_of(name)
         return None if known is None else 1 / max(1, known.count)
+
+
+def _are_shares(told: object) -> bool:
+    return isinstance(told, Mapping) and all(_is_number(share) for share in told.values()) and sum(told.values()) > 0
 
 
 @dataclass(frozen=True)

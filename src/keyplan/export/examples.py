@@ -11,7 +11,7 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from keyplan.design.fields import without_none
+from keyplan.design.field_types import without_none
 from keyplan.design.patterns import Pattern
 from keyplan.design.symbols import annotation_of
 

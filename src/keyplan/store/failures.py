@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import apsw
 
 from keyplan.errors import (
@@ -9,6 +12,7 @@ from keyplan.errors import (
     DatabaseFullError,
     DatabaseLockedError,
     DatabaseReadOnlyError,
+    EngineClosedError,
     StorageError,
 )
 
@@ -39,3 +43,14 @@ def storage_error(error: apsw.Error, path: str) -> StorageError:
 def is_missing_tree(error: apsw.Error) -> bool:
     """Whether the failure only says that another process dropped the tree meanwhile."""
     return isinstance(error, apsw.SQLError) and "no such table" in str(error)
+
+
+@contextmanager
+def failures(path: str) -> Iterator[None]:
+    """Raise what SQLite's failures mean for the file."""
+    try:
+        yield
+    except (apsw.ConnectionClosedError, apsw.CursorClosedError):
+        raise EngineClosedError(f"{path} is closed") from None
+    except apsw.Error as error:
+        raise storage_error(error, path) from error

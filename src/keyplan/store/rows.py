@@ -1,17 +1,14 @@
-"""What the engine needs of a store: sorted trees, logs, documents, read views and write transactions.
+"""What operations need of a store: sorted trees, logs, documents, read views and write transactions.
 
-The engine speaks to these protocols alone; `store/sqlite.py` is what stands behind them.
+They speak to these protocols alone; `store/views.py` is what stands behind them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from typing import Protocol, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 from keyplan.store.statements import LogStatements, TreeStatements
-
-T = TypeVar("T")
 
 Tree = TreeStatements
 """A sorted tree of rows (key bytes, size, body), named by its statements."""
@@ -92,6 +89,9 @@ class Transaction(View, Protocol):
     def create_tree(self) -> Tree:
         """A new, empty tree."""
 
+    def fill_tree(self, tree: Tree, source: Tree) -> None:
+        """Copy all rows of one tree into another one, which is empty."""
+
     def drop_tree(self, tree: Tree) -> None:
         """Remove a tree and its rows."""
 
@@ -100,25 +100,3 @@ class Transaction(View, Protocol):
 
     def drop_log(self, log: Log) -> None:
         """Remove a log and its records."""
-
-
-class Store(Protocol):
-    """A database of trees, logs and documents."""
-
-    def view(self) -> View:
-        """The calling thread's reads, each at its own moment, of committed rows."""
-
-    def snapshot(self) -> AbstractContextManager[View]:
-        """Reads that all see one moment."""
-
-    def write(self, work: Callable[[Transaction], T], *, settled: bool = False) -> T:
-        """Run the work in one transaction and commit; an exception rolls back what it wrote."""
-
-    def write_apart(self, work: Callable[[Transaction], T]) -> T:
-        """Run the work in a transaction of its own, even inside a group; the next one counts as foreign."""
-
-    def group(self, *, sync: bool = True) -> AbstractContextManager[None]:
-        """Writes of this thread inside share one commit, made at the end."""
-
-    def close(self) -> None:
-        """Close every connection."""

@@ -17,16 +17,12 @@ from typing import Literal, TypeVar
 
 import apsw
 
-from keyplan.errors import (
-    DatabaseCorruptError,
-    DatabaseVersionError,
-    EngineClosedError,
-    StorageError,
-)
+from keyplan.errors import EngineClosedError, StorageError
 from keyplan.store import statements
 from keyplan.store.checkpoint import Checkpointer
 from keyplan.store.combine import Call, Combiner
-from keyplan.store.failures import storage_error
+from keyplan.store.failures import failures, storage_error
+from keyplan.store.files import connect, copy, prepare
 from keyplan.store.rows import Row, Transaction, Tree, View
 from keyplan.store.sync import LogSync
 from keyplan.store.views import Connected, Locked, Writing
@@ -35,11 +31,6 @@ T = TypeVar("T")
 Durability = Literal["normal", "full"]
 
 MEMORY = ":memory:"
-BUSY_MS = 30_000
-CACHED_STATEMENTS = 512
-CACHE_KIB = 64 * 1024
-# The file is not mapped into memory (`mmap_size`), though reads of a database larger than the cache would gain by
-# it: a failing disk, or another program that cuts the file short, would then kill the process instead of raising.
 
 
 class SqliteStore:
@@ -56,10 +47,10 @@ class SqliteStore:
         self._group_thread: int | None = None
         self._group_begun = False
         self._group_lost: StorageError | None = None
-        connection = self._connect()
+        connection = connect(self.path)
         try:
-            with self._failures():
-                self._prepare(connection)
+            with failures(self.path):
+                prepare(connection, self.path)
         except BaseException:
             connection.close()
             raise
@@ -73,7 +64,7 @@ class SqliteStore:
         if self.in_memory:
             self._memory_view = Locked(connection, self._lock)
         else:
-            self._checkpointer = Checkpointer(self._connect())
+            self._checkpointer = Checkpointer(connect(self.path))
             connection.set_wal_hook(self._checkpointer.committed)
 
     # Reads.
@@ -91,7 +82,7 @@ class SqliteStore:
             with self._lock:
                 yield view
             return
-        with self._failures():
+        with failures(self.path):
             view.connection.execute(statements.BEGIN_READ)
         try:
             yield view
@@ -103,7 +94,7 @@ class SqliteStore:
             raise EngineClosedError(f"{self.path} is closed")
         view = self._memory_view
         if view is None:
-            connection = self._connect()
+            connection = connect(self.path)
             self._readers.add(connection)
             view = Connected(connection)
         self._local.view = view
@@ -185,7 +176,7 @@ class SqliteStore:
         if self._group_lost is not None:
             raise self._group_lost
         if self._group_begun:
-            with self._failures():
+            with failures(self.path):
                 self._commit()
 
     def _write_alone(self, work: Callable[[Transaction], T]) -> T:
@@ -201,7 +192,7 @@ class SqliteStore:
 
     def _undo(self, error: BaseException) -> None:
         """Roll back, and raise what SQLite's failures mean."""
-        with self._failures():
+        with failures(self.path):
             self._rollback()
             if isinstance(error, apsw.Error):
                 raise error
@@ -217,7 +208,7 @@ class SqliteStore:
         except apsw.Error as error:
             if self._group_begun and (settled or not self._writing.connection.in_transaction):
                 self._lose_group(error)
-            with self._failures():
+            with failures(self.path):
                 raise
 
     def _lose_group(self, error: apsw.Error) -> None:
@@ -244,7 +235,7 @@ class SqliteStore:
         """Run the calls of several threads in one transaction; the number of its commit."""
         with self._lock:
             try:
-                with self._failures():
+                with failures(self.path):
                     self._begin()
                     self._run_calls(calls)
                     self._commit()
@@ -311,7 +302,7 @@ class SqliteStore:
         """Copy the whole database, as of one moment, into a file that is not there yet."""
         if Path(path).exists():
             raise FileExistsError(f"{path} exists already")
-        with self._failures():
+        with failures(self.path):
             target = apsw.Connection(path)
             try:
                 self._copy(target)
@@ -322,27 +313,25 @@ class SqliteStore:
     def copy(self) -> SqliteStore:
         """A database in memory with the same content, as of one moment."""
         made = SqliteStore(MEMORY)
-        with self._failures():
+        with failures(self.path):
             self._copy(made._writing.connection)
         made._seen = made._writing.connection.data_version()
         return made
 
     def _copy(self, target: apsw.Connection) -> None:
-        """One step copies everything under a settled read lock, so writers never tear it."""
         if self.in_memory:
-            with self._lock, target.backup("main", self._writing.connection, "main") as backup:
-                backup.step()
+            with self._lock:
+                copy(self._writing.connection, target)
             return
-        source = self._connect()
+        source = connect(self.path)
         try:
-            with target.backup("main", source, "main") as backup:
-                backup.step()
+            copy(source, target)
         finally:
             source.close()
 
     def integrity(self) -> list[str]:
         """What SQLite itself finds wrong with the file; empty when sound."""
-        with self._failures():
+        with failures(self.path):
             rows = self.view().connection.execute(statements.INTEGRITY).fetchall()
         return [str(told) for (told,) in rows if told != "ok"]
 
@@ -359,59 +348,3 @@ class SqliteStore:
             self._writing.connection.close()
             if self.sync is not None:
                 self.sync.close()
-
-    def _connect(self) -> apsw.Connection:
-        try:
-            connection = apsw.Connection(self.path, statementcachesize=CACHED_STATEMENTS)
-        except apsw.Error as error:
-            raise storage_error(error, self.path) from error
-        connection.set_busy_timeout(BUSY_MS)
-        try:
-            connection.pragma("cache_size", -CACHE_KIB)
-            connection.pragma("synchronous", "NORMAL")
-            connection.pragma("temp_store", "MEMORY")  # what savepoints keep aside is small and short-lived
-            connection.wal_autocheckpoint(0)
-        except apsw.Error as error:
-            connection.close()
-            raise storage_error(error, self.path) from error
-        return connection
-
-    def _prepare(self, connection: apsw.Connection) -> None:
-        """Check that the file is ours and of a version we know; lay out a new one."""
-        if self._is_ours(connection):
-            return
-        if not self.in_memory:
-            connection.pragma("journal_mode", "wal")
-        connection.execute(statements.BEGIN)
-        try:
-            if not self._is_ours(connection):  # another process may have been first
-                connection.execute(statements.CREATE_SCHEMA)
-                connection.pragma("application_id", statements.APPLICATION_ID)
-                connection.pragma("user_version", statements.SCHEMA_VERSION)
-            connection.execute(statements.COMMIT)
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute(statements.ROLLBACK)
-            raise
-
-    def _is_ours(self, connection: apsw.Connection) -> bool:
-        application, version = connection.pragma("application_id"), connection.pragma("user_version")
-        if application == statements.APPLICATION_ID:
-            if version > statements.SCHEMA_VERSION:
-                raise DatabaseVersionError(
-                    f"{self.path} has layout {version}; this keyplan knows up to {statements.SCHEMA_VERSION}:"
-                    " open it with the newer keyplan that wrote it"
-                )
-            return True
-        if application or connection.pragma("schema_version"):
-            raise DatabaseCorruptError(f"{self.path} is an SQLite database, but not keyplan's")
-        return False
-
-    @contextmanager
-    def _failures(self) -> Iterator[None]:
-        try:
-            yield
-        except (apsw.ConnectionClosedError, apsw.CursorClosedError):
-            raise EngineClosedError(f"{self.path} is closed") from None
-        except apsw.Error as error:
-            raise storage_error(error, self.path) from error

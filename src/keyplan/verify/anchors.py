@@ -8,7 +8,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from keyplan.connections.errors import UnreadableItemError
-from keyplan.design.conditions import Condition, holds
+from keyplan.design.conditions import Condition
+from keyplan.design.conditions_evaluation import holds
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.plan import Plan
 from keyplan.design.requests_items import stored_as

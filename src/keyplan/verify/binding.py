@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
-from keyplan.design.fields import without_none
+from keyplan.design.field_types import without_none
 from keyplan.design.symbols import Each, Param, Source
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from keyplan.design.entities import Entity, EntitySpec
-from keyplan.design.fields import without_none
+from keyplan.design.field_types import without_none
 from keyplan.design.patterns import Pattern, WriteCall
 from keyplan.design.symbols import Each, Param, Source, annotation_of
 from keyplan.design.transactions import Transaction
@@ -22,7 +22,7 @@ from keyplan.verify.roles import MANY, Roles
 from keyplan.verify.samples import Samples
 from keyplan.verify.sizing import length_limits
 from keyplan.verify.stock import Stock
-from keyplan.verify.uses import Use, uses_of
+from keyplan.verify.uses import uses_of
 
 _TRIES = 60
 _REPEATS = 3
@@ -140,7 +140,7 @@ class Drawer:
         spec = plan.entity
         if plan.item is not None:
             return self._put(pattern, given, binding)
-        uses = [Use(through(use.source, given), use.role, use.field, use.nested) for use in uses_of(pattern)]
+        uses = [replace(use, source=through(use.source, given)) for use in uses_of(pattern)]
         known = [
             (use.field, binding.find(use.source)[1])
             for use in uses

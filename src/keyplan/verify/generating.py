@@ -171,7 +171,10 @@ class Maker:
         count = self.amount.values[name]
         if self.spec.key.fields == (name,):
             return self._nth(name)
-        return self._one_of(name, count, told.hottest if isinstance(told, Distinct) else None)
+        hottest = told.hottest if isinstance(told, Distinct) else None
+        # Among few values an even share may be more than the hottest of many has.
+        is_hotter = hottest is not None and hottest * count > 1
+        return self._one_of(name, count, hottest if is_hotter else None)
 
     def _deck(self, shares: Mapping[object, float]) -> list[object]:
         """As many of each value as its share says, at least one, in no order."""

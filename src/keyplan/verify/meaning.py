@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Path, Size, holds
+from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Path, Size
+from keyplan.design.conditions_evaluation import holds
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.patterns import Pattern
 from keyplan.design.plan import KeyValue, Plan
@@ -16,7 +17,7 @@ from keyplan.design.requests_items import maker_of, stored_as
 from keyplan.design.requests_sources import Arguments
 from keyplan.design.symbols import Each, EveryShard, Param, Source, value_of
 from keyplan.design.template_holes import BoundHole
-from keyplan.design.terms import Cond
+from keyplan.design.terms_reads import Cond
 from keyplan.verify.aligning import Pair, align
 from keyplan.verify.stock import Stock, index_key, plain
 

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, NewType, TypeGuard, Union, get_args,
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
-from keyplan.design.fields import without_none
+from keyplan.design.field_types import without_none
 from keyplan.verify.errors import MissingGeneratorError, SampleError
 
 Recipe = Callable[[], Any]

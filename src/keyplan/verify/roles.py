@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, get_args, get_origin
 
+from pydantic import BaseModel
+
 from keyplan.design.entities import Entity, EntitySpec
-from keyplan.design.fields import without_none
+from keyplan.design.field_types import without_none
 from keyplan.design.patterns import Pattern
-from keyplan.design.symbols import Each, annotation_of
+from keyplan.design.symbols import Each, Param, annotation_of
 from keyplan.verify.binding import Binding
 from keyplan.verify.generating import Maker
 from keyplan.verify.samples import Samples
@@ -40,19 +42,12 @@ class Roles:
 
     def equal(self, spec: EntitySpec, anchor: Entity, use: Use, *_rest: Any) -> Any:
         """The item's own value."""
-        value = getattr(anchor, use.field)
-        if value is None:
-            return self.new(spec, anchor, use)
-        return self._inner(value) if use.nested else value
+        value = _followed(getattr(anchor, use.field), use)
+        return self.new(spec, anchor, use) if value is None else value
 
     def own(self, _spec: EntitySpec, anchor: Entity, use: Use, *_rest: Any) -> Any:
         """What the item has, be it nothing."""
         return getattr(anchor, use.field)
-
-    def _inner(self, value: Any) -> Any:
-        if isinstance(value, Mapping) and value:
-            return next(iter(value.values()))
-        return value[0] if isinstance(value, (list, tuple)) and value else value
 
     def many(
         self, spec: EntitySpec, anchor: Entity, use: Use, equal: tuple[str, ...], pattern: Pattern[..., Any]
@@ -67,11 +62,11 @@ class Roles:
         self, spec: EntitySpec, anchor: Entity, use: Use, equal: tuple[str, ...], _pattern: Pattern[..., Any]
     ) -> Any:
         """An end of a range that the item lies in, taken from items that have the other fields alike."""
-        own = getattr(anchor, use.field)
+        own = _followed(getattr(anchor, use.field), use)
         if own is None:
             return self.new(spec, anchor, use)
         if use.nested:
-            return self._inner(own)
+            return beyond(own, {"above": 1, "below": -1}.get(use.role, 0))
         alike = [getattr(one, use.field) for one in self._stock.alike(spec, equal, anchor)]
         fits = [value for value in alike if value is not None and _FITS[use.role](value, own)]
         return self._chance.choice(fits) if fits else beyond(own, {"above": 1, "below": -1}.get(use.role, 0))
@@ -111,6 +106,22 @@ class Roles:
     def any(self, annotation: Any, name: str) -> Any:
         """A value of a type; a word where nothing is known of it."""
         return self._samples.word() if annotation is None else self._samples.of_type(annotation, name)
+
+
+def _followed(value: Any, use: Use) -> Any:
+    """What lies in a field at the place that a condition compares; None where nothing does.
+
+    Where a parameter leads to it, it is any: the parameter gets the name of one.
+    """
+    for part in use.within:
+        if isinstance(value, BaseModel):
+            value = getattr(value, str(part), None)
+        elif isinstance(value, Mapping):
+            value = next(iter(value.values()), None) if isinstance(part, Param) else value.get(part)
+        elif isinstance(value, (list, tuple)):
+            place = 0 if isinstance(part, Param) else part
+            value = value[place] if isinstance(place, int) and place < len(value) else None
+    return value
 
 
 _Draw = Callable[..., Any]

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ValidationError
 
-from keyplan.design.fields import without_none
+from keyplan.design.field_types import without_none
 from keyplan.verify.errors import SampleError
 from keyplan.verify.examples import examples_of
 from keyplan.verify.recipes import DEEP, Recipe, Recipes, checked_choice

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NewType, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from keyplan.design.fields import without_none
+from keyplan.design.field_types import without_none
 from keyplan.design.workload import Bytes
 
 _NORMAL = NormalDist()

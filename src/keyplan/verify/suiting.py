@@ -9,19 +9,8 @@ from enum import Enum
 from itertools import islice, product
 from typing import Any
 
-from keyplan.design.conditions import (
-    All,
-    Any_,
-    Between,
-    Compare,
-    Condition,
-    Function,
-    In,
-    Not,
-    Path,
-    Size,
-    holds,
-)
+from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Path, Size
+from keyplan.design.conditions_evaluation import holds
 from keyplan.design.entities import EntitySpec
 
 Choose = Callable[[str], Any]

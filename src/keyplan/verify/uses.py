@@ -9,7 +9,7 @@ from typing import Any, Literal
 from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Path
 from keyplan.design.patterns import Pattern
 from keyplan.design.symbols import Each, EveryShard, Param, Source
-from keyplan.design.terms import Change
+from keyplan.design.terms_writes import Change
 from keyplan.verify.meaning import meaning_of
 
 Role = Literal["equal", "own", "many", "low", "high", "above", "below", "prefix", "part", "version", "new", "amount"]
@@ -27,6 +27,8 @@ class Use:
     field: str
     nested: bool = False
     """Whether it is about what lies in the field."""
+    within: tuple[object, ...] = ()
+    """Of what a condition compares: the names and places that lead to it in the field."""
     certain: bool = False
     """Of a constant: whether every item that is asked for has this value."""
 
@@ -97,16 +99,17 @@ def _of_comparison(condition: Condition, *, certain: bool) -> Iterator[Use]:
     first, *others = condition.operands()
     if not isinstance(first, Path):
         return  # sizes: any number will do
-    nested = len(first.parts) > 1
-    for part in first.parts[1:]:
+    within = first.parts[1:]
+    nested = bool(within)
+    for part in within:
         yield Use(part, "part", first.field)
     if isinstance(condition, Compare):
-        yield Use(others[0], _COMPARED[condition.op], first.field, nested, certain and condition.op == "=")
+        yield Use(others[0], _COMPARED[condition.op], first.field, nested, within, certain and condition.op == "=")
     elif isinstance(condition, Between):
-        yield Use(others[0], "low", first.field, nested)
-        yield Use(others[1], "high", first.field, nested)
+        yield Use(others[0], "low", first.field, nested, within)
+        yield Use(others[1], "high", first.field, nested, within)
     elif isinstance(condition, In):
-        yield from (Use(one, "equal", first.field, nested) for one in others)
+        yield from (Use(one, "equal", first.field, nested, within) for one in others)
     elif isinstance(condition, Function) and others:
         role: Role = "prefix" if condition.name == "begins_with" else "part"
-        yield Use(others[0], role, first.field, nested)
+        yield Use(others[0], role, first.field, nested, within)

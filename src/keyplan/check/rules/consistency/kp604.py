@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keyplan.check.finding import Finding
-from keyplan.check.heat import key_share
 from keyplan.check.identity import written_by
+from keyplan.check.key_shares import key_share
 from keyplan.check.load import number
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from keyplan.check.finding import Finding
-from keyplan.check.heat import choices_of, is_constant
+from keyplan.check.key_shares import choices_of, is_constant
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.design.conditions import paths_of

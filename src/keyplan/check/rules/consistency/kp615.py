@@ -17,7 +17,8 @@ from typing import get_args
 from keyplan.check.finding import Finding
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.design.fields import StoredField, type_code
+from keyplan.design.field_types import type_code
+from keyplan.design.fields import StoredField
 
 RULE = Rule("KP615", "append-stores-twice", ("advice",))
 

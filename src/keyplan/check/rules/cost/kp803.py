@@ -27,14 +27,16 @@ def check(subject: Subject) -> Iterator[Finding]:
     for table, pattern, plan in subject.patterns:
         if not plan.consistent or pattern.facts.after or pattern.facts.decides:
             continue
-        extra = costs[table.name, pattern.name].requests / 2
+        cost = costs[table.name, pattern.name]
+        extra = cost.requests / 2
         if extra >= _DOLLARS:
+            rests_on = "its declared rate" + (", for as many items as are assumed" if cost.expected.guesses else "")
             yield Finding(
                 RULE.code,
                 "advice",
                 pattern.name,
                 f"{pattern.name} reads consistently, and nothing says which writes it must show: ${extra:,.2f} a"
-                f" month more at its declared rate (prices of {subject.book.region}, {subject.book.dated})",
+                f" month more at {rests_on} (prices of {subject.book.region}, {subject.book.dated})",
                 'drop consistent=True, or declare after=["..."] with the writes that it must show',
                 pattern.place.at("consistent="),
             )

@@ -35,11 +35,14 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Consumers whose images the stream does not hold."""
     for table in subject.tables:
         for consumer in table.consumers:
-            needs = set(consumer.needs) | ({"old", "new"} if isinstance(consumer.when, Changed) else set())
-            yield from _compare(table, consumer, needs)
+            yield from _compare(table, consumer, _needs(consumer))
 
 
-def _compare(table: Table, consumer: Consumer, needs: set[str]) -> Iterator[Finding]:
+def _needs(consumer: Consumer) -> frozenset[str]:
+    return frozenset({"old", "new"}) if isinstance(consumer.when, Changed) else consumer.needs
+
+
+def _compare(table: Table, consumer: Consumer, needs: frozenset[str]) -> Iterator[Finding]:
     view = table.schema.stream
     images = " and ".join(f"the {image} image" for image in ("old", "new") if image in needs)
     if view is None:
@@ -51,7 +54,9 @@ def _compare(table: Table, consumer: Consumer, needs: set[str]) -> Iterator[Find
         problem += f" {' and the '.join(lacking)} image is not in its records"
     else:
         return
-    best = "NEW_AND_OLD_IMAGES" if len(needs) > 1 or view in {None, "UNSTATED"} else f"{needs.pop().upper()}_IMAGE"
+    of_all = sorted(frozenset().union(*map(_needs, table.consumers)))
+    both = len(of_all) > 1 or view in {None, "UNSTATED"}
+    best = "NEW_AND_OLD_IMAGES" if both else f"{of_all[0].upper()}_IMAGE"
     yield Finding(
         RULE.code,
         "warning" if view == "UNSTATED" else "error",

@@ -3,9 +3,11 @@
 A template, a condition or a pattern that names a field its entity does not have cannot mean anything, so it is
 refused when the module is imported: the error shows the text with a caret under the name, and lists the fields
 there are. What is looked up later is found here: fields in `ordered_by`, in the numbers of `Items(distinct=...,
-present=...)`, attributes that an index projects and no entity stores, patterns named in `after`.
+present=...)`, attributes that an index projects or a table names for expiry and no entity stores, patterns named in
+`after`.
 
-Such a slip is quiet otherwise: a misspelt field in `distinct` only makes every estimate wrong.
+Such a slip is quiet otherwise: a misspelt field in `distinct` only makes every estimate wrong, and of a misspelt
+attribute for expiry nothing ever expires.
 
 Correct the name.
 
@@ -36,6 +38,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         yield from _in_items(entity)
     for table in subject.tables:
         yield from _in_projections(table)
+        yield from _in_expiry(table)
     for _, pattern, plan in subject.patterns:
         yield from _in_facts(pattern.name, pattern.facts, plan, pattern.place)
         for name in pattern.facts.after:
@@ -51,9 +54,20 @@ def _in_items(entity: EntitySpec) -> Iterator[Finding]:
             yield _unknown(entity.name, problem, name, set(entity.fields), entity.place.at(f'"{name}"'))
 
 
+def _stored(table: Table) -> set[str]:
+    return {field.attribute for entity in table.entities for field in entity.fields.values()}
+
+
+def _in_expiry(table: Table) -> Iterator[Finding]:
+    stored = _stored(table)
+    for ttl in table.schema.ttls if table.entities else ():
+        if ttl.attribute not in stored:
+            problem = f"table {table.name} expires items by {ttl.attribute}, and no entity of it stores that"
+            yield _unknown(table.name, problem, ttl.attribute, stored, table.schema.place.at("ttl="))
+
+
 def _in_projections(table: Table) -> Iterator[Finding]:
-    stored = {field.attribute for entity in table.entities for field in entity.fields.values()}
-    stored |= set(table.schema.key_attributes())
+    stored = _stored(table) | set(table.schema.key_attributes())
     for index in table.schema.indexes:
         for name in index.project if isinstance(index.project, tuple) and table.entities else ():
             if name not in stored:

@@ -3,7 +3,7 @@
 `SK = "STATUS#open#"` matches no item whose key goes on with an id: equality is of the whole key. The texts that
 the condition can have are compared with all texts that the entity's template can make; where the two share
 none, the query is always empty, without any error. The same is found of prefixes that no key begins with, of
-text compared with a Number, and of values that a Literal or Enum field does not have.
+text compared with a Number, in keys and in filters, and of values that a Literal or Enum field does not have.
 
 Use `begins_with` for the beginning of a key, or give the fields and let the planner write the condition:
 `pk(user_id=user_id) & sk(status=status)`.
@@ -21,8 +21,9 @@ from keyplan.check.finding import Finding
 from keyplan.check.keyspace import as_template, begins, overlap
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.design.conditions import Compare, Condition, In, Path
+from keyplan.design.conditions import Between, Compare, Condition, Function, In, Path
 from keyplan.design.entities import EntitySpec
+from keyplan.design.field_types import UnstorableTypeError, type_code
 from keyplan.design.fields import StoredField
 from keyplan.design.keys import KeyAttribute
 from keyplan.design.patterns import Pattern
@@ -45,7 +46,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                     "error",
                     pattern.name,
                     f"{pattern.name} compares {name} with {value!r}, which {plan.entity.name}.{name} never is",
-                    f"use one of {_choices_text(plan.entity.fields[name])}",
+                    _what_fits(plan.entity.fields[name]),
                     pattern.place,
                     plan.entity.place,
                 )
@@ -57,7 +58,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                     "error",
                     entity.name,
                     f"{entity.name} is in the index only when {name} is {value!r}, which it never is",
-                    f"use one of {_choices_text(entity.fields[name])}",
+                    _what_fits(entity.fields[name]),
                     bound.place,
                     entity.place,
                 )
@@ -147,29 +148,58 @@ def _wrong_constant(value: KeyValue) -> str | None:
 
 
 def _impossible(condition: Condition | None, entities: tuple[EntitySpec, ...]) -> Iterator[tuple[str, object]]:
-    """Fields that are compared for equality with a value that none of the entities can hold there."""
+    """Fields that are compared with a value that none of the entities can hold there."""
     for operand in condition.operands() if condition is not None else ():
         if isinstance(operand, Condition):
             yield from _impossible(operand, entities)
-    for path, value in _equalities(condition):
+    for path, value, is_equal in _comparisons(condition):
         fields = [entity.fields[path.field] for entity in entities if path.field in entity.fields]
-        if len(path.parts) == 1 and fields and all(_is_never(stored, value) for stored in fields):
+        never = _is_never if is_equal else _is_of_another_type
+        if len(path.parts) == 1 and fields and all(never(stored, value) for stored in fields):
             yield path.field, value
 
 
-def _equalities(condition: Condition | None) -> Iterator[tuple[Path, object]]:
-    if isinstance(condition, Compare) and condition.op in {"=", "<>"} and isinstance(condition.left, Path):
-        yield condition.left, condition.right
+def _comparisons(condition: Condition | None) -> Iterator[tuple[Path, object, bool]]:
+    """Every path with a value that it is compared with, and whether that is for equality."""
+    if isinstance(condition, Compare) and isinstance(condition.left, Path):
+        yield condition.left, condition.right, condition.op in {"=", "<>"}
     elif isinstance(condition, In) and isinstance(condition.operand, Path):
-        yield from ((condition.operand, choice) for choice in condition.choices)
+        yield from ((condition.operand, choice, True) for choice in condition.choices)
+    elif isinstance(condition, Between) and isinstance(condition.operand, Path):
+        yield from ((condition.operand, end, False) for end in (condition.low, condition.high))
+    elif isinstance(condition, Function) and condition.name == "begins_with":
+        yield condition.path, condition.argument, False
 
 
 def _is_never(stored: StoredField, value: object) -> bool:
+    if _is_of_another_type(stored, value):
+        return True
     choices = Field.of(stored.name, stored.info.annotation, stored.info).choices
     if choices is None or value is None or isinstance(value, (Param, Path, Each, EveryShard)):
         return False
     known = [*choices, *(getattr(choice, "value", choice) for choice in choices)]
     return value not in known
+
+
+def _is_of_another_type(stored: StoredField, value: object) -> bool:
+    """Whether a constant is stored as another type than the field: then they are neither equal nor in any order."""
+    if value is None or stored.stored is not None or isinstance(value, (Param, Path, Each, EveryShard)):
+        return False
+    try:
+        code = type_code(type(getattr(value, "value", value)))
+    except UnstorableTypeError:
+        return False
+    return {code, stored.type_code} <= _SCALARS and code != stored.type_code
+
+
+_SCALARS = {"S", "N", "B", "BOOL"}
+
+
+def _what_fits(stored: StoredField) -> str:
+    choices = _choices_text(stored)
+    if choices:
+        return f"use one of {choices}"
+    return f"compare it with what the field is declared as: {getattr(stored.annotation, '__name__', stored.annotation)}"
 
 
 def _choices_text(stored: StoredField) -> str:

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from keyplan.check.finding import Finding
-from keyplan.check.heat import rising_start
 from keyplan.check.names import words_of
+from keyplan.check.rising import rising_start
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.design.patterns import Pattern

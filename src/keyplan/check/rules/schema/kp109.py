@@ -2,8 +2,9 @@
 
 Names of tables and indexes have 3 to 255 letters, digits, underscores, points and hyphens. Names of key
 attributes, and of attributes that an index lists, have at most 255 bytes; others at most 64 KB. Two tables of
-one account and Region cannot have one name: the second would be refused when it is created. (Two indexes of one
-name are refused when the module is imported.)
+one account and Region cannot have one name, nor can two indexes of one table: the second would be refused when it is
+created. Nor can two patterns of one module: a name means the last of them, and the first is priced and documented, but
+nothing can call it.
 
 Choose another name. Short names of attributes are cheap, because names count as part of every item.
 
@@ -28,6 +29,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Names of the wrong form or length, and names given twice."""
     for name, fault in subject.faults_of(RULE.code):
         yield Finding.of(fault, "error", name)
+    yield from _hidden(subject)
     seen: dict[str, Place] = {}
     for table in subject.tables:
         yield from _long_names(table)
@@ -43,6 +45,24 @@ def check(subject: Subject) -> Iterator[Finding]:
                 seen[table.name],
             )
         seen.setdefault(table.name, place)
+
+
+def _hidden(subject: Subject) -> Iterator[Finding]:
+    """Patterns whose name another one of their module took."""
+    seen: dict[tuple[str, str], Place] = {}
+    for pattern in subject.design.patterns:
+        named = (pattern.module, pattern.name)
+        if named in seen:
+            yield Finding(
+                RULE.code,
+                "error",
+                pattern.name,
+                f"two patterns are called {pattern.name}: nothing can call the first",
+                "give one of them another name",
+                pattern.place,
+                seen[named],
+            )
+        seen.setdefault(named, pattern.place)
 
 
 def _long_names(table: Table) -> Iterator[Finding]:

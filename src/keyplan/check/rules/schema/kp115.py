@@ -17,7 +17,7 @@ from keyplan.check.finding import Finding
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.design.entities import EntitySpec
-from keyplan.design.fields import TypeCode
+from keyplan.design.field_types import TypeCode
 from keyplan.design.keys import BoundKey
 from keyplan.design.tables import Table
 

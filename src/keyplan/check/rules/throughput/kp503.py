@@ -20,8 +20,9 @@ from collections.abc import Iterator
 
 from keyplan import limits
 from keyplan.check.finding import Finding
-from keyplan.check.heat import HotKey, rising_start
+from keyplan.check.heat import HotKey
 from keyplan.check.load import number
+from keyplan.check.rising import rising_start
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 

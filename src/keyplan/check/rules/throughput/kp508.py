@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from keyplan import limits
 from keyplan.check.finding import Finding
-from keyplan.check.heat import key_share
+from keyplan.check.key_shares import key_share
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import share_in_index

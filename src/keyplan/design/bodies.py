@@ -1,7 +1,8 @@
-"""Branches in the body of a pattern that its stand-ins cannot see: `is None`, isinstance and match on a parameter.
+"""What its stand-ins cannot see in the body of a pattern: some branches, and moments and ids that it takes.
 
-Whatever else looks at a value is refused by the stand-in itself, when the body runs. These ask for nothing
-but the object's identity or class, so they are looked for in the source, where there is one.
+`is None`, isinstance and match on a parameter ask for nothing but the object's identity or class, so they are
+looked for in the source, where there is one; whatever else looks at a value is refused by the stand-in itself, when
+the body runs. It runs once: what it takes from the clock or draws by chance would be the same in every call.
 """
 
 from __future__ import annotations
@@ -16,19 +17,35 @@ from keyplan.design.places import DesignError, Place, of_function
 
 _ATTEMPTS = 100
 """CPython before 3.11.8 counts how deep it is in a tree for all threads together, and may fail while others parse."""
+_TAKEN = frozenset(
+    {"now", "utcnow", "today", "time_ns", "uuid1", "uuid4", "uuid7", "token_bytes", "token_hex", "token_urlsafe"}
+)
 _LOOKS_AT = frozenset({"isinstance", "type", "callable", "hasattr", "getattr", "id"})
 
 
-def refuse_branches(function: Callable[..., Any], parameters: Collection[str]) -> None:
-    """Raise DesignError where a body branches on what a parameter is."""
-    for node, name in _branches(_tree(function), parameters):
-        first = of_function(function)
-        text = ast.get_source_segment(_source(function), node) or function.__name__
+def refuse_unseen(function: Callable[..., Any], parameters: Collection[str]) -> None:
+    """Raise DesignError where a body branches on what a parameter is, or takes a value that only a call could have."""
+    tree = _tree(function)
+    for node, name in _branches(tree, parameters):
         raise DesignError(
             f"the pattern branches on what its parameter {name} is",
-            place=Place(first.file, first.line + node.lineno - 1, text.splitlines()[0]),
+            place=_place(function, node)[0],
             fix="declare one pattern for each case, or decide before the pattern is called",
         )
+    for call in _taken(tree):
+        place, text = _place(function, call)
+        raise DesignError(
+            f"the pattern takes {text} once, when it is declared: every call would have the same",
+            place=place,
+            fix="take it as a parameter, and compute it for each call",
+        )
+
+
+def _place(function: Callable[..., Any], node: ast.expr) -> tuple[Place, str]:
+    """Where an expression stands, and the first line of it."""
+    first = of_function(function)
+    text = (ast.get_source_segment(_source(function), node) or function.__name__).splitlines()[0]
+    return Place(first.file, first.line + node.lineno - 1, text), text
 
 
 def _source(function: Callable[..., Any]) -> str:
@@ -71,3 +88,12 @@ def _root(node: ast.expr) -> str:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def _taken(tree: ast.AST) -> Iterator[ast.Call]:
+    """Calls that give another value each time, in the body and in defaults."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else _root(node.func)
+            if name in _TAKEN or ast.unparse(node.func) == "time.time":
+                yield node

@@ -1,0 +1,65 @@
+"""Which part of the load goes to the most used key: 1 where there is one key only, 1/n over n that are used alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from keyplan.design.entities import EntitySpec
+from keyplan.design.fields import StoredField
+from keyplan.design.keys import KeyAttribute
+from keyplan.design.symbols import Each, EveryShard, Param, Source
+from keyplan.design.template_field import Field
+from keyplan.design.template_holes import BoundHole
+
+
+def is_constant(source: Source) -> bool:
+    """Whether a key value is the same at every call."""
+    return source is not None and not isinstance(source, (Param, Each, EveryShard))
+
+
+def choices_of(field: StoredField) -> int | None:
+    """How many values a field can have, where its type says so."""
+    if field.annotation is bool:
+        return 2
+    choices = Field.of(field.name, field.annotation, field.info).choices
+    return None if choices is None else len(choices)
+
+
+def field_share(entity: EntitySpec, name: str) -> float | None:
+    """The share of load that goes to a field's most used value; None where nothing says."""
+    told = entity.items.values_of(name) if entity.items is not None else None
+    if told is not None:
+        return told.hottest_share
+    number = choices_of(entity.fields[name])
+    if number is not None:
+        return 1 / number
+    if entity.key.fields == (name,) and entity.items is not None:
+        return 1 / max(1, entity.items.count)
+    return None
+
+
+def _hole_share(hole: BoundHole, entity: EntitySpec) -> float | None:
+    share = field_share(entity, hole.name)
+    if hole.spec.startswith("shard("):
+        return max(1 / len(hole.encoding.choices or ("",)), share or 0.0)
+    return share
+
+
+def key_share(parts: Sequence[KeyAttribute], entity: EntitySpec, sources: Mapping[str, Source]) -> float | None:
+    """The share of load that goes to the most used key made of these attributes."""
+    shares: dict[str, float | None] = {}
+    for part in parts:
+        holes = part.template.holes if part.template is not None else ()
+        for hole in holes:
+            found = 1.0 if is_constant(sources.get(hole.name)) else _hole_share(hole, entity)
+            before = shares.get(hole.name, 1.0)
+            shares[hole.name] = None if found is None or before is None else min(found, before)
+        if part.field is not None:
+            name = part.field.name
+            shares[name] = 1.0 if is_constant(sources.get(name)) else field_share(entity, name)
+    total = 1.0
+    for share in shares.values():
+        if share is None:
+            return None
+        total *= share
+    return total

@@ -1,0 +1,126 @@
+"""Which attribute type the values of a Python type are stored as.
+
+Attribute values are in the form of the Python SDK's client: {"S": ...}, {"N": "..."}, {"B": bytes}.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from uuid import UUID
+
+from pydantic import BaseModel, RootModel
+
+AttributeValue = dict[str, Any]
+TypeCode = Literal["S", "N", "B", "BOOL", "SS", "NS", "BS", "L", "M", "ANY"]
+StoredAs = Literal["epoch_s", "epoch_ms", "iso_s", "iso_ms"]
+"""A moment as a Number of seconds or milliseconds since 1970, or as ISO 8601 text of seconds or milliseconds."""
+KEY_TYPES = ("S", "N", "B")
+
+
+class UnstorableTypeError(TypeError):
+    """A type that no attribute value can hold, or not so that what was written is read again."""
+
+    def __init__(self, problem: str, fix: str = "") -> None:
+        super().__init__(problem)
+        self.fix = fix or (
+            "use str, int, Decimal, float, bool, bytes, datetime, date, UUID, an Enum or Literal of these, list, set,"
+            " dict or a pydantic model"
+        )
+
+
+def without_none(annotation: Any) -> tuple[Any, bool]:
+    """The type without Annotated, NewType and None, and whether None was in it."""
+    optional = False
+    while True:
+        origin = get_origin(annotation)
+        if origin is Annotated:
+            annotation = get_args(annotation)[0]
+        elif isinstance(annotation, typing.NewType):
+            annotation = annotation.__supertype__
+        elif origin is Literal and None in get_args(annotation):
+            annotation, optional = Literal[tuple(one for one in get_args(annotation) if one is not None)], True
+        elif origin in {Union, types.UnionType} and type(None) in get_args(annotation):
+            rest = tuple(part for part in get_args(annotation) if part is not type(None))
+            annotation, optional = (rest[0] if len(rest) == 1 else Union[rest]), True  # noqa: UP007 - made at run time
+        else:
+            return annotation, optional
+
+
+def type_code(annotation: Any, stored: StoredAs | None = None) -> TypeCode:
+    """The attribute type that values of a Python type are stored as."""
+    if stored is not None:
+        return "N" if stored in {"epoch_s", "epoch_ms"} else "S"
+    annotation, _ = without_none(annotation)
+    origin = get_origin(annotation) or annotation
+    if origin is Literal:
+        return _one_code([type(value) for value in get_args(annotation)])
+    if origin in {Union, types.UnionType}:
+        codes = {type_code(part) for part in get_args(annotation)}
+        return codes.pop() if len(codes) == 1 else "ANY"
+    if origin in {set, frozenset}:
+        return _set_code(annotation)
+    if not isinstance(origin, type) or origin is Any:
+        return "ANY"
+    if issubclass(origin, BaseModel):
+        _check_model(origin)
+    return _scalar_code(origin)
+
+
+def is_set_type(annotation: Any) -> bool:
+    """Whether values of a type are sets, which are stored as nothing while they are empty."""
+    annotation, optional = without_none(annotation)
+    return not optional and (get_origin(annotation) or annotation) in {set, frozenset}
+
+
+def _check_model(model: type[BaseModel]) -> None:
+    """Refuse models that are more than their fields."""
+    if issubclass(model, RootModel):
+        raise UnstorableTypeError(f"{model.__name__} is a RootModel", "use the type that it wraps")
+    if model.model_config.get("extra") == "allow":
+        raise UnstorableTypeError(
+            f"{model.__name__} allows extra fields, which would not be stored",
+            'declare the fields, or one dict for them, and leave extra="allow" out',
+        )
+
+
+def _scalar_code(kind: type) -> TypeCode:
+    if issubclass(kind, Enum):
+        return _one_code([type(member.value) for member in kind])
+    for types_, code in _CODES:
+        if issubclass(kind, types_):
+            return code
+    if kind is object:
+        return "ANY"
+    raise UnstorableTypeError(f"{kind.__name__} has no attribute type")
+
+
+def _one_code(kinds: list[type]) -> TypeCode:
+    codes = {_scalar_code(kind) for kind in kinds}
+    return codes.pop() if len(codes) == 1 else "ANY"
+
+
+def _set_code(annotation: Any) -> TypeCode:
+    parts = get_args(annotation)
+    code = type_code(parts[0]) if parts else "S"
+    if code not in KEY_TYPES:
+        kind = getattr(parts[0], "__name__", parts[0])
+        raise UnstorableTypeError(f"a set holds strings, numbers or binary, not {kind}")
+    sets: dict[str, TypeCode] = {"S": "SS", "N": "NS", "B": "BS"}
+    return sets[code]
+
+
+# bool before int: a bool is an int to Python. A list of pairs, because subclasses count too.
+_CODES: tuple[tuple[tuple[type, ...], TypeCode], ...] = (
+    ((bool,), "BOOL"),
+    ((int, float, Decimal, timedelta), "N"),
+    ((str, UUID, datetime, date, time), "S"),
+    ((bytes, bytearray, memoryview), "B"),
+    ((list, tuple), "L"),
+    ((dict, Mapping, BaseModel), "M"),
+)

@@ -1,0 +1,153 @@
+"""The clauses of an update expression: one function for each action.
+
+What a clause is depends on the call: None, and a set without members, are stored as nothing, so setting a
+field to them removes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from keyplan.design.conditions import Path
+from keyplan.design.field_encoding import Encode, encode_value, is_nothing
+from keyplan.design.field_types import AttributeValue
+from keyplan.design.requests_sources import Arguments, Read, reader
+from keyplan.design.requests_text import Fragment, Writer, called
+from keyplan.design.symbols import Source
+
+Clause = Callable[[Arguments, "Clauses"], None]
+NewWriter = Callable[[], Writer]
+"""Makes a new writer, because a clause may have several forms."""
+
+
+@dataclass
+class Clauses:
+    """The clauses of one call's update expression."""
+
+    names: dict[str, str]
+    values: dict[str, AttributeValue]
+    sets: list[str] = field(default_factory=list)
+    removes: list[str] = field(default_factory=list)
+    adds: list[str] = field(default_factory=list)
+    deletes: list[str] = field(default_factory=list)
+
+    def text(self) -> str:
+        """The whole expression; empty where nothing changes."""
+        told = (("SET", self.sets), ("REMOVE", self.removes), ("ADD", self.adds), ("DELETE", self.deletes))
+        return " ".join(f"{word} {', '.join(clauses)}" for word, clauses in told if clauses)
+
+
+def always(part: str, fragment: Fragment) -> Clause:
+    """A clause that is the same in every call but for its values; `part` is the list of Clauses it goes to."""
+
+    def clause(arguments: Arguments, clauses: Clauses) -> None:
+        getattr(clauses, part).append(fragment.bind(arguments, clauses.names, clauses.values))
+
+    return clause
+
+
+def set_always(new_writer: NewWriter, path: Path, source: Source, encode: Encode) -> Clause:
+    """SET of a field that every item has: without it the item could not be read, so None is left to be refused."""
+    writer, read = new_writer(), reader(source)
+    value = writer.value(_called(path), lambda arguments: encode(read(arguments)))
+    return always("sets", writer.fragment(f"{writer.path(path)} = {value}"))
+
+
+def set_clause(new_writer: NewWriter, path: Path, source: Source, encode: Encode) -> Clause:
+    """SET, or REMOVE where the value is stored as nothing."""
+    read = reader(source)
+    writer, removing = new_writer(), new_writer()
+    set_to = writer.fragment(
+        f"{writer.path(path)} = {writer.value(_called(path), lambda arguments: encode(read(arguments)))}"
+    )
+    removed = removing.fragment(removing.path(path))
+
+    def clause(arguments: Arguments, clauses: Clauses) -> None:
+        if is_nothing(read(arguments)):
+            clauses.removes.append(removed.bind(arguments, clauses.names, clauses.values))
+        else:
+            clauses.sets.append(set_to.bind(arguments, clauses.names, clauses.values))
+
+    return clause
+
+
+def _set_if_missing(new_writer: NewWriter, path: Path, source: Source, encode: Encode) -> Clause:
+    writer = new_writer()
+    read = reader(source)
+    name = writer.path(path)
+    value = writer.value(_called(path), lambda arguments: encode(read(arguments)))
+    return _unless_nothing("sets", writer.fragment(f"{name} = if_not_exists({name}, {value})"), read)
+
+
+def _remove(new_writer: NewWriter, path: Path, _source: Source, _encode: Encode) -> Clause:
+    writer = new_writer()
+    return always("removes", writer.fragment(writer.path(path)))
+
+
+def _add(new_writer: NewWriter, path: Path, source: Source, _encode: Encode) -> Clause:
+    writer = new_writer()
+    name = writer.path(path)
+    value = writer.source(_called(path), source, encode_value)
+    if len(path.parts) == 1:
+        return always("adds", writer.fragment(f"{name} {value}"))
+    # ADD takes attributes only, not what lies in them.
+    zero = writer.value("zero", lambda _arguments: {"N": "0"})
+    return always("sets", writer.fragment(f"{name} = if_not_exists({name}, {zero}) + {value}"))
+
+
+def _append(new_writer: NewWriter, path: Path, source: Source, _encode: Encode) -> Clause:
+    writer = new_writer()
+    read = reader(source)
+    name = writer.path(path)
+
+    def members(arguments: Arguments) -> AttributeValue:
+        value = read(arguments)
+        return encode_value(value if isinstance(value, (list, tuple)) else [value])
+
+    empty = writer.value("empty", lambda _arguments: {"L": []})
+    text = f"{name} = list_append(if_not_exists({name}, {empty}), {writer.value(_called(path), members)})"
+    return always("sets", writer.fragment(text))
+
+
+def _members(part: str) -> Callable[[NewWriter, Path, Source, Encode], Clause]:
+    """Adding to sets and removing from them: a member, or a set of members."""
+
+    def make(new_writer: NewWriter, path: Path, source: Source, _encode: Encode) -> Clause:
+        writer = new_writer()
+        read = reader(source)
+
+        def members(arguments: Arguments) -> AttributeValue:
+            value = read(arguments)
+            return encode_value(set(value) if isinstance(value, (set, frozenset, list, tuple)) else {value})
+
+        text = f"{writer.path(path)} {writer.value(_called(path), members)}"
+        return _unless_nothing(part, writer.fragment(text), read)
+
+    return make
+
+
+def _unless_nothing(part: str, fragment: Fragment, read: Read) -> Clause:
+    clause = always(part, fragment)
+
+    def told(arguments: Arguments, clauses: Clauses) -> None:
+        if not is_nothing(read(arguments)):
+            clause(arguments, clauses)
+
+    return told
+
+
+def _called(path: Path) -> str:
+    return called(path.parts[-1])
+
+
+CLAUSES: dict[str, Callable[[NewWriter, Path, Source, Encode], Clause]] = {
+    "set": set_clause,
+    "set_if_missing": _set_if_missing,
+    "remove": _remove,
+    "add": _add,
+    "append": _append,
+    "add_to_set": _members("adds"),
+    "remove_from_set": _members("deletes"),
+}
+"""By the name of an action."""

@@ -1,0 +1,142 @@
+"""Conditions evaluated on plain values: true, false, or not to be told, as the service decides them."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from keyplan.design import Condition, F
+from keyplan.design.conditions import UNKNOWN
+from keyplan.design.conditions_evaluation import MISSING, holds, with_values
+from keyplan.design.symbols import Param, value_of
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+class Place(BaseModel):
+    city: str
+    floors: list[int] = []
+
+
+VALUES: dict[str, Any] = {
+    "name": "Ann",
+    "points": 3,
+    "colour": Colour.RED,
+    "tags": {"a", "b"},
+    "place": Place(city="Rome", floors=[1, 2]),
+    "data": {"x": {"y": 1}},
+    "nothing": None,
+    "gone": MISSING,
+    "secret": UNKNOWN,
+    "later": Param("later", None),
+}
+
+
+TOLD: list[tuple[Condition, bool | None]] = [
+    (F.name == "Ann", True),
+    (F.name != "Ann", False),
+    (F.points > 2, True),
+    (F.points <= 2, False),
+    (F.points >= 3, True),
+    (3 > F.points, False),  # noqa: SIM300 - the reflected operator is what is tested
+    (F.points < F.place["floors"][1], False),
+    (F.colour == Colour.RED, True),
+    (F.colour == "red", True),
+    (F.points.between(3, 4), True),
+    (F.points.between(4, 5), False),
+    (F.name.is_in("Bob", "Ann"), True),
+    (F.name.is_in("Bob"), False),
+    (F.name.is_in("Bob", Param("who", None)), None),
+    (F.name.begins_with("A"), True),
+    (F.name.contains("x"), False),
+    (F.tags.contains("a"), True),
+    (F.place["city"] == "Rome", True),
+    (F.place["street"].missing(), True),
+    (F.place["floors"][7].exists(), False),
+    (F.data["x"]["y"] == 1, True),
+    (F.data["z"]["y"] == 1, False),
+    (F.tags.size() == 2, True),
+    (F.name.size() > 3, False),
+    # What is not there equals nothing, differs from everything, and has no size.
+    (F.nothing == 1, False),
+    (F.nothing != 1, True),
+    (F.gone > 1, False),
+    (~(F.gone > 1), True),
+    (F.gone.missing(), True),
+    (F.nothing.exists(), False),
+    (F.gone.begins_with("a"), False),
+    (F.gone.is_in(1), False),
+    (F.gone.between(1, 2), False),
+    (F.gone.size() > 0, False),
+    (F.gone["x"].missing(), True),
+    # What is not known decides nothing, unless the rest does.
+    (F.secret == 1, None),
+    (F.other == 1, None),
+    (F.later == 1, None),
+    (F.later.exists(), None),
+    (F.secret["x"] == 1, None),
+    (F.secret.size() > 1, None),
+    (F.name == Param("who", None), None),
+    ((F.secret == 1) & (F.points == 4), False),
+    ((F.secret == 1) & (F.points == 3), None),
+    ((F.secret == 1) | (F.points == 3), True),
+    ((F.secret == 1) | (F.points == 4), None),
+    (~(F.secret == 1), None),
+]
+
+
+@pytest.mark.parametrize(("condition", "told"), TOLD, ids=range(len(TOLD)))
+def test_a_condition_is_true_false_or_not_to_be_told(condition: Condition, told: bool | None) -> None:
+    assert holds(condition, VALUES) is told
+
+
+def test_no_condition_is_always_true() -> None:
+    assert holds(None, {}) is True
+
+
+BOOLEANS = st.sampled_from([True, False, None])
+
+
+def known(name: str, told: bool | None) -> Any:
+    """A field by which `F.name == 1` is told so."""
+    return UNKNOWN if told is None else int(told)
+
+
+@given(one=BOOLEANS, two=BOOLEANS, three=BOOLEANS)
+def test_what_is_not_to_be_told_stays_so_only_while_it_may_go_either_way(
+    one: bool | None, two: bool | None, three: bool | None
+) -> None:
+    values = {"a": known("a", one), "b": known("b", two), "c": known("c", three)}
+    condition = ((F.a == 1) & ~(F.b == 1)) | (F.c == 1)
+    told = {
+        bool((a and not b) or c)
+        for a in ([one] if one is not None else [True, False])
+        for b in ([two] if two is not None else [True, False])
+        for c in ([three] if three is not None else [True, False])
+    }
+    assert holds(condition, values) == (told.pop() if len(told) == 1 else None)
+
+
+def test_the_values_of_a_call_take_the_place_of_what_is_compared_with() -> None:
+    low, high, who = (Param(name, None) for name in ("low", "high", "who"))
+    condition = (
+        F.points.between(low, high)
+        & ~(F.name == who)
+        & (F.name.begins_with(who) | F.name.is_in("Ann", who))
+        & F.name.exists()
+        & (F.points >= F.place["floors"][0])
+    )
+    for arguments, told in [
+        ({"low": 3, "high": 4, "who": "A"}, True),
+        ({"low": 4, "high": 4, "who": "A"}, False),
+        ({"low": 3, "high": 4, "who": "Ann"}, False),
+    ]:
+        assert holds(condition, VALUES) is None
+        assert holds(with_values(condition, lambda source, told=arguments: value_of(source, told)), VALUES) is told
