@@ -148,7 +148,7 @@ class ResourceInUseError(ServiceError):
 
 
 class TableNotFoundError(ServiceError):
-    """No such source table (backups)."""
+    """No such source table (backups, exports)."""
 
     code = "TableNotFoundException"
 
@@ -163,6 +163,60 @@ class TableInUseError(ServiceError):
     """The target table of a restore is being created or deleted."""
 
     code = "TableInUseException"
+
+
+class BackupNotFoundError(ServiceError):
+    """No backup has this ARN."""
+
+    code = "BackupNotFoundException"
+
+
+class BackupInUseError(ServiceError):
+    """The backup is being created, or restored to a table."""
+
+    code = "BackupInUseException"
+
+
+class PointInTimeRecoveryUnavailableError(ServiceError):
+    """Point-in-time recovery is not enabled for the table."""
+
+    code = "PointInTimeRecoveryUnavailableException"
+
+
+class InvalidRestoreTimeError(ServiceError):
+    """The table cannot be restored as of that moment."""
+
+    code = "InvalidRestoreTimeException"
+
+
+class InvalidExportTimeError(ServiceError):
+    """The time of an export lies outside of what point-in-time recovery knows, or its period is no period."""
+
+    code = "InvalidExportTimeException"
+
+
+class ExportConflictError(ServiceError):
+    """The client token of an export was used with other parameters."""
+
+    code = "ExportConflictException"
+
+
+class ExportNotFoundError(ServiceError):
+    """No such export."""
+
+    code = "ExportNotFoundException"
+
+
+class ImportConflictError(ServiceError):
+    """The client token of an import was used for another table."""
+
+    code = "ImportConflictException"
+
+
+class ImportNotFoundError(ServiceError):
+    """No such import."""
+
+    code = "ImportNotFoundException"
 
 
 class LimitExceededError(ServiceError):

@@ -52,6 +52,10 @@ BATCH_GET_KEYS = 100
 BATCH_GET_BYTES = 16 * MIB
 BATCH_WRITE_ITEMS = 25
 BATCH_WRITE_BYTES = 16 * MIB
+BATCH_STATEMENTS = 25
+STATEMENT_LENGTH = 8192
+STATEMENT_PARTITIONS = 50
+STATEMENT_TOKEN_LENGTH = 32768
 TRANSACTION_ACTIONS = 100
 TRANSACTION_BYTES = 4 * MIB
 TRANSACTION_TOKEN_S = 600  # idempotency of a client request token (transaction-apis)
@@ -75,3 +79,18 @@ SHARD_LISTING = 100
 
 # Time to live (TTL page).
 TTL_PAST_S = 5 * 365 * 24 * 3600
+
+# Exports and imports (quotas; API reference; pages on exports and imports).
+EXPORTS_AT_ONCE = 300
+IMPORTS_AT_ONCE = 50
+IMPORT_OBJECTS = 50_000
+JOB_TOKEN_S = 8 * 3600  # idempotency of a client token
+JOB_KEPT_S = 90 * 24 * 3600  # how long an export or import is listed
+INCREMENTAL_EXPORT_MIN_S = 15 * 60
+INCREMENTAL_EXPORT_MAX_S = 24 * 3600
+INCREMENTAL_EXPORT_BILLED_BYTES = 10_000_000  # the least that is billed
+
+# Backups (developer guide, "Backup and restore for DynamoDB").
+BACKUPS_PAGE = 100  # api
+RECOVERY_DAYS = 35  # the most, and what it is unless told otherwise
+SYSTEM_BACKUP_RETENTION_S = 35 * 24 * 3600

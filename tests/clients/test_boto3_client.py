@@ -277,11 +277,43 @@ def test_tags_are_kept(client: Any, table: str) -> None:
     assert client.list_tags_of_resource(ResourceArn=arn)["Tags"] == []
 
 
+def test_statements_read_and_write(client: Any, table: str) -> None:
+    fill(client, table, "ann", 5)
+    client.execute_statement(
+        Statement=f"INSERT INTO \"{table}\" VALUE {{'customer': ?, 'placed': 9, 'seal': ?, 'tags': <<'a'>>}}",
+        Parameters=[{"S": "ann"}, {"B": b"\x00\x01"}],
+    )
+    found = client.execute_statement(
+        Statement=f"SELECT seal, tags FROM \"{table}\" WHERE customer = 'ann' AND placed = 9"
+    )
+    assert found["Items"] == [{"seal": {"B": b"\x00\x01"}, "tags": {"SS": ["a"]}}]
+    select = f"SELECT placed FROM \"{table}\" WHERE customer = 'ann'"
+    first = client.execute_statement(Statement=select, Limit=4)
+    second = client.execute_statement(Statement=select, Limit=4, NextToken=first["NextToken"])
+    assert [item["placed"]["N"] for item in first["Items"] + second["Items"]] == ["0", "1", "2", "3", "4", "9"]
+    update = f'UPDATE "{table}" SET total = 1 WHERE customer = ? AND placed = 9 RETURNING ALL NEW *'
+    batch = client.batch_execute_statement(
+        Statements=[{"Statement": update, "Parameters": [{"S": name}]} for name in ("ann", "bob")]
+    )
+    assert batch["Responses"][0]["Item"]["seal"] == {"B": b"\x00\x01"}
+    assert batch["Responses"][1]["Error"]["Code"] == "ConditionalCheckFailed"
+    with pytest.raises(client.exceptions.TransactionCanceledException) as cancelled:
+        client.execute_transaction(
+            TransactStatements=[
+                {"Statement": f"DELETE FROM \"{table}\" WHERE customer = 'ann' AND placed = 1"},
+                {"Statement": f"INSERT INTO \"{table}\" VALUE {{'customer': 'ann', 'placed': 9}}"},
+            ]
+        )
+    assert [reason["Code"] for reason in cancelled.value.response["CancellationReasons"]] == ["None", "DuplicateItem"]
+    with pytest.raises(client.exceptions.DuplicateItemException):
+        client.execute_statement(Statement=f"INSERT INTO \"{table}\" VALUE {{'customer': 'ann', 'placed': 9}}")
+
+
 def test_what_is_not_supported_says_so(client: Any) -> None:
     with pytest.raises(ClientError) as refused:
-        client.execute_statement(Statement='SELECT * FROM "orders"')
+        client.list_global_tables()
     assert refused.value.response["Error"]["Code"] == "UnknownOperationException"
-    assert "ExecuteStatement" in refused.value.response["Error"]["Message"]
+    assert "ListGlobalTables" in refused.value.response["Error"]["Message"]
 
 
 def test_errors_are_the_services_own(client: Any, table: str, orders: dict[str, Any]) -> None:

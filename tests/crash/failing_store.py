@@ -25,6 +25,7 @@ WRITING = (
     "delete_document",
     "next_sequence",
     "create_tree",
+    "fill_tree",
     "drop_tree",
     "create_log",
     "drop_log",

@@ -193,7 +193,7 @@ def test_maintenance_of_a_closed_engine_says_so(tmp_path: Path) -> None:
     engine = Engine.open(tmp_path / "data.db", clock=tables_of.clock())
     tables_of.create(engine, **tables_of.with_stream())
     engine.close()
-    for work in (engine.sweep, engine.trim_streams):
+    for work in (engine.sweep, engine.trim_streams, engine.trim_history):
         with pytest.raises(EngineClosedError):
             work()
     with pytest.raises(EngineClosedError), engine.group():

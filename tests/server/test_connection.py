@@ -216,12 +216,15 @@ def test_tunnels_are_refused(client: Client) -> None:
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400),
         (b"hello\r\n\r\n", 400),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
-        (b"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400),
-        (b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400),
-        (b"POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400),
-        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\nabcde", 400),
-        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
-        (b"POST / HTTP/1.1\r\nA: b\nC\r\n\r\n", 400),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n", 400),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", 400),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\nabcde", 400),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nA: b\nC\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nAccept: b\r\nhost: a\r\n\r\n", 400),
+        (b"POST / HTTP/1.1\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n", 400),
         (b"POST / HTTP/1.1\r\n" + b"a: " + b"b" * HEAD_BYTES + b"\r\n\r\n", 431),
         (b"POST / HTTP/1.1\r\n" + b"a: b\r\n" * HEAD_BYTES, 431),
         (b"POST /" + b"a" * HEAD_BYTES + b" HTTP/1.1\r\n\r\n", 431),
@@ -239,7 +242,7 @@ def test_what_is_no_request_is_answered_once(client: Client, engine: FakeEngine,
 
 
 def test_a_head_that_never_ends_is_refused(client: Client) -> None:
-    client.send(b"POST / HTTP/1.1\r\nname: ")
+    client.send(b"POST / HTTP/1.1\r\nHost: a\r\nname: ")
     for _ in range(HEAD_BYTES // 1000 + 2):
         client.send(b"x" * 1000)
     assert client.read().status == 431

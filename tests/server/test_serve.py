@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import subprocess
@@ -101,6 +102,17 @@ def test_what_was_answered_is_there_after_a_kill(process: Process, database: str
     again = Process("--db", database, "--port", "0")
     assert call(again.port, "GetItem", KEY) == {"Item": {"p": {"S": "a"}, "n": {"N": "1"}}}
     again.stop()
+
+
+def test_buckets_are_a_folder_that_is_there(tmp_path: Path) -> None:
+    (tmp_path / "lake").mkdir()
+    running = Process("--db", ":memory:", "--port", "0", "--buckets", str(tmp_path))
+    table = {"TableCreationParameters": json.loads(CREATE)}
+    request = {"ClientToken": "t", "InputFormat": "CSV", "S3BucketSource": {"S3Bucket": "lake"}}
+    assert isinstance(call(running.port, "ImportTable", json.dumps({**request, **table}).encode()), dict)
+    running.stop()
+    code, told = refused("--port", "0", "--buckets", str(tmp_path / "missing"))
+    assert (code, "there is no such folder" in told) == (2, True)
 
 
 def test_memory_and_credentials(tmp_path: Path) -> None:

@@ -37,6 +37,13 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
     force_open: Annotated[
         bool, typer.Option("--force-open", help="Listen beyond this machine without checking signatures.")
     ] = False,
+    buckets: Annotated[
+        str | None,
+        typer.Option(
+            "--buckets",
+            help="Folder of buckets for exports and imports: s3://BUCKET/KEY is FOLDER/BUCKET/KEY; or s3:// for S3.",
+        ),
+    ] = None,
     with_sample: Annotated[
         bool, typer.Option("--sample", help="Have a small table of films to try things on.")
     ] = False,
@@ -52,6 +59,7 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
             durability=durability.value,
             credentials=credentials,
             force_open=force_open,
+            buckets=buckets,
             say=_say,
             prepare=sample.load if with_sample else None,
             hints=sample.hints if with_sample else None,

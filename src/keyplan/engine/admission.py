@@ -78,6 +78,8 @@ def check_index_change(table: Table, index: str, now: float) -> None:
             raise ResourceInUseError(messages.index_state("deleted", table.name, index))
         return
     state = tables.index_status(table, index, now)
+    if state == "CREATING" and tables.allocated_at(table.document, index) > now:
+        raise ResourceInUseError(messages.index_not_filling(table.name, index))
     if state != "ACTIVE":
         done = {"CREATING": "created", "UPDATING": "updated", "DELETING": "deleted"}[state]
         raise ResourceInUseError(messages.index_state(done, table.name, index))

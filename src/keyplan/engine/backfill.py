@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from keyplan.engine import expiry, tables
+from keyplan.engine import expiry, tables, writes
 from keyplan.engine.catalog import DOCUMENT_PREFIX as TABLE_PREFIX
 from keyplan.engine.catalog import Index, Table, parse
 from keyplan.errors import EngineClosedError, StorageError, ValidationError
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 DOCUMENT_PREFIX = "backfill:"
 EXPIRY = ":expiry"
 """What the tree of expiries is called among a table's backfills; no index can have the name."""
+
+COLLECTIONS = ":collections"
+"""The same of the sizes of item collections, which are filled for a table that nobody can write yet."""
 
 CHUNK_ROWS = 250
 CHUNKS_AT_ONCE = 8
@@ -86,6 +89,9 @@ def _target(table: Table, name: str) -> Tree:
     if name == EXPIRY:
         assert table.expiry is not None
         return table.expiry.tree
+    if name == COLLECTIONS:
+        assert table.collections is not None
+        return table.collections
     return table.indexes[name].tree
 
 
@@ -99,10 +105,9 @@ def _fill_chunk(transaction: Transaction, table_name: str, name: str) -> bool:
     rows = list(transaction.span(table.tree, start, None, limit=CHUNK_ROWS))
     for row in rows:
         _fill_entry(transaction, table, name, row)
-    if len(rows) < CHUNK_ROWS:
-        return True
-    transaction.put_document(progress, rows[-1][0] + b"\x00")
-    return False
+    if rows:  # after the last chunk too: what only adds up must not be done twice if the end is interrupted
+        transaction.put_document(progress, rows[-1][0] + b"\x00")
+    return len(rows) < CHUNK_ROWS
 
 
 def _fill_entry(transaction: Transaction, table: Table, name: str, row: Row) -> None:
@@ -111,6 +116,9 @@ def _fill_entry(transaction: Transaction, table: Table, name: str, row: Row) -> 
     if name == EXPIRY:
         assert table.expiry is not None
         expiry.change(transaction, table.expiry, key, None, item)
+        return
+    if name == COLLECTIONS:
+        writes.add_to_collection(transaction, table, key, writes.Version(item, size, body))
         return
     index = table.indexes[name]
     entry = expected_entry(index, item, key)
@@ -128,7 +136,11 @@ def _finish(engine: Engine, transaction: Transaction, table_name: str, name: str
     remaining = [each for each in document.pop("backfills") if each != name]
     if remaining:
         document["backfills"] = remaining
-    if engine.state_delay_s > 0 and name != EXPIRY:
+    if "building" in document:
+        if not remaining:
+            del document["building"]
+            document["ready_at"] = engine.clock.now() + engine.state_delay_s
+    elif engine.state_delay_s > 0 and name != EXPIRY:
         ready_at = max(engine.clock.now(), tables.allocated_at(document, name)) + engine.state_delay_s
         document["index_ready_at"] = {**document.get("index_ready_at", {}), name: ready_at}
     engine.catalog.save(transaction, document)

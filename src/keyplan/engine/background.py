@@ -1,7 +1,7 @@
-"""The engine's background thread: sweeps expired items, trims streams, lets lagging indexes catch up.
+"""The engine's background thread: sweeps expired items, trims streams and histories, lets lagging indexes catch up.
 
-It starts with the first table that needs it and ends with the engine. A clock that does not run by
-itself has no use for it: then whoever moves the clock calls `sweep` and `trim_streams` on the engine.
+It starts with the first table that needs it and ends with the engine. A clock that does not run by itself
+has no use for it: then whoever moves the clock calls `sweep`, `trim_streams` and `trim_history` on the engine.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SWEEP_S = 1.0
 TRIM_S = 60.0
+TRIM_HISTORY_S = 3600.0  # every record is looked at
 
 _log = logging.getLogger(__name__)
 
@@ -39,11 +40,12 @@ class Background:
         return self._thread is not None and self._thread.is_alive()
 
     def start_if_needed(self) -> None:
-        """Start the thread if some table expires items, keeps a stream, or has a lagging index."""
+        """Start the thread if some table expires items, keeps a stream or its history, or has a lagging index."""
         if self._thread is not None or self._sweep_s is None or isinstance(self._engine.clock, ManualClock):
             return
         lagging = self._engine.faults is not None and self._engine.faults.lags
-        if not lagging and not any(table.expiry or table.stream for table in self._engine.catalog.known()):
+        kept = (table.expiry or table.stream or table.recovery for table in self._engine.catalog.known())
+        if not lagging and not any(kept):
             return
         with self._lock:
             if self._thread is None and not self._stopping.is_set():
@@ -61,7 +63,7 @@ class Background:
     def _run(self) -> None:
         clock, sweep_s = self._engine.clock, self._sweep_s
         assert sweep_s is not None
-        trimmed_at = clock.monotonic()
+        trimmed_at = history_trimmed_at = clock.monotonic()
         while not clock.wait(self._stopping, sweep_s):
             try:
                 self._engine.settle()
@@ -69,6 +71,9 @@ class Background:
                 if clock.monotonic() - trimmed_at >= TRIM_S:
                     self._engine.trim_streams()
                     trimmed_at = clock.monotonic()
+                if clock.monotonic() - history_trimmed_at >= TRIM_HISTORY_S:
+                    self._engine.trim_history()
+                    history_trimmed_at = clock.monotonic()
             except EngineClosedError:
                 return
             except (KeyplanError, Failure):

@@ -12,6 +12,7 @@ from keyplan.engine.catalog import Table
 from keyplan.engine.keys import EmptyKeyError
 from keyplan.errors import (
     ConditionalCheckFailedError,
+    DuplicateItemError,
     ItemCollectionSizeLimitExceededError,
     ProvisionedThroughputExceededError,
     ServiceError,
@@ -24,6 +25,7 @@ from keyplan.messages import transactions as messages
 
 _CODES: dict[type[ServiceError], str] = {
     ConditionalCheckFailedError: "ConditionalCheckFailed",
+    DuplicateItemError: "DuplicateItem",
     ItemCollectionSizeLimitExceededError: "ItemCollectionSizeLimitExceeded",
     ProvisionedThroughputExceededError: "ProvisionedThroughputExceeded",
     ThrottlingError: "ThrottlingError",

@@ -80,6 +80,15 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
+class Recovery:
+    """Point-in-time recovery: the tree of what items were (`history`), since when, and for how many days."""
+
+    tree: Tree
+    since_s: float
+    days: int
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """One table."""
 
@@ -93,6 +102,7 @@ class Table:
     """Sizes of item collections, kept for tables with local indexes."""
     expiry: Expiry | None
     stream: Stream | None
+    recovery: Recovery | None
     ready_at: float
     """When the table becomes ACTIVE, epoch seconds; 0: it is."""
     gone_at: float | None
@@ -123,7 +133,8 @@ def parse(document: dict[str, Any]) -> Table:
     collections = document.get("collections_tree")
     expiry = document.get("expiry")
     stream = document.get("stream")
-    watched = not (expiry is None and stream is None and collections is None)
+    recovery = document.get("recovery")
+    watched = not (expiry is None and stream is None and collections is None and recovery is None)
     return Table(
         name=description["TableName"],
         document=document,
@@ -136,7 +147,8 @@ def parse(document: dict[str, Any]) -> Table:
         and Stream(
             stream["arn"], stream["label"], stream["view_type"], statements.log(stream["log"]), stream["shards"]
         ),
-        ready_at=document.get("ready_at", 0.0),
+        recovery=recovery and Recovery(statements.tree(recovery["tree"]), recovery["since_s"], recovery["days"]),
+        ready_at=math.inf if document.get("building") else document.get("ready_at", 0.0),
         gone_at=document.get("gone_at"),
         settles_at=_settles_at(document, 0.0),
         plain=not indexes and not watched,
@@ -249,6 +261,9 @@ class Catalog:
     def active(self, name: str, view: View, now: float) -> Table:
         """The table, ready for items. Raises ResourceNotFoundError, as the service says it there."""
         table = self.find(name, view)
+        if table is not None and table.ready_at == math.inf:
+            self.reload(view)  # another process may have built it
+            table = self._tables.get(table.name)
         if table is None or table.ready_at > now or table.gone_at is not None:
             raise ResourceNotFoundError(messages.NOT_FOUND)
         if table.settles_at <= now:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from keyplan.clock import Clock, SystemClock
 from keyplan.engine import lag
@@ -20,6 +20,8 @@ from keyplan.engine.catalog import CHANGES, Catalog, CatalogChanged, Table
 from keyplan.engine.commands import MODULES, command
 from keyplan.engine.faults import Faults, Injector
 from keyplan.engine.figures import Figures
+from keyplan.engine.jobs import Jobs
+from keyplan.engine.recovery import trim
 from keyplan.engine.retention import trim_streams
 from keyplan.engine.sweep import sweep
 from keyplan.engine.unsupported import refuse
@@ -29,6 +31,9 @@ from keyplan.store.failures import Failure, is_missing_tree, storage_error
 from keyplan.store.rows import Transaction, View
 from keyplan.store.sqlite import MEMORY, Durability, SqliteStore
 from keyplan.values.encoding import PYTHON, WIRE, DecodeError, Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.buckets import Buckets
 
 T = TypeVar("T")
 
@@ -52,6 +57,7 @@ class Engine:
         ttl_delay_s: float = 0.0,
         ttl_sweep_s: float | None = SWEEP_S,
         faults: Faults | None = None,
+        buckets: str | os.PathLike[str] | Buckets | None = None,
     ) -> None:
         self.store = store
         self.clock: Clock = clock if clock is not None else SystemClock()
@@ -71,12 +77,17 @@ class Engine:
         """Reads of items that all see one moment."""
         self.faults = None if faults is None else Injector(self, faults)
         """What makes trouble on purpose; None: nothing does."""
+        self.buckets = None if buckets is None else _opened_buckets(buckets)
+        """Where exports go and imports come from: a folder of folders, "s3://", or buckets made already."""
         self._closed = False
         self.backfiller = Backfiller(self)
+        self.jobs = Jobs(self)
         self.settle()
         self.background = Background(self, ttl_sweep_s)
         self.background.start_if_needed()
         self.backfiller.wake()
+        if self.buckets is not None:
+            self.jobs.wake()
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, durability: Durability = "normal", **options: Any) -> Engine:
@@ -94,6 +105,9 @@ class Engine:
         except DecodeError as error:
             store.close()
             raise _unreadable(store, error) from error
+        except (ImportError, ValueError):  # of options
+            store.close()
+            raise
 
     @classmethod
     def memory(cls, **options: Any) -> Engine:
@@ -219,6 +233,13 @@ class Engine:
         except Failure as error:
             raise self._told(error) from error
 
+    def trim_history(self) -> int:
+        """Remove what recovery cannot reach any more, and system backups whose time is over; how many."""
+        try:
+            return trim(self)
+        except Failure as error:
+            raise self._told(error) from error
+
     def settle(self) -> None:
         """Apply the index writes that are due; all of them, where indexes do not lag."""
         lag.settle(self, everything=self.faults is None)
@@ -244,6 +265,7 @@ class Engine:
     def close(self) -> None:
         """Close the database. Calling twice is harmless."""
         self.backfiller.close()
+        self.jobs.close()
         self._closed = True
         self.background.stop()
         self.store.close()
@@ -256,6 +278,12 @@ class Engine:
     ) -> Literal[False]:
         self.close()
         return False
+
+
+def _opened_buckets(given: str | os.PathLike[str] | Buckets) -> Buckets:
+    from keyplan.engine.buckets import opened  # noqa: PLC0415 - few programs have any
+
+    return opened(given)
 
 
 def _unreadable(store: SqliteStore, error: DecodeError) -> DatabaseCorruptError:

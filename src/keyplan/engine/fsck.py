@@ -1,4 +1,4 @@
-"""Proof that a database agrees with itself: every index, expiry and collection size with its table.
+"""Proof that a database agrees with itself: every index, expiry and collection size with its table, every backup.
 
 Reads one moment of the file from beginning to end; memory stays bounded whatever the size.
 """
@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from keyplan.engine import expiry, lag
+from keyplan.engine import backfill, backups, expiry, history, lag
 from keyplan.engine.catalog import Index, Table
 from keyplan.engine.keys import partition_bytes_of
 from keyplan.engine.writes import Version, collection_bytes
 from keyplan.errors import ServiceError
-from keyplan.store.rows import Tree, View
+from keyplan.store.rows import Row, Tree, View
 from keyplan.values import encoding, sizes
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ def check(engine: Engine, progress: Callable[[str, int], None] | None = None) ->
             table = engine.catalog.find(name, view)
             if table is not None:
                 problems += _check_table(view, table, progress)
+        for document in backups.stored(view):
+            problems += _check_backup(view, document)
     return problems
 
 
@@ -69,18 +71,38 @@ def _check_table(view: View, table: Table, progress: Callable[[str, int], None] 
             yield from each.add(key, version)
     for each in checks:
         yield from each.end()
+    if table.recovery is not None:
+        yield from _check_copies(table, "history", history.recorded(view, table.recovery))
 
 
-def _check_row(table: Table, key: bytes, version: Version) -> Iterator[Problem]:
+def _check_backup(view: View, document: dict[str, Any]) -> Iterator[Problem]:
+    table, where = backups.table_of(document), document["arn"].split("/", 2)[2]
+    yield from _check_copies(table, where, view.span(table.tree, b"", None))
+    if view.totals(table.tree) != (document["items"], document["size_bytes"]):
+        yield Problem(table.name, where, "recorded number or size of items is wrong")
+
+
+def _check_copies(table: Table, where: str, rows: Iterator[Row]) -> Iterator[Problem]:
+    """What is kept of items beside the table: each can be read, and is what its key says."""
+    for key, size, body in rows:
+        try:
+            version = Version(encoding.decode(body), size, body)
+        except encoding.DecodeError:
+            yield Problem(table.name, where, "item cannot be read", key.hex())
+        else:
+            yield from _check_row(table, key, version, where)
+
+
+def _check_row(table: Table, key: bytes, version: Version, where: str = "") -> Iterator[Problem]:
     try:
         expected = table.key.of_item(version.item)
     except ServiceError as error:
-        yield Problem(table.name, "", f"item does not fit the key: {error.message}", key.hex())
+        yield Problem(table.name, where, f"item does not fit the key: {error.message}", key.hex())
         return
     if expected != key:
-        yield Problem(table.name, "", "row lies under another key than its item's", key.hex())
+        yield Problem(table.name, where, "row lies under another key than its item's", key.hex())
     if sizes.item_bytes(version.item) != version.size:
-        yield Problem(table.name, "", "recorded size is not the item's", key.hex())
+        yield Problem(table.name, where, "recorded size is not the item's", key.hex())
 
 
 def _check_entry(view: View, table: Table, index: Index, entry_key: bytes, version: Version) -> Iterator[Problem]:
@@ -161,12 +183,13 @@ class _Collections:
     def __init__(self, view: View, table: Table) -> None:
         self._view = view
         self._table = table
+        self._kept = None if backfill.COLLECTIONS in table.document.get("backfills", ()) else table.collections
         self._partition = b""
         self._bytes = 0
         self._count = 0
 
     def add(self, key: bytes, version: Version) -> Iterator[Problem]:
-        if self._table.collections is None:
+        if self._kept is None:
             return
         partition = partition_bytes_of(key)
         if partition != self._partition:
@@ -176,13 +199,13 @@ class _Collections:
         self._bytes += collection_bytes(self._table, version)
 
     def end(self) -> Iterator[Problem]:
-        if self._table.collections is None:
+        if self._kept is None:
             return
         yield from self._compare()
-        yield from _check_count(self._view, self._table, "item collections", self._table.collections, self._count)
+        yield from _check_count(self._view, self._table, "item collections", self._kept, self._count)
 
     def _compare(self) -> Iterator[Problem]:
-        tree = self._table.collections
+        tree = self._kept
         if not self._partition or tree is None:
             return
         row = self._view.point(tree, self._partition)

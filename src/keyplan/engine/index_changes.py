@@ -75,7 +75,7 @@ def _switch_others(engine: Engine, document: Document) -> None:
     if throughput.billing_mode(description) == throughput.PROVISIONED:
         return
     for index in description.get(INDEXES, ()):
-        shown = throughput.switch(index, throughput.ON_DEMAND, None)
+        shown = throughput.switch(index, throughput.ON_DEMAND, None, engine.clock.now())
         _pend_index(engine, document, index["IndexName"], tables.CAPACITY, shown)
 
 
@@ -89,7 +89,7 @@ def _update(engine: Engine, document: Document, given: dict[str, Any], switched:
         raise ValidationError(messages.index_update_on_demand(name))
     if units is not None:
         if switched:
-            shown = throughput.switch(index, mode, units)
+            shown = throughput.switch(index, mode, units, engine.clock.now())
         else:
             shown = throughput.set_provisioned(index, units, engine.clock.now(), name)
         _pend_index(engine, document, name, tables.CAPACITY, shown)

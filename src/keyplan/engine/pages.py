@@ -152,18 +152,19 @@ def _keep_some(page: Page, bodies: Iterable[bytes], reading: Reading) -> None:
 
 def answer(reading: Reading, page: Page, form: Form, request: dict[str, Any]) -> dict[str, Any]:
     """The answer of Query and Scan."""
-    detail = request.get("ReturnConsumedCapacity", "NONE")
+    detail = request.get("ReturnConsumedCapacity") or "NONE"
     told: dict[str, Any] = {"Count": page.count, "ScannedCount": page.scanned}
     if not reading.count_only:
         told["Items"] = form.page(page.bodies, page.items) if reading.project is None else form.items(page.items)
     if page.last is not None:
-        told["LastEvaluatedKey"] = form.item(_last_key(reading, encoding.decode(page.last)))
+        told["LastEvaluatedKey"] = form.item(last_key(reading, encoding.decode(page.last)))
     if detail != "NONE":
         told["ConsumedCapacity"] = receipt(reading, page).render(detail, request["TableName"])
     return told
 
 
-def _last_key(reading: Reading, item: Item) -> Item:
+def last_key(reading: Reading, item: Item) -> Item:
+    """The key of an item as LastEvaluatedKey has it."""
     names = reading.table.key.names
     if reading.index is not None:
         names = (*names, *(name for name in reading.index.key.schema.names if name not in names))

@@ -25,6 +25,13 @@ class Receipt:
             of_kind = self.global_units if index.is_global else self.local_units
             of_kind[index.name] = of_kind.get(index.name, 0.0) + units
 
+    def add(self, other: Receipt) -> None:
+        """Count what another one of the same table has."""
+        self.table_units += other.table_units
+        for units, more in ((self.global_units, other.global_units), (self.local_units, other.local_units)):
+            for name, count in more.items():
+                units[name] = units.get(name, 0.0) + count
+
     @property
     def total(self) -> float:
         """Units of the table and all its indexes."""

@@ -108,6 +108,11 @@ def pend(engine: Engine, document: Document, what: str, shown: dict[str, Any] | 
     document.setdefault("changes", []).append(change)
 
 
+def _pend_nothing(engine: Engine, document: Document, what: str) -> None:
+    """What is asked for is so already: the answer says that the table is UPDATING, and nothing after it does."""
+    document.setdefault("changes", []).append({"what": what, "until": engine.clock.now()})
+
+
 def _change_capacity(engine: Engine, document: Document, request: Request) -> None:
     description = document["description"]
     current = throughput.billing_mode(description)
@@ -115,9 +120,13 @@ def _change_capacity(engine: Engine, document: Document, request: Request) -> No
     units = request.get("ProvisionedThroughput")
     if mode != current:
         _check_every_index_has_units(description, mode, request)
-        shown: dict[str, Any] = {"BillingModeSummary": description.get("BillingModeSummary")}
-        shown.update(throughput.switch(description, mode, units))
-        _set_billing_mode(description, mode, engine.clock.now())
+        now = engine.clock.now()
+        shown: dict[str, Any] = {
+            # The new mode shows at once, its date only when that is done.
+            "BillingModeSummary": {**description.get("BillingModeSummary", {}), "BillingMode": mode},
+            **throughput.switch(description, mode, units, now),
+        }
+        _set_billing_mode(description, mode, now)
         pend(engine, document, tables.CAPACITY, shown)
     elif units is not None:
         if mode == throughput.ON_DEMAND:
@@ -125,7 +134,7 @@ def _change_capacity(engine: Engine, document: Document, request: Request) -> No
         shown = throughput.set_provisioned(description, units, engine.clock.now(), None)
         pend(engine, document, tables.CAPACITY, shown)
     elif request.get("BillingMode") is not None:
-        pend(engine, document, tables.CAPACITY)
+        _pend_nothing(engine, document, tables.CAPACITY)
 
 
 def _check_every_index_has_units(description: dict[str, Any], mode: str, request: Request) -> None:
@@ -164,28 +173,27 @@ def _change_stream(engine: Engine, transaction: Transaction, document: Document,
 def _change_class(engine: Engine, document: Document, table_class: str) -> None:
     description = document["description"]
     before = description.get("TableClassSummary")
-    details = {"class": table_class}
     if table_class == (before or {}).get("TableClass", "STANDARD"):
-        pend(engine, document, tables.CLASS, None, **details)
+        _pend_nothing(engine, document, tables.CLASS)
         return
     description["TableClassSummary"] = {
         "TableClass": table_class,
         "LastUpdateDateTime": round(engine.clock.now(), 3),
     }
-    pend(engine, document, tables.CLASS, {"TableClassSummary": before}, **details)
+    pend(engine, document, tables.CLASS, {"TableClassSummary": before}, **{"class": table_class})
 
 
 def _change_encryption(engine: Engine, document: Document, given: dict[str, Any]) -> None:
     description = document["description"]
-    before = description.get("SSEDescription")
+    before = description.get("SSEDescription") or {}
     after = table_documents.encryption(engine, given)
     if after is None:
-        if before is None:
+        if not before:
             raise ValidationError(messages.ENCRYPTED_BY_DEFAULT)
         del description["SSEDescription"]
-        pend(engine, document, tables.ENCRYPTION, {"SSEDescription": {**before, "Status": "UPDATING"}})
-        return
-    if before is not None and given.get("KMSMasterKeyId") == before["KMSMasterKeyArn"]:
+    elif before and given.get("KMSMasterKeyId") == before["KMSMasterKeyArn"]:
         raise ValidationError(messages.ALREADY_ENCRYPTED)
-    description["SSEDescription"] = after
-    pend(engine, document, tables.ENCRYPTION)
+    else:
+        description["SSEDescription"] = after
+    # Meanwhile it still names the key that was, and none where that was the service's own.
+    pend(engine, document, tables.ENCRYPTION, {"SSEDescription": {**before, "Status": "UPDATING"}})

@@ -6,6 +6,7 @@
     tree               number of the table's tree; `index_trees`: of each index by name
     collections_tree   for tables with local indexes
     stream, expiry     see `catalog.Stream`, `catalog.Expiry`
+    recovery           see `catalog.Recovery`
     tags               key to value
 """
 
@@ -56,6 +57,8 @@ def drop(engine: Engine, transaction: Transaction, table: Table) -> None:
         trees.append(table.collections)
     if table.expiry is not None:
         trees.append(table.expiry.tree)
+    if table.recovery is not None:
+        trees.append(table.recovery.tree)
     for tree in trees:
         drop_tree(engine, transaction, tree)
     # A copy: the document belongs to the cached table, which stays if this transaction does not commit.
@@ -164,8 +167,13 @@ def encryption(engine: Engine, given: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _key_arn(engine: Engine, key: str) -> str:
-    """The ARN of a key given by ARN, alias or id."""
-    if key.startswith("arn:"):
-        return key
-    kind = "" if key.startswith("alias/") else "key/"
-    return f"arn:aws:kms:{engine.region}:{engine.account}:{kind}{key}"
+    """The ARN of a key given by ARN, alias or id.
+
+    The service resolves an alias when it is written. There is no key service here to ask, so an alias
+    stands for a key of its own, always the same one.
+    """
+    base = f"arn:aws:kms:{engine.region}:{engine.account}:"
+    given = key if key.startswith("arn:") else base + (key if key.startswith("alias/") else f"key/{key}")
+    if not given.split(":")[-1].startswith("alias/"):
+        return given
+    return f"{base}key/{uuid.uuid5(uuid.NAMESPACE_URL, given)}"

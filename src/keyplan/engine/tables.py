@@ -5,6 +5,8 @@ table or an index that is being deleted is gone, and which indexes are still bei
 has to happen for a table to become ACTIVE but time passing.
 
     ready_at          the table is CREATING until then
+    building          it is CREATING until its backfills are through
+    restore           what RestoreSummary says of a restored table while it is CREATING
     gone_at           it is DELETING, and gone from then on
     changes           what is being changed, each with `what`, `until` and, where the description still
                       says the old thing meanwhile, that (`shown`)
@@ -22,7 +24,8 @@ import orjson
 
 from keyplan.engine import throughput
 from keyplan.engine.catalog import Table, table_name
-from keyplan.errors import ResourceNotFoundError
+from keyplan.errors import ResourceNotFoundError, ValidationError
+from keyplan.messages import requests as request_messages
 from keyplan.messages import tables as messages
 
 if TYPE_CHECKING:
@@ -52,7 +55,9 @@ def find(engine: Engine, name_or_arn: str) -> Table:
 
 
 def find_known(engine: Engine, name_or_arn: str) -> Table:
-    """The same inside a transaction of `Engine.alter`."""
+    """The same inside a transaction of `Engine.alter`. Raises ValidationError for the ARN of another Region."""
+    if name_or_arn.startswith("arn:") and name_or_arn.split(":")[3] != engine.region:
+        raise ValidationError(request_messages.other_region(name_or_arn))
     table = engine.catalog.known_table(name_or_arn)
     if table is None or is_gone(table, engine.clock.now()):
         raise ResourceNotFoundError(messages.table_not_found(table_name(name_or_arn)))
@@ -155,12 +160,13 @@ def describe(engine: Engine, table: Table, at: float) -> dict[str, Any]:
             *(_leaving_index(each, mode) for each in going),
         ]
     answer["TableStatus"] = status(table, at)
+    restore = table.document.get("restore")
+    if restore is not None and answer["TableStatus"] == "CREATING":
+        answer["RestoreSummary"] = {**restore, "RestoreInProgress": True}
     answer["ItemCount"], answer["TableSizeBytes"] = engine.figures.of(engine.store.view(), table.tree)
     _complete_throughput(engine, answer, mode)
     _show(answer, pending)
     _warm_status(answer, any(change["what"] == WARM for change in pending))
-    if "SSEDescription" in answer and any(change["what"] == ENCRYPTION for change in pending):
-        answer["SSEDescription"]["Status"] = "UPDATING"
     return answer
 
 

@@ -43,21 +43,20 @@ def check_keys(keys: list[str]) -> None:
     if len(keys) > limits.TAGS_PER_RESOURCE:
         raise ValidationError(messages.TOO_MANY_TAGS)
     for key in keys:
-        if not _is_key(key):
-            raise ValidationError(messages.tag_key(key))
+        _check_key(key)
 
 
 def _check(key: str | None, value: str | None) -> None:
-    if key is not None and key.lower().startswith(_RESERVED):
-        raise ValidationError(messages.tag_reserved(key))
-    if key is None or not _is_key(key):
-        raise ValidationError(messages.tag_key(key))
+    _check_key(key)
     if value is None or len(value) > _VALUE_LENGTH or not _is_plain(value):
         raise ValidationError(messages.tag_value(value))
 
 
-def _is_key(text: str) -> bool:
-    return 0 < len(text) <= _KEY_LENGTH and _is_plain(text)
+def _check_key(key: str | None) -> None:
+    if key is not None and key.lower().startswith(_RESERVED):
+        raise ValidationError(messages.tag_reserved(key))
+    if key is None or not 0 < len(key) <= _KEY_LENGTH or not _is_plain(key):
+        raise ValidationError(messages.tag_key(key))
 
 
 def _is_plain(text: str) -> bool:

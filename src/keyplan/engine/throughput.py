@@ -22,7 +22,7 @@ ON_DEMAND = "PAY_PER_REQUEST"
 
 Description = dict[str, Any]
 
-_NO_MAXIMUM = -1
+NO_MAXIMUM = -1
 _UNITS_OF_WARM = {"ReadUnitsPerSecond": "ReadCapacityUnits", "WriteUnitsPerSecond": "WriteCapacityUnits"}
 _MAXIMA = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
 
@@ -100,13 +100,20 @@ def _is_today(moment: float | None, now: float) -> bool:
     return datetime.fromtimestamp(moment, UTC).date() == datetime.fromtimestamp(now, UTC).date()
 
 
-def switch(described: Description, mode: str, given: dict[str, Any] | None) -> Description:
-    """Go over to the other billing mode; what the description shows until that is done."""
-    shown = {"ProvisionedThroughput": described["ProvisionedThroughput"]}
+def switch(described: Description, mode: str, given: dict[str, Any] | None, now: float) -> Description:
+    """Go over to the other billing mode; what the description shows until that is done.
+
+    The new units show at once, the new warm throughput does not. On the way to on demand the service also shows
+    a decrease that it forgets afterwards.
+    """
+    before = warm(described, ON_DEMAND if mode == PROVISIONED else PROVISIONED)
     described["ProvisionedThroughput"] = {**described["ProvisionedThroughput"], **_only_units(provisioned(given))}
     described["WarmThroughput"] = warm(described, mode)
     described.pop("OnDemandThroughput", None)
-    return shown
+    if mode == PROVISIONED:
+        return {}
+    decreased = {**described["ProvisionedThroughput"], "LastDecreaseDateTime": round(now, 3)}
+    return {"ProvisionedThroughput": decreased, "WarmThroughput": before}
 
 
 def _only_units(capacity: dict[str, Any]) -> dict[str, Any]:
@@ -124,10 +131,10 @@ def set_maxima(
             continue
         if mode == PROVISIONED:
             raise ValidationError(messages.maximum_provisioned(member, index))
-        if maximum < 1 and (is_new or maximum != _NO_MAXIMUM):
+        if maximum < 1 and (is_new or maximum != NO_MAXIMUM):
             raise ValidationError(messages.maximum_out_of_range(member, index))
         maxima[member] = int(maximum)
-        if maximum == _NO_MAXIMUM:
+        if maximum == NO_MAXIMUM:
             del maxima[member]
     if maxima:
         described["OnDemandThroughput"] = maxima
@@ -136,16 +143,16 @@ def set_maxima(
 
 
 def set_warm(described: Description, given: dict[str, Any], mode: str, index: str | None) -> Description | None:
-    """Raise the warm throughput; what the description shows until that is done, None if it is so already.
+    """Raise the warm throughput; what the description shows until that is done, None if nothing is asked for.
 
-    Raises ValidationError on a decrease.
+    What it is already takes its time too. Raises ValidationError on a decrease.
     """
     current = warm(described, mode)
     wanted = {**current, **{name: int(given[name]) for name in current if given.get(name) is not None}}
     for member, per_second in wanted.items():
         if per_second < current[member]:
             raise ValidationError(messages.warm_decreased(member, index))
-    if wanted == current:
+    if all(given.get(name) is None for name in current):
         return None
     described["WarmThroughput"] = wanted
     return {"WarmThroughput": current}

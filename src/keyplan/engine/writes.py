@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from keyplan import limits
-from keyplan.engine import expiry, streams
+from keyplan.engine import expiry, history, streams
 from keyplan.engine.catalog import Index, Table
 from keyplan.engine.keys import partition_bytes_of
 from keyplan.engine.receipts import Receipt
@@ -86,11 +86,13 @@ def apply(
     new: Version | None,
     receipt: Receipt | None = None,
     by_service: bool = False,
+    moment_s: float | None = None,
 ) -> None:
     """Replace the old version of the item under `key` by the new one; None stands for no item.
 
     `receipt`, where given, gets the index units; the table's own depend on the operation.
-    `by_service` marks the stream record of an expiry.
+    `by_service` marks the stream record of an expiry. `moment_s` is given by changes of several items
+    that must not be told apart by a later reader of `history`.
     """
     if engine.faults is not None:
         engine.faults.admit(table, key, old, new, by_service=by_service)
@@ -108,6 +110,9 @@ def apply(
         _change_collection(transaction, table, key, old, new)
     if table.expiry is not None:
         expiry.change(transaction, table.expiry, key, old.item if old else None, new.item if new else None)
+    if table.recovery is not None:
+        now = engine.clock.now() if moment_s is None else moment_s
+        history.note(transaction, table.recovery, key, old=old, new=new, now=now)
     if table.stream is not None and (old is None or new is None or old.body != new.body):
         streams.record(engine, transaction, table, key, old=old, new=new, by_service=by_service)
 
@@ -181,6 +186,11 @@ def _change_collection(
         transaction.put(tree, partition, total, b"")
     else:
         transaction.delete(tree, partition)
+
+
+def add_to_collection(transaction: Transaction, table: Table, key: bytes, version: Version) -> None:
+    """Count an item that was there before the sizes of collections were kept."""
+    _change_collection(transaction, table, key, None, version)
 
 
 def collection_bytes(table: Table, version: Version | None) -> int:

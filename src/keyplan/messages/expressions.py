@@ -1,15 +1,12 @@
 """What the service says of expressions, placeholders and the older condition parameters.
 
 Texts of one expression carry no prefix here: `invalid` puts "Invalid FilterExpression: " before
-them. Texts as seen on the service; those seen only on its downloadable version, and the two that
-are worded here because no record of them was found, are marked.
+them. Texts as seen on the service; those seen only on its downloadable version are marked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-
-from keyplan import limits
 
 EMPTY = "The expression can not be empty;"
 REDUNDANT_PARENTHESES = "The expression has redundant parentheses;"
@@ -75,11 +72,8 @@ def too_long(parameter: str, size_bytes: int) -> str:
 
 
 def too_many_operators(count: int) -> str:
-    """More than 300 operators and functions. Worded here: no record of the text was found."""
-    return (
-        "The expression contains too many operators and functions; "
-        f"number found: {count}, maximum: {limits.EXPRESSION_OPERATORS}"
-    )
+    """More than 300 operators and functions; the service stops counting there."""
+    return f"The expression contains too many operators; operator count: {count}"
 
 
 def reserved(word: str) -> str:

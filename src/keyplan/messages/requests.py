@@ -209,6 +209,11 @@ def invalid_arn(arn: str) -> str:
     return f"Invalid TableArn: Invalid ResourceArn provided as input {arn}"
 
 
+def other_region(arn: str) -> str:
+    """The ARN of a table elsewhere in place of a table's name, said by the table operations."""
+    return detected([f"Invalid AWS region in '{arn}'"])
+
+
 def no_arn(text: str) -> str:
     """Text that is no ARN at all."""
     return f"One or more parameter values were invalid: ARNs must start with 'arn:': {text}"

@@ -82,17 +82,15 @@ def stream_changing(name: str, wanted: str, label: str, operation: str) -> str:
         return f"{IN_USE}: A stream status change is currently in progress. {detail}"
     if wanted == "on-demand":
         return f"{IN_USE}: OnDemandThroughput cannot be updated while stream status update is in progress"
-    return f"{IN_USE}: Can't {_WANTED[wanted]} when stream status is being updated. {detail}"
+    return f"{IN_USE}: Can't {_MEANWHILE[wanted]} when stream status is being updated. {detail}"
 
 
 def class_changing(name: str, wanted: str, table_class: str) -> str:
     """A change refused because the table's class is being changed."""
+    detail = f"TableClassUpdateInProgress: {table_class}"
     if wanted == "on-demand":
-        return f"{IN_USE}: OnDemandThroughput cannot be updated while TableClass update is in progress"
-    return (
-        f"{IN_USE}: Can't {_WANTED[wanted]} when a table class update is in progress. "
-        f"Table: {name} TableClassUpdateInProgress: {table_class}"
-    )
+        return f"{IN_USE}: OnDemandThroughput cannot be updated while TableClass update is in progress. {detail}"
+    return f"{IN_USE}: Can't {_MEANWHILE[wanted]} when a table class update is in progress. Table: {name} {detail}"
 
 
 def index_changing(name: str, wanted: str, indexes: Sequence[str], done: str) -> str:
@@ -101,7 +99,7 @@ def index_changing(name: str, wanted: str, indexes: Sequence[str], done: str) ->
     if wanted == "on-demand":
         noun = "creation" if done == "created" else "deletion"
         return f"{IN_USE}: OnDemandThroughput cannot be updated while index {noun} is in progress for indexes: {listed}"
-    return f"{IN_USE}: Can't {_WANTED[wanted]} when an index is being {done}. Table: {name} Indexes: {listed}"
+    return f"{IN_USE}: Can't {_MEANWHILE[wanted]} when an index is being {done}. Table: {name} Indexes: {listed}"
 
 
 _WANTED = {
@@ -110,11 +108,18 @@ _WANTED = {
     "class": "update table class",
     "indexes": "create or delete indexes",
 }
+_MEANWHILE = _WANTED | {"stream": "change stream status", "indexes": "create or delete an index"}
+"""What is wanted, where the change under way is of the stream, of the class or of an index."""
 
 
 def index_state(done: str, table: str, index: str) -> str:
     """An update of an index that is being created, updated or deleted (`done`)."""
     return f"{IN_USE}: Index is being {done}. Table: {table} Index: {index}"
+
+
+def index_not_filling(table: str, index: str) -> str:
+    """An update of an index that has not begun to be filled."""
+    return f"{IN_USE}: Index is being created but is not backfilling yet.  Table: {table} Index: {index}"
 
 
 def index_allocating(table: str, index: str) -> str:

@@ -7,8 +7,11 @@ from collections.abc import Iterable
 DUPLICATE_KEYS = "Provided list of item keys contains duplicates"
 SEVERAL_ON_ONE_ITEM = "Transaction request cannot include multiple operations on one item"
 
-# Worded here: no record of the service's own text was found.
-OTHER_PARAMETERS = "The client request token was used with other parameters less than ten minutes ago"
+# As the API reference describes the error: no record of the service's own text was found.
+OTHER_PARAMETERS = (
+    "DynamoDB rejected the request because you retried a request with a different payload but with an idempotent token "
+    "that was already used."
+)
 
 
 def cancelled(codes: Iterable[str]) -> str:

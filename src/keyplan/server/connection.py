@@ -40,6 +40,10 @@ class _BodyTooLongError(Exception):
     """Raised inside the parser's callbacks to end the parsing."""
 
 
+class _HostError(Exception):
+    """Raised inside the parser's callbacks: a request has one Host, no more and no fewer (RFC 9112, 3.2)."""
+
+
 class Connection(asyncio.Protocol):
     """One client. Also the lane of its requests."""
 
@@ -164,6 +168,8 @@ class Connection(asyncio.Protocol):
         name = name.lower()
         headers = self._headers
         if name in headers:
+            if name == b"host":
+                raise _HostError
             value = headers[name] + b"," + value
         headers[name] = value
         self._head_bytes += len(name) + len(value)
@@ -174,6 +180,8 @@ class Connection(asyncio.Protocol):
         """The head is there; the body follows."""
         self._stage = _BODY
         headers = self._headers
+        if b"host" not in headers and self._parser.get_http_version() == "1.1":
+            raise _HostError
         if self._parser.should_upgrade():
             return
         if b"expect" in headers and headers[b"expect"].lower() == b"100-continue":

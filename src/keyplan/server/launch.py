@@ -37,6 +37,7 @@ def launch(
     durability: Literal["full", "normal"],
     credentials: str | None,
     force_open: bool,
+    buckets: str | None = None,
     say: Callable[[str], None],
     prepare: Callable[[Engine], None] | None = None,
     hints: Callable[[str], list[str]] | None = None,
@@ -52,7 +53,7 @@ def launch(
             "signatures, or --force-open to allow everyone",
             USAGE,
         )
-    with bound_socket(host, port) as bound, opened(db, durability) as engine:
+    with bound_socket(host, port) as bound, opened(db, durability, buckets) as engine:
         kept = "kept in memory only" if db == MEMORY else f"durability {durability}"
         checked = "any signature accepted" if signatures is None else "signatures checked"
 
@@ -101,10 +102,14 @@ def bound_socket(host: str, port: int) -> socket.socket:
         raise LaunchError(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
 
 
-def opened(db: str, durability: Literal["full", "normal"]) -> Engine:
+def opened(db: str, durability: Literal["full", "normal"], buckets: str | None = None) -> Engine:
     """The engine on a file, or in memory. Raises LaunchError."""
     try:
-        return Engine.memory() if db == MEMORY else Engine.open(db, durability=durability)
+        if db == MEMORY:
+            return Engine.memory(buckets=buckets)
+        return Engine.open(db, durability=durability, buckets=buckets)
+    except (ImportError, ValueError) as error:
+        raise LaunchError(f"cannot use the buckets: {error}", USAGE) from error
     except errors.DatabaseLockedError as error:
         raise LaunchError(f"another process holds the database: {error}") from error
     except errors.DatabaseVersionError as error:

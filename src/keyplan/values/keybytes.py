@@ -86,6 +86,11 @@ def tie_hash(key: bytes) -> bytes:
     return digest[:HASH_BYTES]
 
 
+def unescaped(part: bytes) -> bytes:
+    """The part that was escaped."""
+    return part[: -len(_TERMINATOR)].replace(b"\x00\xff", b"\x00")
+
+
 def joined(parts: Iterable[bytes]) -> bytes:
     """Several key attributes as one part, each escaped."""
     return b"".join(map(escaped, parts))

@@ -157,17 +157,28 @@ def test_the_rest_of_a_description_is_there_when_asked_for(engine: Engine) -> No
     table = describe(engine)
     assert table["DeletionProtectionEnabled"] is True
     assert table["TableClassSummary"] == {"TableClass": "STANDARD_INFREQUENT_ACCESS"}
-    assert table["SSEDescription"] == {
-        "Status": "ENABLED",
-        "SSEType": "KMS",
-        "KMSMasterKeyArn": "arn:aws:kms:us-east-1:123456789012:alias/aws/dynamodb",
-    }
+    encryption = table["SSEDescription"]
+    assert re.fullmatch(r"arn:aws:kms:us-east-1:123456789012:key/[-0-9a-f]{36}", encryption.pop("KMSMasterKeyArn"))
+    assert encryption == {"Status": "ENABLED", "SSEType": "KMS"}
     assert table["OnDemandThroughput"] == {"MaxReadRequestUnits": 10}
     assert answer["WarmThroughput"]["ReadUnitsPerSecond"] == 13000
     assert table["WarmThroughput"]["WriteUnitsPerSecond"] == 4000
     assert table["StreamSpecification"] == {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
     assert table["LatestStreamArn"] == f"{ARN}notes/stream/{table['LatestStreamLabel']}"
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}", table["LatestStreamLabel"])
+
+
+def test_an_alias_stands_for_one_key(engine: Engine) -> None:
+    def key(name: str, given: str) -> str:
+        wanted = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": given}
+        arn: str = create(engine, name, SSESpecification=wanted)["SSEDescription"]["KMSMasterKeyArn"]
+        return arn
+
+    base = "arn:aws:kms:us-east-1:123456789012:"
+    mine = key("one", "alias/mine")
+    assert mine.startswith(base + "key/")
+    assert key("two", base + "alias/mine") == mine != key("three", "alias/yours")
+    assert key("four", "1234") == key("five", base + "key/1234") == base + "key/1234"
 
 
 def test_what_is_off_is_not_described(engine: Engine) -> None:

@@ -37,6 +37,13 @@ def test_the_table_may_be_named_by_arn(engine: Engine) -> None:
     assert describe(engine, create(engine)["TableArn"])["TableName"] == "notes"
 
 
+def test_no_table_of_another_region(engine: Engine) -> None:
+    elsewhere = create(engine)["TableArn"].replace("us-east-1", "eu-west-1")
+    told = ("ValidationException", f"1 validation error detected: Invalid AWS region in '{elsewhere}'")
+    for operation in ("DescribeTable", "DescribeTimeToLive", "DeleteTable"):
+        assert failure(engine, operation, {"TableName": elsewhere}) == told
+
+
 def test_changes_of_another_process_are_seen(tmp_path: Path) -> None:
     with Engine.open(tmp_path / "data.db") as one, Engine.open(tmp_path / "data.db") as other:
         create(one)

@@ -102,6 +102,10 @@ def test_fifty_tags_are_enough(engine: Engine) -> None:
         "Number of Tags exceed the current limit for the provided ResourceArn",
     )
     assert set(listed(engine).values()) == {"changed"}
+    answer = engine.call("ListTagsOfResource", {"ResourceArn": NOTES})
+    assert len(answer["Tags"]) == 50
+    assert "NextToken" not in answer
+    assert engine.call("ListTagsOfResource", {"ResourceArn": NOTES, "NextToken": "no such page"}) == answer
 
 
 def test_a_table_that_is_not_there(engine: Engine) -> None:

@@ -27,6 +27,16 @@ def test_what_is_no_key(engine: Engine, key: str) -> None:
     assert engine.call("ListTagsOfResource", {"ResourceArn": NOTES}) == {"Tags": TAGS}
 
 
+@pytest.mark.parametrize("key", ["aws:mine", "AWS:mine"])
+def test_the_tags_of_the_service_are_not_taken_away(engine: Engine, key: str) -> None:
+    create(engine, Tags=TAGS)
+    assert failure(engine, "UntagResource", {"ResourceArn": NOTES, "TagKeys": ["a", key]}) == (
+        "ValidationException",
+        f"Tag Key cannot be prefixed with aws:, Key: {key}",
+    )
+    assert engine.call("ListTagsOfResource", {"ResourceArn": NOTES}) == {"Tags": TAGS}
+
+
 def test_more_keys_than_a_table_has_tags(engine: Engine) -> None:
     create(engine)
     assert failure(engine, "UntagResource", {"ResourceArn": NOTES, "TagKeys": [str(each) for each in range(51)]}) == (

@@ -152,28 +152,33 @@ def test_to_on_demand_and_back(engine: Engine) -> None:
     )
     answer = update(engine, BillingMode="PAY_PER_REQUEST")
     assert answer["TableStatus"] == "UPDATING"
-    assert "BillingModeSummary" not in answer
+    assert answer["BillingModeSummary"] == {"BillingMode": "PAY_PER_REQUEST"}
+    for described in (answer, answer["GlobalSecondaryIndexes"][0]):
+        assert described["ProvisionedThroughput"].pop("LastDecreaseDateTime") > 0
+        assert described["ProvisionedThroughput"] == {"NumberOfDecreasesToday": 0, **units(0, 0)}
+    assert answer["WarmThroughput"]["ReadUnitsPerSecond"] == 2
     table = describe(engine)
     assert table["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
+    assert "LastDecreaseDateTime" not in table["ProvisionedThroughput"]
     since = table["BillingModeSummary"]["LastUpdateToPayPerRequestDateTime"]
     assert table["ProvisionedThroughput"]["ReadCapacityUnits"] == 0
     assert table["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"]["ReadCapacityUnits"] == 0
     assert table["WarmThroughput"]["ReadUnitsPerSecond"] == 12000
     change = {"IndexName": "mine", "ProvisionedThroughput": units(4, 4)}
-    update(
+    answer = update(
         engine,
         BillingMode="PROVISIONED",
         ProvisionedThroughput=units(3, 3),
         GlobalSecondaryIndexUpdates=[{"Update": change}],
     )
-    table = describe(engine)
-    assert table["BillingModeSummary"] == {
-        "BillingMode": "PROVISIONED",
-        "LastUpdateToPayPerRequestDateTime": since,
-    }
-    assert table["ProvisionedThroughput"]["ReadCapacityUnits"] == 3
-    assert table["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"]["WriteCapacityUnits"] == 4
-    assert table["WarmThroughput"]["ReadUnitsPerSecond"] == 12000
+    for table in (answer, describe(engine)):
+        assert table["BillingModeSummary"] == {
+            "BillingMode": "PROVISIONED",
+            "LastUpdateToPayPerRequestDateTime": since,
+        }
+        assert table["ProvisionedThroughput"]["ReadCapacityUnits"] == 3
+        assert table["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"]["WriteCapacityUnits"] == 4
+        assert table["WarmThroughput"]["ReadUnitsPerSecond"] == 12000
 
 
 def test_every_index_needs_units_too(engine: Engine) -> None:
@@ -184,11 +189,13 @@ def test_every_index_needs_units_too(engine: Engine) -> None:
     )
 
 
-def test_the_same_mode_again_changes_nothing(engine: Engine) -> None:
-    create(engine)
-    before = describe(engine)
-    assert update(engine, BillingMode="PAY_PER_REQUEST")["TableStatus"] == "UPDATING"
-    assert describe(engine) == before
+def test_the_same_mode_again_changes_nothing(slow: Engine, clock: ManualClock) -> None:
+    create(slow)
+    clock.advance(10.0)
+    before = describe(slow)
+    for _ in range(2):
+        assert update(slow, BillingMode="PAY_PER_REQUEST")["TableStatus"] == "UPDATING"
+        assert describe(slow) == before
 
 
 def test_a_switch_lifts_the_maxima(engine: Engine) -> None:
@@ -205,9 +212,11 @@ def test_maxima_are_set_and_lifted_one_by_one(engine: Engine) -> None:
     answer = update(engine, OnDemandThroughput={"MaxReadRequestUnits": 10, "MaxWriteRequestUnits": 5})
     assert answer["TableStatus"] == "ACTIVE"
     assert answer["OnDemandThroughput"] == {"MaxReadRequestUnits": 10, "MaxWriteRequestUnits": 5}
-    update(engine, OnDemandThroughput={"MaxReadRequestUnits": -1})
+    answer = update(engine, OnDemandThroughput={"MaxReadRequestUnits": -1})
+    assert answer["OnDemandThroughput"] == {"MaxReadRequestUnits": -1, "MaxWriteRequestUnits": 5}
     assert describe(engine)["OnDemandThroughput"] == {"MaxWriteRequestUnits": 5}
-    update(engine, OnDemandThroughput={"MaxWriteRequestUnits": -1})
+    answer = update(engine, OnDemandThroughput={"MaxWriteRequestUnits": -1})
+    assert answer["OnDemandThroughput"] == {"MaxWriteRequestUnits": -1}
     assert "OnDemandThroughput" not in describe(engine)
 
 
@@ -251,8 +260,9 @@ def test_warm_throughput_never_falls(engine: Engine) -> None:
         INVALID + "Requested WriteUnitsPerSecond for WarmThroughput for table is lower than current WarmThroughput,"
         " decreasing WarmThroughput is not supported",
     )
-    answer = update(engine, WarmThroughput={"WriteUnitsPerSecond": 4100})
-    assert answer["WarmThroughput"]["Status"] == "ACTIVE"
+    answer = update(engine, WarmThroughput={"WriteUnitsPerSecond": 4100})  # as it is
+    assert (answer["WarmThroughput"]["WriteUnitsPerSecond"], answer["WarmThroughput"]["Status"]) == (4100, "UPDATING")
+    assert describe(engine)["WarmThroughput"]["Status"] == "ACTIVE"
 
 
 def test_warm_throughput_keeps_the_most_units_ever(engine: Engine) -> None:
@@ -291,6 +301,22 @@ def test_a_stream_is_switched_on_and_off(engine: Engine) -> None:
     assert describe(engine)["LatestStreamArn"] != first
 
 
+def test_what_waits_for_a_change_of_the_stream(slow: Engine, clock: ManualClock) -> None:
+    create(slow)
+    clock.advance(10.0)
+    label = update(slow, StreamSpecification=STREAM_ON)["LatestStreamLabel"]
+    being_updated = f"when stream status is being updated. Table: notes Stream: {label} Operation: ENABLE"
+    for change, told in (
+        ({"TableClass": "STANDARD_INFREQUENT_ACCESS"}, f"Can't update table class {being_updated}"),
+        (
+            {"OnDemandThroughput": {"MaxReadRequestUnits": 5}},
+            "OnDemandThroughput cannot be updated while stream status update is in progress",
+        ),
+    ):
+        assert update_failure(slow, **change) == ("ResourceInUseException", IN_USE + told)
+    update(slow, WarmThroughput={"ReadUnitsPerSecond": 12001})
+
+
 # Class, encryption, protection.
 
 
@@ -306,10 +332,32 @@ def test_the_class_changes(engine: Engine) -> None:
     assert describe(engine)["TableClassSummary"]["TableClass"] == "STANDARD"
 
 
-def test_the_class_that_it_has_anyway_leaves_no_trace(engine: Engine) -> None:
-    create(engine)
-    update(engine, TableClass="STANDARD")
-    assert "TableClassSummary" not in describe(engine)
+def test_what_waits_for_a_change_of_the_class(slow: Engine, clock: ManualClock) -> None:
+    create(slow)
+    clock.advance(10.0)
+    update(slow, TableClass="STANDARD_INFREQUENT_ACCESS")
+    detail = "TableClassUpdateInProgress: STANDARD_INFREQUENT_ACCESS"
+    in_progress = f"when a table class update is in progress. Table: notes {detail}"
+    for change, told in (
+        ({"TableClass": "STANDARD"}, f"Can't update table class {in_progress}"),
+        ({"StreamSpecification": STREAM_ON}, f"Can't change stream status {in_progress}"),
+        (
+            {"OnDemandThroughput": {"MaxReadRequestUnits": 5}},
+            f"OnDemandThroughput cannot be updated while TableClass update is in progress. {detail}",
+        ),
+    ):
+        assert update_failure(slow, **change) == ("ResourceInUseException", IN_USE + told)
+    update(slow, DeletionProtectionEnabled=True)
+
+
+def test_the_class_that_it_has_anyway_leaves_no_trace(slow: Engine, clock: ManualClock) -> None:
+    create(slow)
+    clock.advance(10.0)
+    before = describe(slow)
+    for _ in range(2):
+        assert update(slow, TableClass="STANDARD")["TableStatus"] == "UPDATING"
+        assert describe(slow) == before
+    assert "TableClassSummary" not in before
 
 
 def test_encryption_goes_on_and_off(slow: Engine, clock: ManualClock) -> None:
@@ -322,11 +370,7 @@ def test_encryption_goes_on_and_off(slow: Engine, clock: ManualClock) -> None:
     )
     answer = update(slow, SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": "1234"})
     assert answer["TableStatus"] == "ACTIVE"
-    assert answer["SSEDescription"] == {
-        "Status": "UPDATING",
-        "SSEType": "KMS",
-        "KMSMasterKeyArn": "arn:aws:kms:us-east-1:123456789012:key/1234",
-    }
+    assert answer["SSEDescription"] == {"Status": "UPDATING"}
     assert update_failure(slow, SSESpecification=off) == (
         "ResourceInUseException",
         IN_USE + "Server-Side Encryption is still being updated",
@@ -338,7 +382,12 @@ def test_encryption_goes_on_and_off(slow: Engine, clock: ManualClock) -> None:
     assert update_failure(slow, SSESpecification=again)[1].startswith(
         INVALID + "Table is already encrypted with given KMSMasterKeyId."
     )
-    update(slow, SSESpecification=off)
+    answer = update(slow, SSESpecification={"Enabled": True})
+    assert answer["SSEDescription"] == {**described, "Status": "UPDATING"}
+    clock.advance(10.0)
+    managed = describe(slow)["SSEDescription"]
+    assert managed["KMSMasterKeyArn"] != described["KMSMasterKeyArn"]
+    assert update(slow, SSESpecification=off)["SSEDescription"] == {**managed, "Status": "UPDATING"}
     clock.advance(10.0)
     assert "SSEDescription" not in describe(slow)
 

@@ -206,6 +206,15 @@ def test_an_index_is_created_in_two_phases_of_the_delay() -> None:
             IN_USE + "Index creation is in resource allocation phase. Retry deletion during backfilling phase or "
             "when the index is active. Table: notes Index: tag",
         )
+        maxima = {"IndexName": "tag", "OnDemandThroughput": {"MaxReadRequestUnits": 5}}
+        assert update_failure(engine, GlobalSecondaryIndexUpdates=[{"Update": maxima}]) == (
+            "ResourceInUseException",
+            IN_USE + "Index is being created but is not backfilling yet.  Table: notes Index: tag",
+        )
+        assert update_failure(engine, StreamSpecification={"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}) == (
+            "ResourceInUseException",
+            IN_USE + "Can't change stream status when an index is being created. Table: notes Indexes: [tag]",
+        )
         clock.advance(5.0)
         table = describe(engine)
         assert table["TableStatus"] == "ACTIVE"
@@ -296,7 +305,7 @@ def test_an_index_is_being_deleted_for_as_long_as_the_delay() -> None:
         assert failure(engine, "DeleteTable", {"TableName": "notes"})[0] == "ResourceInUseException"
         assert update_failure(engine, StreamSpecification={"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}) == (
             "ResourceInUseException",
-            IN_USE + "Can't enable or disable stream when an index is being deleted. Table: notes Indexes: [tag]",
+            IN_USE + "Can't change stream status when an index is being deleted. Table: notes Indexes: [tag]",
         )
         warm = update_index("tag", WarmThroughput={"ReadUnitsPerSecond": 13000})
         assert update_failure(engine, **warm) == (
@@ -305,6 +314,25 @@ def test_an_index_is_being_deleted_for_as_long_as_the_delay() -> None:
         )
         clock.advance(5.0)
         assert "GlobalSecondaryIndexes" not in describe(engine)
+
+
+def test_neither_begins_while_the_table_changes() -> None:
+    on = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}}
+    infrequent = {"TableClass": "STANDARD_INFREQUENT_ACCESS"}
+    more = {"ProvisionedThroughput": units(3, 3)}
+    clock = ManualClock()
+    with Engine.memory(clock=clock, state_delay_s=5.0) as engine:
+        with_index(engine, ProvisionedThroughput=units(1, 1), index={"ProvisionedThroughput": units(1, 1)})
+        for change, told in (
+            (on, "create or delete an index when stream status is being updated. "),
+            (infrequent, "create or delete an index when a table class update is in progress. "),
+            (more, "create or delete indexes while table IOPS are being updated. "),
+        ):
+            clock.advance(5.0)
+            update(engine, **change)
+            code, text = update_failure(engine, **delete_index("tag"))
+            assert code == "ResourceInUseException"
+            assert text.startswith(f"{IN_USE}Can't {told}Table: notes")
 
 
 # Update.

@@ -39,7 +39,8 @@ def examine(operation: str, request: dict[str, Any], *, wire: bool = True) -> No
     """All that is checked of a request before its values, expressions and table."""
     rules = module(operation)
     shapes.compile(rules.SHAPE)(request, wire)
-    rules.check(request)
+    if hasattr(rules, "check"):
+        rules.check(request)
     if operation == "transact_get_items":
         for element in request["TransactItems"]:
             rules.check_action(element["Get"])

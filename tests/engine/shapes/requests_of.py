@@ -90,8 +90,10 @@ def _good_scalar(shape: Shape, wire: bool) -> st.SearchStrategy[Any]:
     match shape:
         case String() if shape.enum is not None:
             return st.sampled_from(shape.enum)
-        case String() if shape.pattern is not None:
+        case String() if shape.pattern is not None and "a-zA-Z0-9_.-" in shape.pattern:
             return NAMES
+        case String() if shape.pattern is not None:
+            return _matching(shape.pattern, shape.min or 1, shape.max or 255)
         case String():
             low = shape.min or 0
             return st.text("abc", min_size=low, max_size=max(low, min(shape.max or 8, 40)))
@@ -105,6 +107,12 @@ def _good_scalar(shape: Shape, wire: bool) -> st.SearchStrategy[Any]:
             return st.booleans()
         case _:
             raise AssertionError(shape)
+
+
+def _matching(pattern: str, low: int, high: int) -> st.SearchStrategy[str]:
+    """Text of that length; what is too short is repeated, which a pattern of repeated pieces takes too."""
+    texts = st.from_regex(pattern, fullmatch=True).filter(bool)
+    return texts.map(lambda text: text * -(-low // len(text))).filter(lambda text: low <= len(text) <= high)
 
 
 def damaged(requests: st.SearchStrategy[Any], wire: bool) -> st.SearchStrategy[Any]:

@@ -46,7 +46,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     blocks = {name: _block(block, form) for name, block in request["RequestItems"].items()}
     tables = {name: engine.table(name) for name in blocks}
     plans = {name: _plan(block, tables[name]) for name, block in blocks.items()}
-    detail = request.get("ReturnConsumedCapacity", "NONE")
+    detail = request.get("ReturnConsumedCapacity") or "NONE"
     reading = _Reading(engine, form, counted=detail != "NONE")
     for name, plan in plans.items():
         reading.read(name, plan)

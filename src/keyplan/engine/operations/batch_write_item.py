@@ -37,7 +37,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     wanted = prepare(request, form)
     tables = {name: engine.table(name) for name in wanted}
     parts = _located(wanted, tables)
-    detail = request.get("ReturnConsumedCapacity", "NONE")
+    detail = request.get("ReturnConsumedCapacity") or "NONE"
     if detail == "NONE" and engine.faults is None and all(table.blind for table in tables.values()):
         engine.write_all(tables.values(), lambda transaction: _write_blindly(transaction, parts))
         return _answer(request, {}, Collections(form), [])
@@ -146,7 +146,7 @@ def _answer(
     answer: dict[str, Any] = {"UnprocessedItems": _unprocessed(request, left)}
     if request.get("ReturnItemCollectionMetrics") == "SIZE":
         answer["ItemCollectionMetrics"] = collections.by_table
-    detail = request.get("ReturnConsumedCapacity", "NONE")
+    detail = request.get("ReturnConsumedCapacity") or "NONE"
     if detail != "NONE":
         named = names_given(request["RequestItems"])
         answer["ConsumedCapacity"] = [receipt.render(detail, named[name]) for name, receipt in receipts.items()]

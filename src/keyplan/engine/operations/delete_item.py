@@ -23,7 +23,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     guard = action.guard
     table = engine.table(request["TableName"])
     key = action.locate(table)
-    detail = request.get("ReturnConsumedCapacity", "NONE")
+    detail = request.get("ReturnConsumedCapacity") or "NONE"
     receipt = Receipt(table) if detail != "NONE" else None
     on_failure = request.get("ReturnValuesOnConditionCheckFailure")
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from keyplan.engine import admission, table_documents, tables
+from keyplan.engine import admission, backups, table_documents, tables
 from keyplan.engine.catalog import Table
-from keyplan.engine.requests.delete_table import check
 from keyplan.errors import ValidationError
 from keyplan.messages import tables as messages
 from keyplan.store.rows import Transaction
@@ -32,14 +31,15 @@ _TOLD = (
 
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check, then remove the table, or say until when it is DELETING."""
-    check(request)
+    """Remove the table, or say until when it is DELETING."""
 
     def work(transaction: Transaction) -> dict[str, Any]:
         table_documents.purge(engine, transaction)
         table = tables.find_known(engine, request["TableName"])
         _check_deletable(engine, table)
         described = tables.describe(engine, table, engine.clock.now())
+        if table.recovery is not None:
+            backups.create_of_deleted(engine, transaction, table)
         if engine.state_delay_s > 0:
             gone_at = engine.clock.now() + engine.state_delay_s
             engine.catalog.save(transaction, {**table.document, "gone_at": gone_at})

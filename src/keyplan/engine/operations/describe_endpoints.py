@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from keyplan.engine.requests.describe_endpoints import check
 from keyplan.values.encoding import Form
 
 if TYPE_CHECKING:
@@ -13,8 +12,7 @@ if TYPE_CHECKING:
 _CACHE_MINUTES = 1440
 
 
-def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check, answer."""
-    check(request)
+def run(engine: Engine, _request: dict[str, Any], _form: Form) -> dict[str, Any]:
+    """Answer."""
     address = f"dynamodb.{engine.region}.amazonaws.com"
     return {"Endpoints": [{"Address": address, "CachePeriodInMinutes": _CACHE_MINUTES}]}

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
-from keyplan.engine.requests.describe_limits import check
 from keyplan.values.encoding import Form
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
 
 
-def run(_engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check, answer."""
-    check(request)
+def run(_engine: Engine, _request: dict[str, Any], _form: Form) -> dict[str, Any]:
+    """Answer."""
     return {
         "AccountMaxReadCapacityUnits": limits.ACCOUNT_READ_UNITS,
         "AccountMaxWriteCapacityUnits": limits.ACCOUNT_WRITE_UNITS,

@@ -35,10 +35,10 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
 
 
 def _add_shards(description: dict[str, Any], shards: list[dict[str, Any]], request: dict[str, Any]) -> None:
-    if "ShardFilter" in request:
+    if request.get("ShardFilter") is not None:
         shards = []  # a filter asks for the children of a shard; shards here are never split
-    start = request.get("ExclusiveStartShardId", "")
-    limit = request.get("Limit", limits.SHARD_LISTING)
+    start = request.get("ExclusiveStartShardId") or ""
+    limit = request.get("Limit") or limits.SHARD_LISTING
     wanted = [shard for shard in shards if shard["ShardId"] > start]
     description["Shards"] = wanted[:limit]
     if len(wanted) > limit:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan.engine import tables
-from keyplan.engine.requests.describe_table import check
 from keyplan.values.encoding import Form
 
 if TYPE_CHECKING:
@@ -13,8 +12,7 @@ if TYPE_CHECKING:
 
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check, find the table, describe it as of now."""
-    check(request)
+    """Find the table, describe it as of now."""
     table = tables.find(engine, request["TableName"])
     if table.document.get("backfills"):
         engine.backfiller.wake()

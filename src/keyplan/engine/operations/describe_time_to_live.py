@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan.engine import backfill, tables
-from keyplan.engine.requests.describe_time_to_live import check
 from keyplan.errors import ValidationError
 from keyplan.messages import tables as messages
 from keyplan.values.encoding import Form
@@ -15,8 +14,7 @@ if TYPE_CHECKING:
 
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check, find the table, describe."""
-    check(request)
+    """Find the table, describe."""
     table = tables.find(engine, request["TableName"])
     now = engine.clock.now()
     state = tables.status(table, now)

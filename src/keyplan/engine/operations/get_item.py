@@ -34,7 +34,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
             answer["Item"] = form.stored(row[1])
         else:
             answer["Item"] = form.item(projection.apply(encoding.decode(row[1])))
-    detail = request.get("ReturnConsumedCapacity", "NONE")
+    detail = request.get("ReturnConsumedCapacity") or "NONE"
     if detail != "NONE":
         receipt = Receipt(table)
         receipt.table_units = units.read_units(row[0] if row else 0, consistent=bool(request.get("ConsistentRead")))

@@ -28,7 +28,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Check the iterator, read, say where to go on."""
     now = engine.clock.now()
     iterator = iterators.parse(request["ShardIterator"], now)
-    limit = min(request.get("Limit", limits.GET_RECORDS_LIMIT), limits.GET_RECORDS_LIMIT)
+    limit = request.get("Limit") or limits.GET_RECORDS_LIMIT
     retention.trim_if_due(engine, iterator.arn)
     with engine.store.snapshot() as view:
         document = streams.readable(view, iterator.arn, now)

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """List in order of the ARNs, a page at a time."""
-    start = request.get("ExclusiveStartStreamArn", "")
+    start = request.get("ExclusiveStartStreamArn") or ""
     if start:
         streams.check_arn(start)
     wanted = request.get("TableName")
-    limit = request.get("Limit", limits.SHARD_LISTING)
+    limit = request.get("Limit") or limits.SHARD_LISTING
     now = engine.clock.now()
     found = [
         document

@@ -1,4 +1,8 @@
-"""ListTagsOfResource: the tags of a table, all on one page."""
+"""ListTagsOfResource: the tags of a table, all on one page.
+
+The model has a token, but the service does not page them: a table has 50 at most. Source: the service's
+team in github.com/aws/aws-sdk issue 583.
+"""
 
 from __future__ import annotations
 

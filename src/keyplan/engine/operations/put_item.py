@@ -24,7 +24,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     table = engine.table(request["TableName"])
     key = action.locate(table)
     returned = request.get("ReturnValues") == "ALL_OLD"
-    detail = request.get("ReturnConsumedCapacity", "NONE")
+    detail = request.get("ReturnConsumedCapacity") or "NONE"
     needs_old = guard is not None or returned or detail != "NONE" or not table.blind
     if not needs_old and engine.faults is None:
         engine.put(table, key, new)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keyplan import limits
@@ -35,25 +36,42 @@ class _Get(NamedTuple):
         return table.key.of_key(self.key)
 
 
+class Read(NamedTuple):
+    """One item to be read: how the request names its table, where it lies, and what is shown of it."""
+
+    name: str
+    table: Table
+    key: bytes
+    project: Callable[[Item], Item] | None
+
+
 def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Check, find the tables, read in one snapshot."""
     check(request)
     gets = [_prepare(element["Get"], form) for element in request["TransactItems"]]
     tables = [engine.table(get.table) for get in gets]
     keys = locate(list(zip(tables, gets, strict=True)))
+    wanted = [
+        Read(get.table, table, key, None if get.projection is None else get.projection.apply)
+        for get, table, key in zip(gets, tables, keys, strict=True)
+    ]
+    return read_together(engine, wanted, request.get("ReturnConsumedCapacity") or "NONE", form)
+
+
+def read_together(engine: Engine, wanted: Sequence[Read], detail: str, form: Form) -> dict[str, Any]:
+    """Read the items as of one moment; the answer. Raises ValidationError for more than 4 MB."""
     with engine.moment() as view:
-        rows = [view.point(table.tree, key) for table, key in zip(tables, keys, strict=True)]
+        rows = [view.point(read.table.tree, read.key) for read in wanted]
     total = sum(row[0] for row in rows if row is not None)
     if total > limits.TRANSACTION_BYTES:
         raise ValidationError(messages.payload_too_large(total))
-    answer: dict[str, Any] = {"Responses": [_response(get, row, form) for get, row in zip(gets, rows, strict=True)]}
-    detail = request.get("ReturnConsumedCapacity", "NONE")
+    answer: dict[str, Any] = {"Responses": [_response(read, row, form) for read, row in zip(wanted, rows, strict=True)]}
     if detail != "NONE":
         receipts: dict[str, Receipt] = {}
-        for table, row in zip(tables, rows, strict=True):
-            receipt = receipts.setdefault(table.name, Receipt(table))
+        for read, row in zip(wanted, rows, strict=True):
+            receipt = receipts.setdefault(read.table.name, Receipt(read.table))
             receipt.table_units += units.transactional_read_units(row[0] if row else 0)
-        named = names_given(get.table for get in gets)
+        named = names_given(read.name for read in wanted)
         answer["ConsumedCapacity"] = [receipt.render(detail, named[name], "Read") for name, receipt in receipts.items()]
     return answer
 
@@ -64,9 +82,9 @@ def _prepare(get: dict[str, Any], form: Form) -> _Get:
     return _Get(get["TableName"], key, reads.compile_single_read_projection(get))
 
 
-def _response(get: _Get, row: tuple[int, bytes] | None, form: Form) -> dict[str, Any]:
+def _response(read: Read, row: tuple[int, bytes] | None, form: Form) -> dict[str, Any]:
     if row is None:
         return {}
-    if get.projection is None:
+    if read.project is None:
         return {"Item": form.stored(row[1])}
-    return {"Item": form.item(get.projection.apply(encoding.decode(row[1])))}
+    return {"Item": form.item(read.project(encoding.decode(row[1])))}

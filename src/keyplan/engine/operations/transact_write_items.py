@@ -6,7 +6,7 @@ transactions are serializable, and no conflict between them can arise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keyplan import limits
@@ -39,13 +39,21 @@ _PREPARE: Mapping[str, Callable[[dict[str, Any], Form], Action]] = {
 }
 
 
-class _Step(NamedTuple):
+class Step(NamedTuple):
     """One action with its table, its stored key, and what its failed condition is to show."""
 
     action: Action
     table: Table
     key: bytes
     on_failure: str | None
+
+
+class Asked(NamedTuple):
+    """What the answer is to tell of capacity and item collections, and how the request names its tables."""
+
+    detail: str
+    measured: bool
+    names: dict[str, str]
 
 
 class _Change(NamedTuple):
@@ -59,8 +67,17 @@ class _Change(NamedTuple):
 def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Check, find the tables, decide and write in one transaction."""
     steps = _locate(engine, prepare(request, form))
-    token = idempotency.token_of(request)
-    work = _Work(engine, request, form, steps, token)
+    detail = request.get("ReturnConsumedCapacity") or "NONE"
+    measured = request.get("ReturnItemCollectionMetrics") == "SIZE"
+    names = names_given(given["TableName"] for _, given in actions_of(request)) if detail != "NONE" else {}
+    return write_together(engine, steps, idempotency.token_of(request), form, Asked(detail, measured, names))
+
+
+def write_together(
+    engine: Engine, steps: list[Step], token: idempotency.Token | None, form: Form, asked: Asked
+) -> dict[str, Any]:
+    """Decide and write all steps in one transaction; the answer."""
+    work = _Work(engine, form, steps, token, asked)
     return engine.write_all({step.table.name: step.table for step in steps}.values(), work.run)
 
 
@@ -71,23 +88,23 @@ def prepare(request: dict[str, Any], form: Form) -> list[tuple[Action, dict[str,
     for kind, given in actions_of(request):
         check_action(given)
         prepared.append((_PREPARE[kind](given, form), given))
-    _check_payload([action for action, _ in prepared])
+    check_payload([action for action, _ in prepared])
     return prepared
 
 
-def _check_payload(prepared: list[Action]) -> None:
+def check_payload(prepared: Sequence[Action]) -> None:
     """Refuse more than 4 MB: of what the request says, whatever is stored."""
     total = sum(action.payload for action in prepared)
     if total > limits.TRANSACTION_BYTES:
         raise ValidationError(messages.payload_too_large(total))
 
 
-def _locate(engine: Engine, prepared: list[tuple[Action, dict[str, Any]]]) -> list[_Step]:
+def _locate(engine: Engine, prepared: list[tuple[Action, dict[str, Any]]]) -> list[Step]:
     tables = [engine.table(given["TableName"]) for _, given in prepared]
     found = [(table, action) for table, (action, _) in zip(tables, prepared, strict=True)]
     keys = locate(found)
     return [
-        _Step(action, table, key, given.get("ReturnValuesOnConditionCheckFailure"))
+        Step(action, table, key, given.get("ReturnValuesOnConditionCheckFailure"))
         for (action, given), table, key in zip(prepared, tables, keys, strict=True)
     ]
 
@@ -98,19 +115,17 @@ class _Work:
     def __init__(
         self,
         engine: Engine,
-        request: dict[str, Any],
         form: Form,
-        steps: list[_Step],
+        steps: list[Step],
         token: idempotency.Token | None,
+        asked: Asked,
     ) -> None:
         self._engine = engine
         self._form = form
         self._steps = steps
         self._token = token
-        self._detail = request.get("ReturnConsumedCapacity", "NONE")
-        self._measured = request.get("ReturnItemCollectionMetrics") == "SIZE"
-        self._counted = self._detail != "NONE"
-        self._request = request
+        self._asked = asked
+        self._counted = asked.detail != "NONE"
 
     def run(self, transaction: Transaction) -> dict[str, Any]:
         """The answer; a repeated request is answered without being applied."""
@@ -118,7 +133,7 @@ class _Work:
         token = self._token
         if token is not None and idempotency.is_repeated(transaction, token, now):
             return self._answer(transaction, self._read_again(transaction), "Read")
-        receipts = self._apply(transaction, self._decide(transaction))
+        receipts = self._apply(transaction, self._decide(transaction), now)
         if token is not None:
             idempotency.record(transaction, token, now)
         return self._answer(transaction, receipts, "Write")
@@ -137,7 +152,7 @@ class _Work:
         reasons.raise_any()
         return changes
 
-    def _change(self, transaction: Transaction, step: _Step) -> _Change:
+    def _change(self, transaction: Transaction, step: Step) -> _Change:
         action = step.action
         if not self._needs_old(step):
             return _Change(None, action.outcome(step.table, None), blind=True)
@@ -146,7 +161,7 @@ class _Work:
             action.guard.require(old.item if old is not None else None, self._form, step.on_failure)
         return _Change(old, action.outcome(step.table, old))
 
-    def _needs_old(self, step: _Step) -> bool:
+    def _needs_old(self, step: Step) -> bool:
         """Whether the stored version matters: not to an unconditional put or delete of a plain table."""
         return (
             step.action.guard is not None
@@ -156,7 +171,7 @@ class _Work:
             or self._engine.faults is not None
         )
 
-    def _apply(self, transaction: Transaction, changes: list[_Change]) -> dict[str, Receipt]:
+    def _apply(self, transaction: Transaction, changes: list[_Change], now: float) -> dict[str, Receipt]:
         receipts = {step.table.name: Receipt(step.table) for step in self._steps} if self._counted else {}
         for number, (step, (old, new, blind)) in enumerate(zip(self._steps, changes, strict=True)):
             receipt = receipts.get(step.table.name)
@@ -169,7 +184,9 @@ class _Work:
                 _replace(transaction, step, new)
                 continue
             try:
-                writes.apply(self._engine, transaction, step.table, step.key, old=old, new=new, receipt=receipt)
+                writes.apply(
+                    self._engine, transaction, step.table, step.key, old=old, new=new, receipt=receipt, moment_s=now
+                )
             except CANCELLING as error:
                 self._cancel(number, error)
         return receipts
@@ -193,11 +210,11 @@ class _Work:
     def _answer(self, transaction: Transaction, receipts: dict[str, Receipt], kind: str) -> dict[str, Any]:
         answer: dict[str, Any] = {}
         if self._counted:
-            named = names_given(given["TableName"] for _, given in actions_of(self._request))
+            asked = self._asked
             answer["ConsumedCapacity"] = [
-                receipt.render(self._detail, named[name], kind) for name, receipt in receipts.items()
+                receipt.render(asked.detail, asked.names[name], kind) for name, receipt in receipts.items()
             ]
-        if self._measured:
+        if self._asked.measured:
             collections = Collections(self._form)
             for step in self._steps:
                 if not isinstance(step.action, actions.Check):
@@ -206,7 +223,7 @@ class _Work:
         return answer
 
 
-def _replace(transaction: Transaction, step: _Step, new: writes.Version | None) -> None:
+def _replace(transaction: Transaction, step: Step, new: writes.Version | None) -> None:
     """Put or delete the row of a plain table without having looked at it."""
     if new is not None:
         transaction.put(step.table.tree, step.key, new.size, new.body)

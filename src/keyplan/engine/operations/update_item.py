@@ -27,7 +27,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     table = engine.table(request["TableName"])
     key = change.locate(table)
     _check_charge(change)
-    detail = request.get("ReturnConsumedCapacity", "NONE")
+    detail = request.get("ReturnConsumedCapacity") or "NONE"
     receipt = Receipt(table) if detail != "NONE" else None
     on_failure = request.get("ReturnValuesOnConditionCheckFailure")
 

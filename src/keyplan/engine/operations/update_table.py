@@ -31,10 +31,18 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
 
     table, created = engine.alter(work)
     answer = {"TableDescription": tables.describe(engine, table, tables.PENDING)}
+    _show_lifted(answer["TableDescription"], request.get("OnDemandThroughput") or {})
     for name in created:
         if not backfill.fill_some(engine, table.name, name, backfill.CHUNKS_AT_ONCE):
             engine.backfiller.wake()
     return answer
+
+
+def _show_lifted(description: dict[str, Any], maxima: dict[str, Any]) -> None:
+    """A maximum that is lifted stands in this answer as it was asked for, -1, and in no later one."""
+    lifted = {member: maximum for member, maximum in maxima.items() if maximum == throughput.NO_MAXIMUM}
+    if lifted:
+        description["OnDemandThroughput"] = {**description.get("OnDemandThroughput", {}), **lifted}
 
 
 def _check_admitted(engine: Engine, table: Table, request: dict[str, Any]) -> None:

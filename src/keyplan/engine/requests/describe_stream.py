@@ -1,8 +1,6 @@
-"""DescribeStream: shape of its request; it has no rules between members."""
+"""DescribeStream: shape of its request."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from keyplan.engine.requests import stream_members
 from keyplan.engine.shapes.model import String, Structure
@@ -19,7 +17,3 @@ SHAPE = Structure(
     },
     required=("StreamArn",),
 )
-
-
-def check(request: dict[str, Any]) -> None:
-    """Nothing beyond the shape."""

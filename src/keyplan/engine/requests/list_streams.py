@@ -1,8 +1,6 @@
-"""ListStreams: shape of its request; it has no rules between members."""
+"""ListStreams: shape of its request."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from keyplan.engine.requests import members, stream_members
 from keyplan.engine.shapes.model import Structure
@@ -15,7 +13,3 @@ SHAPE = Structure(
         "ExclusiveStartStreamArn": stream_members.STREAM_ARN,
     },
 )
-
-
-def check(request: dict[str, Any]) -> None:
-    """Nothing beyond the shape."""

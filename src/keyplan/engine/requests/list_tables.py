@@ -1,8 +1,6 @@
-"""ListTables: shape of its request; it has no rules between members."""
+"""ListTables: shape of its request."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from keyplan import limits
 from keyplan.engine.requests import members
@@ -12,7 +10,3 @@ SHAPE = Structure(
     "ListTablesInput",
     {"ExclusiveStartTableName": members.LISTED_TABLE_NAME, "Limit": Integer(min=1, max=limits.LIST_TABLES_PAGE)},
 )
-
-
-def check(request: dict[str, Any]) -> None:
-    """Nothing beyond the shape."""

@@ -55,11 +55,6 @@ SHAPE = Structure(
 )
 
 
-def check(request: dict[str, Any]) -> None:
-    """Each element holds one action. Raises ValidationError."""
-    actions_of(request)
-
-
 def actions_of(request: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """The action of each element: its kind and its members. Raises ValidationError unless it holds exactly one."""
     found = []

@@ -1,0 +1,205 @@
+"""Exports of tables to files: begun by an operation, written by the engine's thread for jobs.
+
+A full export holds the table's items as of one moment, an incremental one what became of each item
+that was written in a period. Both read what point-in-time recovery keeps, a piece at a time, so that writers go on
+meanwhile and memory stays bounded.
+
+Sources: developer guide, "DynamoDB data export to Amazon S3: how it works" and "DynamoDB table export output
+format"; API reference.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from keyplan import limits
+from keyplan.engine import export_files, export_filters, history, jobs, throughput
+from keyplan.engine.catalog import DOCUMENT_PREFIX, Recovery, Table, parse
+from keyplan.engine.export_files import Line
+from keyplan.engine.jobs import Document, Hold, JobError
+from keyplan.messages import exports as messages
+from keyplan.store.rows import Row, Transaction, View
+from keyplan.values import encoding
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+FULL, INCREMENTAL = "FULL_EXPORT", "INCREMENTAL_EXPORT"
+NEW_IMAGE, BOTH_IMAGES = "NEW_IMAGE", "NEW_AND_OLD_IMAGES"
+
+PIECE_ROWS = 1000
+PIECE_BYTES = 4 * limits.MIB
+"""Where a piece ends, after the row that crosses it."""
+
+_VERSIONS = {FULL: "2020-06-30", INCREMENTAL: "2023-08-01"}
+
+
+def run(engine: Engine, document: Document, hold: Hold) -> None:
+    """Write the export's files and end it. Raises JobError and what `buckets` and `jobs` raise."""
+    described = document["description"]
+    incremental = described["ExportType"] == INCREMENTAL
+    export_id = described["ExportArn"].rpartition("/")[2]
+    assert engine.buckets is not None
+    place = export_files.Place(
+        engine.buckets,
+        described["S3Bucket"],
+        *export_files.folders(described.get("S3Prefix"), export_id, incremental=incremental),
+        export_files.headers(document["parameters"].get("S3SseAlgorithm"), described.get("S3SseKmsKeyId")),
+    )
+    place.put("_started", b"")
+    with engine.store.snapshot() as view:
+        description = _table(view, document).document["description"]
+    partitions = throughput.partitions(description, throughput.billing_mode(description))
+    lines = _changes(engine, document) if incremental else _items(engine, document)
+    written = export_files.write_data(place, export_id, partitions, lines, hold.beat)
+    billed = max(written.size, limits.INCREMENTAL_EXPORT_BILLED_BYTES) if incremental else written.size
+    summary = _summary(described, engine.clock.now(), written.items, billed)
+    manifest = export_files.write_manifests(place, summary, written)
+    engine.store.write(
+        lambda transaction: hold.finish(
+            transaction, jobs.COMPLETED, ExportManifest=manifest, ItemCount=written.items, BilledSizeBytes=billed
+        )
+    )
+
+
+def fail(engine: Engine, hold: Hold, code: str, message: str) -> None:
+    """End an export that cannot be done. Raises LostError."""
+    engine.store.write(
+        lambda transaction: hold.finish(transaction, jobs.FAILED, FailureCode=code, FailureMessage=message)
+    )
+
+
+def _table(view: View, document: Document) -> Table:
+    """The table with its recovery, as a view shows it. Raises JobError if what the export needs is gone."""
+    described = document["description"]
+    body = view.document(DOCUMENT_PREFIX + document["table"])
+    table = None if body is None else parse(orjson.loads(body))
+    if table is None or table.document["description"]["TableId"] != described["TableId"] or table.recovery is None:
+        raise JobError("TableNotFoundException", messages.TABLE_GONE)
+    return table
+
+
+def _recovery(table: Table, from_s: float, now: float) -> Recovery:
+    assert table.recovery is not None
+    if from_s < history.earliest_s(table.recovery, now):
+        raise JobError("InvalidExportTimeException", messages.EXPORT_TIME_UNKNOWN)
+    return table.recovery
+
+
+def _items(engine: Engine, document: Document) -> Iterator[Line]:
+    """The lines of all items as of the export's moment that its filter lets through."""
+    selection = export_filters.compiled(document["filter"], encoding.WIRE) if document.get("filter") else None
+    moment_s = document["moment_s"]
+    low: bytes | None = b""
+    while low is not None:
+        with engine.store.snapshot() as view:
+            table = _table(view, document)
+            _recovery(table, moment_s, engine.clock.now())
+            high = None
+            if selection is not None:
+                span = selection.span(table)
+                low, high = max(low, span.low), span.high
+            rows = history.rows_at(view, table, moment_s, low)
+            piece = _piece(row for row in rows if high is None or row[0] < high)
+        for key, size, body in piece:
+            shown = body if selection is None else selection.shown(body)
+            if shown is not None:
+                yield key, size, export_files.item_line(shown)
+        low = piece[-1][0] + b"\x00" if piece else None
+
+
+def _piece(rows: Iterator[Row]) -> list[Row]:
+    piece: list[Row] = []
+    size = 0
+    for row in islice(rows, PIECE_ROWS):
+        piece.append(row)
+        size += len(row[2])
+        if size >= PIECE_BYTES:
+            break
+    return piece
+
+
+def _changes(engine: Engine, document: Document) -> Iterator[Line]:
+    """The lines of all items that were written in the export's period, from its first moment and before its last."""
+    from_s, to_s = document["period_s"]
+    both = document["description"]["IncrementalExportSpecification"]["ExportViewType"] == BOTH_IMAGES
+    low: bytes | None = b""
+    while low is not None:
+        with engine.store.snapshot() as view:
+            table = _table(view, document)
+            _recovery(table, from_s, engine.clock.now())
+            before_s, last_s = math.nextafter(from_s, -math.inf), math.nextafter(to_s, -math.inf)
+            piece = _changes_piece(history.changes_between(view, table, before_s, last_s, low))
+        for change in piece:
+            images = [image for image in (change.new, change.old) if image is not None]
+            if images:  # what was not there before and is not there after leaves no trace
+                item = encoding.decode(images[0][1])
+                line = export_files.change_line(
+                    table.key.extract(item),
+                    change.written_at_s,
+                    None if change.new is None else change.new[1],
+                    change.old[1] if both and change.old is not None else None,
+                )
+                yield change.key, sum(size for size, _ in images), line
+        low = piece[-1].key + b"\x00" if piece else None
+
+
+def _changes_piece(changes: Iterator[history.Change]) -> list[history.Change]:
+    piece: list[history.Change] = []
+    size = 0
+    for change in islice(changes, PIECE_ROWS):
+        piece.append(change)
+        size += sum(len(image[1]) for image in (change.old, change.new) if image is not None)
+        if size >= PIECE_BYTES:
+            break
+    return piece
+
+
+def _summary(described: dict[str, Any], now: float, items: int, billed: int) -> dict[str, Any]:
+    period = described.get("IncrementalExportSpecification")
+    summary = {
+        "version": _VERSIONS[described["ExportType"]],
+        "exportArn": described["ExportArn"],
+        "startTime": export_files.moment(described["StartTime"]),
+        "endTime": export_files.moment(now),
+        "tableArn": described["TableArn"],
+        "tableId": described["TableId"],
+        "s3Bucket": described["S3Bucket"],
+        "s3Prefix": described.get("S3Prefix"),
+        "s3SseAlgorithm": described["S3SseAlgorithm"],
+        "s3SseKmsKeyId": described.get("S3SseKmsKeyId"),
+        "billedSizeBytes": billed,
+        "itemCount": items,
+        "outputFormat": described["ExportFormat"],
+    }
+    if period is None:
+        return {**summary, "exportTime": export_files.moment(described["ExportTime"])}
+    return {
+        **summary,
+        "exportFromTime": export_files.moment(period["ExportFromTime"]),
+        "exportToTime": export_files.moment(period["ExportToTime"]),
+        "outputView": period["ExportViewType"],
+        "exportType": described["ExportType"],
+    }
+
+
+def describe(document: Document, form: Form) -> dict[str, Any]:
+    """ExportDescription."""
+    described: dict[str, Any] = document["description"]
+    values = (described.get("FilterSpecification") or {}).get("ExpressionAttributeValues")
+    if values is None:
+        return described
+    told = {**described["FilterSpecification"], "ExpressionAttributeValues": form.item(values)}
+    return {**described, "FilterSpecification": told}
+
+
+def begin(transaction: Transaction, document: Document, now: float) -> None:
+    """Write a new export; those that are no longer listed go."""
+    jobs.purge(transaction, jobs.EXPORT, now)
+    jobs.save(transaction, document)

@@ -1,0 +1,237 @@
+"""The files of an import, read item by item: what each line holds, or what is wrong with it.
+
+A line that cannot be told to be an item ends its file: the rest is passed over. An item that is one but
+cannot be in the table is passed over alone. Both are counted as one error.
+
+    DYNAMODB_JSON  lines {"Item": {...}}; empty lines count for nothing, several objects in a line are several items
+    CSV            a header, unless the names are given, then rows; keys of the table and its indexes have the types
+                   that the table defines, everything else is a string
+
+Sources: developer guide, "Amazon S3 import formats for DynamoDB" and "Import format quotas and validation"; that
+a malformed line ends its object, and which are malformed, was seen on the service in 2026.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import IO, Any
+
+import orjson
+
+from keyplan import limits
+from keyplan.engine import shapes
+from keyplan.engine.shapes.wire import canonical_base64
+from keyplan.errors import SerializationError, ValidationError
+from keyplan.messages import exports as messages
+
+LINE_BYTES = 16 * limits.MIB
+"""No item is longer, however it is spelled; in CSV, no value."""
+
+_BLANKS = re.compile(r"\s*")
+_CHUNK_BYTES = 256 * 1024
+_GZIP = 31  # zlib's word for a gzip header and trailer
+_ZSTD_MODULES = ("compression.zstd", "backports.zstd")
+
+check_item: shapes.Check = shapes.compile(shapes.Structure("Import", {"Item": shapes.ITEM}, required=("Item",)))
+"""Whether a line has an Item of attribute values: their types, not their rules."""
+
+
+class MalformedError(Exception):
+    """The file cannot be read any further."""
+
+
+class Rejected(str):
+    """What is wrong with one item; the next may be good."""
+
+    __slots__ = ()
+
+
+Entry = dict[str, Any] | Rejected
+"""An item as attribute values in wire form, or what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class Csv:
+    """How CSV files are read: delimiter, names or None for a header, the types of key attributes."""
+
+    delimiter: str = ","
+    names: Sequence[str] | None = None
+    kinds: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Count:
+    """Bytes read so far, uncompressed."""
+
+    size: int = 0
+
+
+def knows_zstd() -> bool:
+    """Whether something here reads Zstandard."""
+    return _zstd() is not None
+
+
+def _zstd() -> Any:
+    for name in _ZSTD_MODULES:
+        try:
+            return import_module(name)
+        except ModuleNotFoundError:
+            continue
+    return None
+
+
+def entries(file: IO[bytes], compression: str, read: Csv | None, count: Count) -> Iterator[Entry]:
+    """The items of a file, `read` as CSV or, if that is None, as DynamoDB JSON. Raises MalformedError and OSError."""
+    chunks = _counted(_DECOMPRESSED[compression](file), count)
+    lines = _lines(chunks)
+    return _json_items(lines) if read is None else _csv_items(lines, read)
+
+
+def _plain(file: IO[bytes]) -> Iterator[bytes]:
+    while chunk := file.read(_CHUNK_BYTES):
+        yield chunk
+
+
+def _gunzipped(file: IO[bytes]) -> Iterator[bytes]:
+    """The content of all members of a gzip file."""
+    member = None
+    pending = file.read(_CHUNK_BYTES)
+    while pending:
+        if member is None:
+            member = zlib.decompressobj(_GZIP)
+        try:
+            content = member.decompress(pending, _CHUNK_BYTES)
+        except zlib.error as error:
+            raise MalformedError(messages.not_compressed("GZIP", str(error))) from error
+        if content:
+            yield content
+        if member.eof:
+            pending = member.unused_data.lstrip(b"\x00") or file.read(_CHUNK_BYTES)
+            member = None
+        else:
+            pending = member.unconsumed_tail or file.read(_CHUNK_BYTES)
+    if member is not None:
+        raise MalformedError(messages.not_compressed("GZIP", "it ends too early"))
+
+
+def _unzstd(file: IO[bytes]) -> Iterator[bytes]:
+    zstd = _zstd()
+    try:
+        with zstd.ZstdFile(file, "rb") as content:
+            while chunk := content.read(_CHUNK_BYTES):
+                yield chunk
+    except (zstd.ZstdError, EOFError) as error:
+        raise MalformedError(messages.not_compressed("ZSTD", str(error))) from error
+
+
+_DECOMPRESSED: dict[str, Callable[[IO[bytes]], Iterator[bytes]]] = {"NONE": _plain, "GZIP": _gunzipped, "ZSTD": _unzstd}
+
+
+def _counted(chunks: Iterator[bytes], count: Count) -> Iterator[bytes]:
+    for chunk in chunks:
+        count.size += len(chunk)
+        yield chunk
+
+
+def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The lines, with their ends. Raises MalformedError for one that is longer than any item."""
+    kept: list[bytes] = []
+    length = 0
+    for chunk in chunks:
+        *whole, rest = chunk.split(b"\n")
+        for line in whole:
+            kept.append(line + b"\n")
+            yield b"".join(kept)
+            kept.clear()
+            length = 0
+        kept.append(rest)
+        length += len(rest)
+        if length > LINE_BYTES:
+            raise MalformedError(messages.LINE_TOO_LONG)
+    if length:
+        yield b"".join(kept)
+
+
+def _json_items(lines: Iterator[bytes]) -> Iterator[Entry]:
+    for line in lines:
+        if not line.strip():
+            continue
+        try:
+            read = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            yield from _several(line, error)
+        else:
+            yield _item(read)
+
+
+def _several(line: bytes, error: orjson.JSONDecodeError) -> Iterator[Entry]:
+    """The items of a line of several objects, which the service takes too."""
+    decoder = json.JSONDecoder()
+    try:
+        text = line.decode().strip()
+        at = 0
+        while at < len(text):
+            end = decoder.raw_decode(text, at)[1]
+            yield _item(orjson.loads(text[at:end]))
+            at = _after_blanks(text, end)
+    except (ValueError, RecursionError) as fault:
+        raise MalformedError(messages.not_json(str(error))) from fault
+
+
+def _after_blanks(text: str, at: int) -> int:
+    found = _BLANKS.match(text, at)
+    return at if found is None else found.end()
+
+
+def _item(read: Any) -> dict[str, Any]:
+    if not isinstance(read, dict) or not isinstance(read.get("Item"), dict):
+        raise MalformedError(messages.NOT_AN_ITEM)
+    try:
+        check_item(read, True)
+    except (SerializationError, ValidationError) as error:
+        raise MalformedError(error.message) from error
+    item: dict[str, Any] = read["Item"]
+    return item
+
+
+def _csv_items(lines: Iterator[bytes], how: Csv) -> Iterator[Entry]:
+    # The module's limit of a field is the process's own; it is only ever raised.
+    csv.field_size_limit(max(csv.field_size_limit(), LINE_BYTES))
+    rows = csv.reader(_text(lines), delimiter=how.delimiter, strict=True)
+    try:
+        names = how.names if how.names is not None else next(rows, None)
+        if names is None:
+            return
+        if len(set(names)) < len(names) or "" in names:
+            raise MalformedError(messages.HEADER_MISSING)
+        for row in rows:
+            if row:
+                yield _row(row, names, how.kinds)
+    except csv.Error as error:
+        raise MalformedError(messages.not_csv(str(error))) from error
+
+
+def _text(lines: Iterator[bytes]) -> Iterator[str]:
+    encoding = "utf-8-sig"  # the first line may begin with a byte order mark
+    for line in lines:
+        try:
+            yield line.decode(encoding)
+        except UnicodeDecodeError as error:
+            raise MalformedError(messages.NOT_UTF8) from error
+        encoding = "utf-8"
+
+
+def _row(row: list[str], names: Sequence[str], kinds: Mapping[str, str]) -> Entry:
+    if len(row) != len(names):
+        return Rejected(messages.columns_differ(len(row), len(names)))
+    item = {name: {kinds.get(name, "S"): value} for name, value in zip(names, row, strict=True)}
+    for name, value in item.items():
+        if "B" in value and not canonical_base64(value["B"]):
+            return Rejected(f"{messages.NOT_BASE64}: {name}")
+    return item

@@ -1,0 +1,263 @@
+"""Exports and imports as jobs: kept in the database, worked off by a thread, described and listed.
+
+A job is a document, written when the operation is called. The engine's thread takes the oldest that nobody
+works on, writes that it has it (`runner`) and says so again and again (`beat_s`). Whoever opens the database after a
+crash takes over what has not been heard of for half a minute; an engine that is closed in order lets go
+of its job at once. Every write of a job makes sure that the job is still its runner's, so that of two that
+took each other for dead only one goes on.
+
+Members of the document: `kind`, `description` as the service describes the job, `parameters` of the request but for
+its token, `progress` of an import, `runner`, `beat_s`; and what the kind of job needs of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import threading
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from keyplan import limits
+from keyplan.clock import ManualClock
+from keyplan.errors import EngineClosedError, StorageError
+from keyplan.messages import exports as messages
+from keyplan.store.failures import Failure
+from keyplan.store.rows import Transaction, View
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+EXPORT, IMPORT = "export", "import"
+IN_PROGRESS, COMPLETED, FAILED = "IN_PROGRESS", "COMPLETED", "FAILED"
+
+LEASE_S = 30.0
+BEAT_S = 5.0
+INTERNAL = "InternalServerError"
+
+Document = dict[str, Any]
+
+_runners = itertools.count(1)
+_log = logging.getLogger(__name__)
+
+
+class StoppedError(Exception):
+    """The engine is being closed."""
+
+
+class LostError(Exception):
+    """The job has ended, or another works on it."""
+
+
+class JobError(Exception):
+    """The job cannot be done; code and message are what DescribeExport or DescribeImport says of it."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+def arn_of(document: Document) -> str:
+    """The ARN of a job."""
+    arn: str = document["description"][_ARN[document["kind"]]]
+    return arn
+
+
+def status_of(document: Document) -> str:
+    """The status of a job."""
+    status: str = document["description"][_STATUS[document["kind"]]]
+    return status
+
+
+_ARN = {EXPORT: "ExportArn", IMPORT: "ImportArn"}
+_STATUS = {EXPORT: "ExportStatus", IMPORT: "ImportStatus"}
+
+
+def new_arn(engine: Engine, kind: str, table_arn: str, now_ms: int) -> str:
+    """The ARN of a new job: the moment and chance."""
+    return f"{table_arn}/{kind}/{now_ms:014d}-{engine.clock.random.getrandbits(32):08x}"
+
+
+def stored(view: View, kind: str) -> list[Document]:
+    """The jobs of one kind, by ARN."""
+    return [orjson.loads(body) for _, body in view.documents(f"{kind}:")]
+
+
+def find(view: View, kind: str, arn: str) -> Document | None:
+    """The job of that ARN."""
+    body = view.document(f"{kind}:{arn}")
+    return None if body is None else orjson.loads(body)
+
+
+def save(transaction: Transaction, document: Document) -> None:
+    """Write a job."""
+    transaction.put_document(f"{document['kind']}:{arn_of(document)}", orjson.dumps(document))
+
+
+def purge(transaction: Transaction, kind: str, now: float) -> None:
+    """Forget the jobs that are no longer listed."""
+    for document in stored(transaction, kind):
+        if status_of(document) != IN_PROGRESS and document["description"]["StartTime"] + limits.JOB_KEPT_S <= now:
+            transaction.delete_document(f"{kind}:{arn_of(document)}")
+
+
+def with_token(documents: list[Document], token: str, now: float) -> Document | None:
+    """The job that was asked for with a token that still counts: eight hours from when its job has ended."""
+    for document in documents:
+        described = document["description"]
+        if described["ClientToken"] == token and described.get("EndTime", now) + limits.JOB_TOKEN_S > now:
+            return document
+    return None
+
+
+class Hold:
+    """A runner's hold on its job."""
+
+    def __init__(self, engine: Engine, runner: str, document: Document, stop: threading.Event) -> None:
+        self._engine = engine
+        self._runner = runner
+        self._kind, self._arn = document["kind"], arn_of(document)
+        self._stop = stop
+        self._beaten_at = engine.clock.monotonic()
+
+    def beat(self) -> None:
+        """Say now and then that the job is worked on. Raises StoppedError or LostError."""
+        if self._stop.is_set():
+            raise StoppedError
+        now = self._engine.clock.monotonic()
+        if now - self._beaten_at >= BEAT_S:
+            self._beaten_at = now
+            self._engine.store.write(lambda transaction: self.save(transaction, self.confirm(transaction)))
+
+    def confirm(self, transaction: Transaction) -> Document:
+        """The job as it is. Raises LostError unless it is still to be done here."""
+        document = find(transaction, self._kind, self._arn)
+        if document is None or status_of(document) != IN_PROGRESS or document["runner"] != self._runner:
+            raise LostError
+        return document
+
+    def save(self, transaction: Transaction, document: Document) -> None:
+        """Write the job, heard of right now."""
+        save(transaction, {**document, "beat_s": self._engine.clock.now()})
+
+    def finish(self, transaction: Transaction, status: str, **members: Any) -> Document:
+        """End the job in a transaction that does what else is to be done."""
+        document = self.confirm(transaction)
+        ended = {_STATUS[self._kind]: status, "EndTime": round(self._engine.clock.now(), 3), **members}
+        document = {**document, "description": {**document["description"], **ended}, "runner": None}
+        save(transaction, document)
+        return document
+
+    def release(self) -> None:
+        """Leave the job to whoever comes next."""
+
+        def work(transaction: Transaction) -> None:
+            save(transaction, {**self.confirm(transaction), "runner": None})
+
+        self._engine.store.write(work)
+
+
+class Jobs:
+    """The engine's thread for jobs; there is one only while there are any."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._runner = f"{os.getpid()}.{next(_runners)}"
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def wake(self) -> None:
+        """See to it that jobs are worked on."""
+        with self._lock:
+            if self._thread is None and not self._stop.is_set() and self._pending():
+                self._thread = threading.Thread(target=self._run, name="keyplan-jobs", daemon=True)
+                self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until the thread has nothing left to do."""
+        with self._lock:
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def close(self) -> None:
+        """End the thread; what is unfinished goes on when the database is opened again."""
+        self._stop.set()
+        with self._lock:
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def _pending(self) -> list[Document]:
+        view = self._engine.store.view()
+        jobs = [document for kind in (EXPORT, IMPORT) for document in stored(view, kind)]
+        pending = [document for document in jobs if status_of(document) == IN_PROGRESS]
+        return sorted(pending, key=lambda document: document["description"]["StartTime"])
+
+    def _run(self) -> None:
+        try:
+            while (document := self._next()) is not None:
+                self._work(document)
+        except EngineClosedError:
+            return
+        except (StorageError, Failure):
+            # The job stays where it is. The next look at it, or at the list, wakes a new thread.
+            _log.exception("exports and imports were interrupted")
+            with self._lock:
+                self._thread = None
+
+    def _next(self) -> Document | None:
+        """The next job, taken; waits for those that others have. None if there is nothing left to do here."""
+        clock = self._engine.clock
+        while True:
+            with self._lock:
+                pending = [] if self._stop.is_set() else self._pending()
+                if not pending:
+                    self._thread = None
+                    return None
+            for document in pending:
+                taken = self._engine.store.write(partial(self._take, document))
+                if taken is not None:
+                    return taken
+            if isinstance(clock, ManualClock):  # it would not pass by waiting
+                with self._lock:
+                    self._thread = None
+                return None
+            clock.wait(self._stop, BEAT_S)
+
+    def _take(self, wanted: Document, transaction: Transaction) -> Document | None:
+        document = find(transaction, wanted["kind"], arn_of(wanted))
+        if document is None or status_of(document) != IN_PROGRESS:
+            return None
+        now = self._engine.clock.now()
+        if document["runner"] not in (None, self._runner) and document["beat_s"] + LEASE_S > now:
+            return None
+        document = {**document, "runner": self._runner, "beat_s": now}
+        save(transaction, document)
+        return document
+
+    def _work(self, document: Document) -> None:
+        module = import_module(f"keyplan.engine.{document['kind']}s")  # loaded when there is one, as operations are
+        hold = Hold(self._engine, self._runner, document, self._stop)
+        try:
+            try:
+                if self._engine.buckets is None:
+                    raise JobError(INTERNAL, messages.BUCKETS_GONE)
+                module.run(self._engine, document, hold)
+            except JobError as error:
+                module.fail(self._engine, hold, error.code, error.message)
+            except (StoppedError, LostError, EngineClosedError, StorageError, Failure):
+                raise
+            except Exception:  # noqa: BLE001 - told by the log, and a job must not stay as if it went on
+                _log.exception("%s failed", arn_of(document))
+                module.fail(self._engine, hold, INTERNAL, messages.INTERRUPTED)
+        except StoppedError:
+            hold.release()
+        except LostError:
+            return

@@ -1,0 +1,34 @@
+"""DeleteBackup: a user's backup and its rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan.engine import backups
+from keyplan.errors import BackupInUseError, ValidationError
+from keyplan.messages import backups as messages
+from keyplan.store.rows import Transaction
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+    """Find, check that nobody needs it, drop in one transaction."""
+    arn, now = request["BackupArn"], engine.clock.now()
+
+    def work(transaction: Transaction) -> backups.Document:
+        document = backups.find(engine, transaction, arn)
+        if document["type"] == backups.SYSTEM:
+            raise ValidationError(messages.system_backup(arn, backups.moment_text(document["expires_at"])))
+        if not backups.is_ready(document, now):
+            raise BackupInUseError(messages.backup_being_created(arn))
+        if backups.is_restoring(engine, arn):
+            raise BackupInUseError(messages.backup_restoring(arn))
+        backups.drop(transaction, document)
+        return document
+
+    described = backups.describe(engine.alter(work), now)
+    described["BackupDetails"]["BackupStatus"] = "DELETED"
+    return {"BackupDescription": described}

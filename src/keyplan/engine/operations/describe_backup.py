@@ -1,0 +1,17 @@
+"""DescribeBackup: what a backup is of, and whether it is ready."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan.engine import backups
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+    """Find, describe as of now."""
+    document = backups.find(engine, engine.store.view(), request["BackupArn"])
+    return {"BackupDescription": backups.describe(document, engine.clock.now())}

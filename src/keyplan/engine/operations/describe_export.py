@@ -1,0 +1,26 @@
+"""DescribeExport: one export and how far it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan.engine import exports, job_pages, jobs
+from keyplan.engine.requests.job_members import check_job_arn
+from keyplan.errors import ExportNotFoundError
+from keyplan.messages import exports as messages
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+    """Find the export."""
+    arn = request["ExportArn"]
+    parts = check_job_arn(arn, jobs.EXPORT, engine.account, messages.EXPORT_ARN_INVALID)
+    if parts.region != engine.region:
+        raise ExportNotFoundError(messages.FOREIGN_EXPORT_ARN)
+    document = job_pages.find(engine, jobs.EXPORT, arn)
+    if document is None:
+        raise ExportNotFoundError(messages.export_not_found(arn))
+    return {"ExportDescription": exports.describe(document, form)}

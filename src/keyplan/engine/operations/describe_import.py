@@ -1,0 +1,26 @@
+"""DescribeImport: one import and how it ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan.engine import imports, job_pages, jobs
+from keyplan.engine.requests.job_members import check_job_arn
+from keyplan.errors import ImportNotFoundError
+from keyplan.messages import exports as messages
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+    """Find the import."""
+    arn = request["ImportArn"]
+    parts = check_job_arn(arn, jobs.IMPORT, engine.account, messages.IMPORT_ARN_INVALID)
+    if parts.region != engine.region:
+        raise ImportNotFoundError(messages.FOREIGN_IMPORT_ARN)
+    document = job_pages.find(engine, jobs.IMPORT, arn)
+    if document is None:
+        raise ImportNotFoundError(messages.import_not_found(arn))
+    return {"ImportTableDescription": imports.describe(document)}

@@ -1,0 +1,51 @@
+"""ExecuteStatement: run one PartiQL statement."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan.engine.statements import reads, writes
+from keyplan.engine.statements.prepared import prepare
+from keyplan.errors import ValidationError
+from keyplan.messages import partiql as messages
+from keyplan.partiql.nodes import Exists
+from keyplan.partiql.values import parameters
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+    """Read the statement, then one page, or write one item."""
+    text = request["Statement"]
+    given = parameters(request.get("Parameters") or (), wire=form.wire)
+    prepared = prepare(text, given)
+    detail = request.get("ReturnConsumedCapacity") or "NONE"
+    if isinstance(prepared.statement, Exists):
+        raise ValidationError(messages.EXISTS_OUTSIDE)
+    answer: dict[str, Any]
+    select = prepared.select
+    if select is None:
+        on_failure = request.get("ReturnValuesOnConditionCheckFailure")
+        items, receipt = writes.write(engine, prepared, form, on_failure=on_failure)
+        answer = {"Items": items}
+    else:
+        found = reads.select(
+            engine,
+            prepared,
+            select,
+            form,
+            limit=request.get("Limit"),
+            consistent=bool(request.get("ConsistentRead")),
+            token=request.get("NextToken"),
+            digest=reads.digest_of(text, given),
+        )
+        answer, receipt = {"Items": found.items}, found.receipt
+        if found.token is not None:
+            answer["NextToken"] = found.token
+        if found.last_key is not None:
+            answer["LastEvaluatedKey"] = form.item(found.last_key)
+    if detail != "NONE":
+        answer["ConsumedCapacity"] = receipt.render(detail, prepared.source.table)
+    return answer

@@ -1,0 +1,184 @@
+"""ExportTableToPointInTime: a table as of a moment, or what was written in a period, to be written to files."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from keyplan import limits
+from keyplan.engine import export_files, export_filters, exports, history, jobs, tables
+from keyplan.engine.catalog import Table
+from keyplan.engine.jobs import Document
+from keyplan.engine.requests.export_table_to_point_in_time import check
+from keyplan.engine.requests.job_members import parsed, seconds
+from keyplan.errors import (
+    AccessDeniedError,
+    ExportConflictError,
+    InvalidExportTimeError,
+    LimitExceededError,
+    PointInTimeRecoveryUnavailableError,
+    TableNotFoundError,
+    ValidationError,
+)
+from keyplan.messages import exports as messages
+from keyplan.messages import tables as table_messages
+from keyplan.store.rows import Transaction
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+_FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799  # of the years 1 and 9999, between which moments can be told
+
+
+def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
+    """Check, write the export down, and have it worked on."""
+    check(request)
+    selection = None
+    if request.get("FilterSpecification") is not None:
+        selection = export_filters.compiled(request["FilterSpecification"], form)
+    if engine.buckets is None:
+        raise ValidationError(messages.BUCKETS_NEEDED)
+    engine.buckets.check_key(export_files.folders(request.get("S3Prefix"), "export", incremental=False)[0])
+    name = _table_name(engine, request["TableArn"])
+    parameters = _parameters(request, selection)
+
+    def work(transaction: Transaction) -> Document:
+        now = engine.clock.now()
+        table = engine.catalog.known_table(name)
+        if table is None or tables.is_gone(table, now):
+            raise TableNotFoundError(messages.table_not_found(request["TableArn"]))
+        stored = jobs.stored(transaction, jobs.EXPORT)
+        repeated = jobs.with_token(stored, request.get("ClientToken") or "", now)
+        if repeated is not None:
+            if repeated["parameters"] != parameters:
+                raise ExportConflictError(messages.EXPORT_CONFLICT)
+            return repeated
+        document = _document(engine, table, parameters, request.get("ClientToken") or str(uuid.uuid4()))
+        if selection is not None:
+            selection.check(table)
+        _check_number(stored)
+        exports.begin(transaction, document, now)
+        return document
+
+    document = engine.alter(work)
+    engine.jobs.wake()
+    return {"ExportDescription": exports.describe(document, form)}
+
+
+def _table_name(engine: Engine, arn: str) -> str:
+    parts = parsed(arn)
+    if parts is None:
+        raise ValidationError(messages.TABLE_ARN_NEEDED)
+    if parts.account != engine.account:
+        raise AccessDeniedError(table_messages.ACCESS_DENIED)
+    if parts.rest:
+        raise ValidationError(messages.TABLE_ARN_INVALID)
+    if parts.region != engine.region:
+        raise TableNotFoundError(messages.table_not_found(arn))
+    return parts.name
+
+
+def _parameters(request: dict[str, Any], selection: export_filters.Selection | None) -> dict[str, Any]:
+    """The request but for its token, in one form, so that two can be compared."""
+    given = {name: value for name, value in request.items() if value is not None and name != "ClientToken"}
+    if "ExportTime" in given:
+        given["ExportTime"] = seconds(given["ExportTime"])
+    if "IncrementalExportSpecification" in given:
+        period = given["IncrementalExportSpecification"]
+        given["IncrementalExportSpecification"] = {
+            name: value if name == "ExportViewType" else seconds(value)
+            for name, value in period.items()
+            if value is not None
+        }
+    if selection is not None:
+        given["FilterSpecification"] = export_filters.to_be_kept(given["FilterSpecification"], selection)
+    return given
+
+
+def _document(engine: Engine, table: Table, parameters: dict[str, Any], token: str) -> Document:
+    """A new export. Raises InvalidExportTimeError or PointInTimeRecoveryUnavailableError."""
+    now = engine.clock.now()
+    now_ms = int(now * 1000)
+    of_table = table.document["description"]
+    described: dict[str, Any] = {
+        "ExportArn": jobs.new_arn(engine, jobs.EXPORT, of_table["TableArn"], now_ms),
+        "ExportStatus": jobs.IN_PROGRESS,
+        "StartTime": now_ms / 1000,
+        "TableArn": of_table["TableArn"],
+        "TableId": of_table["TableId"],
+        "ClientToken": token,
+        "S3Bucket": parameters["S3Bucket"],
+        "S3SseAlgorithm": parameters.get("S3SseAlgorithm") or "AES256",
+        "ExportFormat": parameters.get("ExportFormat") or "DYNAMODB_JSON",
+        "ExportType": parameters.get("ExportType") or exports.FULL,
+    }
+    for name in ("S3BucketOwner", "S3Prefix", "S3SseKmsKeyId", "FilterSpecification"):
+        if name in parameters:
+            described[name] = parameters[name]
+    document: Document = {
+        "kind": jobs.EXPORT,
+        "table": table.name,
+        "description": described,
+        "parameters": parameters,
+        "filter": parameters.get("FilterSpecification"),
+        "runner": None,
+        "beat_s": now,
+    }
+    if described["ExportType"] == exports.INCREMENTAL:
+        given = parameters["IncrementalExportSpecification"]
+        from_s, to_s = given["ExportFromTime"], given.get("ExportToTime", float(math.floor(now)))
+        _check_period(table, from_s, to_s, now)
+        view_type = given.get("ExportViewType") or exports.BOTH_IMAGES
+        described["IncrementalExportSpecification"] = {
+            "ExportFromTime": from_s,
+            "ExportToTime": to_s,
+            "ExportViewType": view_type,
+        }
+        return {**document, "period_s": [from_s, to_s]}
+    moment_s = parameters.get("ExportTime", now)
+    _check_moment(table, moment_s, now)
+    described["ExportTime"] = parameters.get("ExportTime", now_ms / 1000)
+    return {**document, "moment_s": moment_s}
+
+
+def _created_s(table: Table) -> int:
+    """When the table was created, to the second, as clients write moments."""
+    created_s: float = table.document["description"]["CreationDateTime"]
+    return math.floor(created_s)
+
+
+def _check_moment(table: Table, moment_s: float, now: float) -> None:
+    if table.recovery is None:
+        raise PointInTimeRecoveryUnavailableError(messages.recovery_needed(table.name))
+    if moment_s > now or moment_s < _created_s(table):
+        raise InvalidExportTimeError(messages.EXPORT_TIME_INVALID)
+    if moment_s < history.earliest_s(table.recovery, now):
+        raise InvalidExportTimeError(messages.EXPORT_TIME_UNKNOWN)
+
+
+def _check_period(table: Table, from_s: float, to_s: float, now: float) -> None:
+    if from_s < _created_s(table):
+        raise InvalidExportTimeError(messages.from_before_table(_told(from_s)))
+    if to_s > now:
+        raise InvalidExportTimeError(messages.to_in_future(_told(to_s)))
+    if to_s - from_s < limits.INCREMENTAL_EXPORT_MIN_S:
+        raise InvalidExportTimeError(messages.WINDOW_TOO_SHORT)
+    if to_s - from_s > limits.INCREMENTAL_EXPORT_MAX_S:
+        raise InvalidExportTimeError(messages.WINDOW_TOO_LONG)
+    if table.recovery is None:
+        raise PointInTimeRecoveryUnavailableError(messages.recovery_needed(table.name))
+    if from_s < history.earliest_s(table.recovery, now):
+        raise InvalidExportTimeError(messages.EXPORT_TIME_UNKNOWN)
+
+
+def _told(moment_s: float) -> str:
+    return datetime.fromtimestamp(min(max(moment_s, _FIRST_S), _LAST_S), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _check_number(stored: list[Document]) -> None:
+    running = sum(jobs.status_of(document) == jobs.IN_PROGRESS for document in stored)
+    if running >= limits.EXPORTS_AT_ONCE:
+        raise LimitExceededError(messages.too_many_jobs("exports", limits.EXPORTS_AT_ONCE))

@@ -1,0 +1,48 @@
+"""ListBackups: backups of one table or of all, a page at a time."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from keyplan import limits
+from keyplan.engine import backups
+from keyplan.engine.catalog import table_name
+from keyplan.engine.requests.backup_members import epoch_s
+from keyplan.engine.requests.list_backups import check
+from keyplan.errors import ValidationError
+from keyplan.messages import backups as messages
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+    """Check, list in order of the ARNs: by table, then by age."""
+    check(request)
+    start = request.get("ExclusiveStartBackupArn") or ""
+    if start and backups.check_arn(engine, start) != engine.region:
+        raise ValidationError(messages.CURSOR_ELSEWHERE)
+    limit = request.get("Limit") or limits.BACKUPS_PAGE
+    now = engine.clock.now()
+    found = [
+        document
+        for document in backups.stored(engine.store.view())
+        if document["arn"] > start and not backups.is_gone(document, now) and _is_wanted(document, request)
+    ]
+    answer: dict[str, Any] = {"BackupSummaries": [backups.summary(document, now) for document in found[:limit]]}
+    if len(found) > limit:
+        answer["LastEvaluatedBackupArn"] = found[limit - 1]["arn"]
+    return answer
+
+
+def _is_wanted(document: backups.Document, request: dict[str, Any]) -> bool:
+    name = request.get("TableName")
+    low, high = request.get("TimeRangeLowerBound"), request.get("TimeRangeUpperBound")
+    return (
+        (name is None or document["description"]["TableName"] == table_name(name))
+        and (request.get("BackupType") or backups.USER) in ("ALL", document["type"])
+        and (-math.inf if low is None else epoch_s(low)) <= document["created_at"]
+        and document["created_at"] < (math.inf if high is None else epoch_s(high))
+    )

@@ -1,0 +1,40 @@
+"""ListExports: the exports of the last 90 days, of one table or of all, the running ones among them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan.engine import job_pages, jobs
+from keyplan.engine.catalog import table_name
+from keyplan.engine.jobs import Document
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+_TOLD = ("ExportArn", "ExportStatus", "ExportType")
+
+
+def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+    """List in the reverse order of their ARNs, a page at a time."""
+    documents = job_pages.looked_at(engine, jobs.EXPORT)
+    wanted = request.get("TableArn")
+    if wanted is not None:
+        documents = _of_table(engine, documents, wanted)
+    listed, more = job_pages.page(
+        documents, jobs.EXPORT, str, size=request.get("MaxResults"), token=request.get("NextToken")
+    )
+    answer: dict[str, Any] = {
+        "ExportSummaries": [{name: document["description"][name] for name in _TOLD} for document in listed]
+    }
+    return answer if more is None else {**answer, "NextToken": more}
+
+
+def _of_table(engine: Engine, documents: list[Document], arn: str) -> list[Document]:
+    """Those of the table that is there now: of a former one with the same name the service lists none."""
+    table = engine.catalog.find(table_name(arn), engine.store.view())
+    if table is None:
+        return []
+    now_id = table.document["description"]["TableId"]
+    described = ((document, document["description"]) for document in documents)
+    return [document for document, of in described if of["TableArn"] == arn and of["TableId"] == now_id]

@@ -1,0 +1,43 @@
+"""ListImports: the imports of the last 90 days, of one table or of all, the running ones among them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan.engine import job_pages, jobs
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+_TOLD = (
+    "ImportArn",
+    "ImportStatus",
+    "TableArn",
+    "S3BucketSource",
+    "CloudWatchLogGroupArn",
+    "InputFormat",
+    "StartTime",
+    "EndTime",
+)
+
+
+def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+    """List the newest first, a page at a time."""
+    documents = job_pages.looked_at(engine, jobs.IMPORT)
+    wanted = request.get("TableArn")
+    if wanted is not None:
+        documents = [document for document in documents if document["description"]["TableArn"] == wanted]
+    listed, more = job_pages.page(
+        documents, jobs.IMPORT, _age, size=request.get("PageSize"), token=request.get("NextToken")
+    )
+    told = (document["description"] for document in listed)
+    answer: dict[str, Any] = {
+        "ImportSummaryList": [{name: each[name] for name in _TOLD if name in each} for each in told]
+    }
+    return answer if more is None else {**answer, "NextToken": more}
+
+
+def _age(arn: str) -> tuple[str, str]:
+    """What an ARN ends in begins with the moment."""
+    return arn.rpartition("/")[2], arn

@@ -1,0 +1,38 @@
+"""RestoreTableFromBackup: a new table that is what another one was when it was backed up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan.engine import backups, restores, table_documents
+from keyplan.engine.catalog import Table
+from keyplan.errors import BackupInUseError
+from keyplan.messages import backups as messages
+from keyplan.store.rows import Transaction
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+    """Find the backup, make the table in one transaction, fill its indexes."""
+    arn = request["BackupArn"]
+
+    def work(transaction: Transaction) -> Table:
+        table_documents.purge(engine, transaction)
+        document = backups.find(engine, transaction, arn)
+        restores.check_target(engine, request["TargetTableName"])
+        if not backups.is_ready(document, engine.clock.now()):
+            raise BackupInUseError(messages.backup_being_created(arn))
+        if backups.is_restoring(engine, arn):
+            raise BackupInUseError(messages.backup_restoring_another(arn))
+        source = document["description"]
+        summary = {
+            "SourceBackupArn": arn,
+            "SourceTableArn": source["TableArn"],
+            "RestoreDateTime": document["created_at"],
+        }
+        return restores.begin(engine, transaction, restores.Origin(source, backups.tree_of(document), summary), request)
+
+    return restores.finish(engine, engine.alter(work))

@@ -1,0 +1,76 @@
+"""RestoreTableToPointInTime: a new table that is what another one was at a moment, down to each item."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan.engine import backups, history, recovery, restores, table_documents, tables
+from keyplan.engine.catalog import Recovery, Table, table_name
+from keyplan.engine.requests.backup_members import epoch_s
+from keyplan.engine.requests.restore_table_to_point_in_time import check
+from keyplan.errors import (
+    InvalidRestoreTimeError,
+    PointInTimeRecoveryUnavailableError,
+    TableNotFoundError,
+    ValidationError,
+)
+from keyplan.messages import backups as messages
+from keyplan.store.rows import Transaction
+from keyplan.values.encoding import Form
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
+    """Check, find the table, make the new one as of the moment in one transaction, fill its indexes.
+
+    The copy begins as the table is now; what changed since is then put back, so that the work is in what
+    has changed and not in what is there.
+    """
+    check(request)
+
+    def work(transaction: Transaction) -> Table:
+        table_documents.purge(engine, transaction)
+        source = _source(engine, request)
+        if source.recovery is None:
+            raise PointInTimeRecoveryUnavailableError(messages.recovery_disabled(source.name))
+        moment_s = _moment(source.recovery, request, engine.clock.now())
+        restores.check_target(engine, request["TargetTableName"])
+        description = source.document["description"]
+        summary = {"SourceTableArn": description["TableArn"], "RestoreDateTime": round(moment_s, 3)}
+        table = restores.begin(engine, transaction, restores.Origin(description, source.tree, summary), request)
+        if not request.get("UseLatestRestorableTime"):
+            _put_back(transaction, table, source.recovery, moment_s)
+        return table
+
+    return restores.finish(engine, engine.alter(work))
+
+
+def _source(engine: Engine, request: dict[str, Any]) -> Table:
+    arn = request.get("SourceTableArn")
+    if arn is None:
+        return recovery.find_source(engine, request["SourceTableName"])
+    if arn.split(":")[4] != engine.account:
+        raise ValidationError(messages.FOREIGN_ACCOUNT)
+    if arn != tables.table_arn(engine, table_name(arn)):
+        raise TableNotFoundError(messages.TABLE_NOT_FOUND)  # other Regions are not this engine's
+    return recovery.find_source(engine, arn, messages.TABLE_NOT_FOUND)
+
+
+def _moment(kept: Recovery, request: dict[str, Any], now: float) -> float:
+    given = request.get("RestoreDateTime")
+    moment_s = now if given is None else epoch_s(given)
+    earliest_s = history.earliest_s(kept, now)
+    if not earliest_s <= moment_s <= now:
+        told = (backups.moment_text(each) for each in (moment_s, earliest_s, now))
+        raise InvalidRestoreTimeError(messages.time_outside(*told))
+    return moment_s
+
+
+def _put_back(transaction: Transaction, table: Table, kept: Recovery, moment_s: float) -> None:
+    for key, _, content in history.changed_since(transaction, kept, moment_s):
+        if content is None:
+            transaction.delete(table.tree, key)
+        else:
+            transaction.put(table.tree, key, *content)

@@ -1,0 +1,27 @@
+"""Members that the requests of backups and restores share, and moments as clients give them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from keyplan.engine.requests import members, table_members
+from keyplan.engine.shapes.model import Shape, String
+
+BACKUP_NAME = String(min=3, max=255, pattern="[a-zA-Z0-9_.-]+")
+BACKUP_ARN = String(min=37, max=1024)
+TARGET_TABLE_NAME = members.LISTED_TABLE_NAME
+
+OVERRIDES: dict[str, Shape] = {
+    "BillingModeOverride": table_members.BILLING_MODE,
+    "GlobalSecondaryIndexOverride": table_members.GLOBAL_INDEXES,
+    "LocalSecondaryIndexOverride": table_members.LOCAL_INDEXES,
+    "ProvisionedThroughputOverride": table_members.PROVISIONED_THROUGHPUT,
+    "OnDemandThroughputOverride": table_members.ON_DEMAND_THROUGHPUT,
+    "SSESpecificationOverride": table_members.SSE_SPECIFICATION,
+}
+"""What a restored table may have otherwise than its source."""
+
+
+def epoch_s(moment: datetime | float) -> float:
+    """A Timestamp in seconds since 1970: it is a datetime in Python form, seconds in JSON."""
+    return moment.timestamp() if isinstance(moment, datetime) else float(moment)

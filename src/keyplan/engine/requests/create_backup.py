@@ -1,0 +1,13 @@
+"""CreateBackup: shape of its request."""
+
+from __future__ import annotations
+
+from keyplan.engine.requests import backup_members, members
+from keyplan.engine.shapes.model import Structure
+
+SHAPE = Structure(
+    "CreateBackupInput",
+    {"TableName": members.NEW_TABLE_NAME, "BackupName": backup_members.BACKUP_NAME},
+    required=("BackupName",),
+    demanded=members.DEMANDED_TABLE_NAME,
+)

@@ -1,0 +1,28 @@
+"""ExecuteTransaction: shape of its request."""
+
+from __future__ import annotations
+
+from keyplan import limits
+from keyplan.engine.requests import members
+from keyplan.engine.requests.execute_statement import PARAMETERS, STATEMENT
+from keyplan.engine.shapes.model import List, String, Structure
+
+_STATEMENT = Structure(
+    "ParameterizedStatement",
+    {
+        "Statement": STATEMENT,
+        "Parameters": PARAMETERS,
+        "ReturnValuesOnConditionCheckFailure": members.RETURN_ON_CONDITION_FAILURE,
+    },
+    required=("Statement",),
+)
+
+SHAPE = Structure(
+    "ExecuteTransactionInput",
+    {
+        "TransactStatements": List(_STATEMENT, min=1, max=limits.TRANSACTION_ACTIONS),
+        "ClientRequestToken": String(min=1, max=36),
+        "ReturnConsumedCapacity": members.RETURN_CONSUMED_CAPACITY,
+    },
+    required=("TransactStatements",),
+)

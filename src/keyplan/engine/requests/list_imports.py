@@ -1,0 +1,15 @@
+"""ListImports: shape of its request."""
+
+from __future__ import annotations
+
+from keyplan.engine.requests import job_members
+from keyplan.engine.shapes.model import String, Structure
+
+SHAPE = Structure(
+    "ListImportsInput",
+    {
+        "TableArn": job_members.TABLE_ARN,
+        "PageSize": job_members.PAGE_SIZE,
+        "NextToken": String(min=112, max=1024, pattern="([0-9a-f]{16})+"),
+    },
+)

@@ -1,0 +1,154 @@
+"""What a restored table is to be: its source's definition with the overrides of the request, as for CreateTable.
+
+Overrides of indexes choose among the source's: an index is known again by its keys and projection, and may get
+another name. An empty list leaves all of them out.
+
+Source: the service's answers as recorded in October 2026; API reference, RestoreTableFromBackup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from keyplan.engine import table_documents, throughput
+from keyplan.errors import ValidationError
+from keyplan.messages import backups as messages
+from keyplan.messages import schemas as schema_messages
+
+Request = dict[str, Any]
+Description = dict[str, Any]
+
+_MAXIMA = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
+
+
+def create_request(source: Description, request: Request) -> Request:
+    """The CreateTable request for the restored table. Raises ValidationError."""
+    mode = request.get("BillingModeOverride") or throughput.billing_mode(source)
+    _check_units(source, request, mode)
+    _check_maxima(request.get("OnDemandThroughputOverride"), mode, None)
+    global_ = _global_indexes(source, request, mode)
+    local = _local_indexes(source, request)
+    _check_names([*global_, *local])
+    wanted: Request = {
+        "TableName": request["TargetTableName"],
+        "KeySchema": source["KeySchema"],
+        "AttributeDefinitions": _definitions(source, [*global_, *local]),
+        "BillingMode": mode,
+        **_capacity(source, request, mode),
+        "SSESpecification": _encryption(source, request),
+    }
+    if global_:
+        wanted["GlobalSecondaryIndexes"] = global_
+    if local:
+        wanted["LocalSecondaryIndexes"] = local
+    return wanted
+
+
+def _check_units(source: Description, request: Request, mode: str) -> None:
+    override, units = request.get("BillingModeOverride"), request.get("ProvisionedThroughputOverride")
+    if units is not None and mode == throughput.ON_DEMAND:
+        raise ValidationError(messages.units_on_demand() if override is not None else messages.UNITS_WITHOUT_MODE)
+    if units is None and mode == throughput.PROVISIONED and throughput.billing_mode(source) != mode:
+        raise ValidationError(messages.UNITS_MISSING)
+
+
+def _check_maxima(maxima: dict[str, Any] | None, mode: str, index: str | None) -> None:
+    for member in _MAXIMA:
+        maximum = (maxima or {}).get(member)
+        if maximum is None:
+            continue
+        if mode == throughput.PROVISIONED:
+            raise ValidationError(messages.maximum_provisioned(member, index))
+        if maximum < 1:
+            raise ValidationError(messages.maximum_out_of_range(member, index))
+
+
+def _capacity(source: Description, request: Request, mode: str) -> Request:
+    """The table's or, without overrides, an index's own capacity, as far as it goes with the billing mode."""
+    if mode == throughput.PROVISIONED:
+        units = request.get("ProvisionedThroughputOverride")
+        return {"ProvisionedThroughput": units if units is not None else _units(source)}
+    maxima = request.get("OnDemandThroughputOverride")
+    return {"OnDemandThroughput": maxima if maxima is not None else source.get("OnDemandThroughput")}
+
+
+def _units(described: Description) -> dict[str, int]:
+    read, write = throughput.units(described["ProvisionedThroughput"])
+    return {"ReadCapacityUnits": read, "WriteCapacityUnits": write}
+
+
+def _global_indexes(source: Description, request: Request, mode: str) -> list[Request]:
+    known, asked = source.get("GlobalSecondaryIndexes", []), request.get("GlobalSecondaryIndexOverride")
+    if asked is not None:
+        _check_matched(asked, known)
+        for index in asked:
+            _check_index(index, request, mode)
+        return list(asked)
+    if mode == throughput.PROVISIONED and throughput.billing_mode(source) != mode:
+        for index in known:
+            raise ValidationError(messages.index_units_missing(index["IndexName"]))
+    return [{**_bare(index), **_capacity(index, {}, mode)} for index in known]
+
+
+def _check_index(index: Request, request: Request, mode: str) -> None:
+    name, units = index["IndexName"], index.get("ProvisionedThroughput")
+    if index.get("WarmThroughput") is not None:
+        raise ValidationError(messages.index_warm(name))
+    if mode == throughput.PROVISIONED and units is None:
+        raise ValidationError(messages.index_units_missing(name))
+    if mode == throughput.ON_DEMAND and units is not None:
+        overridden = request.get("BillingModeOverride") is not None
+        raise ValidationError(messages.units_on_demand(name) if overridden else messages.index_units_without_mode(name))
+    _check_maxima(index.get("OnDemandThroughput"), mode, name)
+
+
+def _local_indexes(source: Description, request: Request) -> list[Request]:
+    known, asked = source.get("LocalSecondaryIndexes", []), request.get("LocalSecondaryIndexOverride")
+    if asked is None:
+        return [_bare(index) for index in known]
+    _check_matched(asked, known)
+    return list(asked)
+
+
+def _check_matched(asked: Iterable[Request], known: Iterable[Description]) -> None:
+    """Each index is one of the source's, and no two are the same one."""
+    left = [_bare(index) for index in known]
+    for index in asked:
+        match = next((each for each in left if _shape(each) == _shape(index)), None)
+        if match is None:
+            raise ValidationError(messages.index_unmatched(index["IndexName"]))
+        left.remove(match)
+
+
+def _shape(index: Request) -> tuple[Any, ...]:
+    projection = index["Projection"]
+    attributes = projection.get("NonKeyAttributes") or ()
+    return table_documents.key_schema(index["KeySchema"]), projection.get("ProjectionType"), sorted(attributes)
+
+
+def _check_names(indexes: list[Request]) -> None:
+    seen: set[str] = set()
+    for index in indexes:
+        if index["IndexName"] in seen:
+            raise ValidationError(schema_messages.duplicate_index(index["IndexName"]))
+        seen.add(index["IndexName"])
+
+
+def _bare(index: Description) -> Request:
+    return {name: index[name] for name in ("IndexName", "KeySchema", "Projection")}
+
+
+def _definitions(source: Description, indexes: list[Request]) -> list[dict[str, str]]:
+    """The definitions of what the keys of the table and of the remaining indexes are made of."""
+    schemas = [source["KeySchema"], *(index["KeySchema"] for index in indexes)]
+    used = {element["AttributeName"] for schema in schemas for element in schema}
+    return [each for each in source["AttributeDefinitions"] if each["AttributeName"] in used]
+
+
+def _encryption(source: Description, request: Request) -> Request:
+    override: Request | None = request.get("SSESpecificationOverride")
+    if override is not None:
+        return override
+    current = source.get("SSEDescription")
+    return {} if current is None else {"SSEType": "KMS", "KMSMasterKeyId": current["KMSMasterKeyArn"]}

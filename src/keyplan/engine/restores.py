@@ -1,0 +1,72 @@
+"""Tables restored: a new table from the definition and the rows of another one, or of a backup.
+
+The rows are copied inside the transaction that makes the table; its indexes are filled by the backfill, and the
+table is CREATING until that is done. What the new table takes from its source are keys, indexes, capacity and
+encryption, each unless overridden; not streams, time to live, tags, recovery, deletion protection or table class.
+
+Source: developer guide, "Restore a table in DynamoDB"; checks and their order as the service was seen to have
+them in October 2026.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from keyplan.engine import backfill, restore_overrides, table_documents, tables
+from keyplan.engine.catalog import Table
+from keyplan.errors import TableAlreadyExistsError, TableInUseError
+from keyplan.messages import backups as messages
+from keyplan.store import statements
+from keyplan.store.rows import Transaction, Tree
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+class Origin(NamedTuple):
+    """Where a restored table comes from."""
+
+    description: dict[str, Any]
+    """What DescribeTable says, or said, of the source."""
+    rows: Tree
+    summary: dict[str, Any]
+    """What RestoreSummary says of it."""
+
+
+def check_target(engine: Engine, name: str) -> None:
+    """Raise TableAlreadyExistsError or TableInUseError unless there can be a table of that name."""
+    known, now = engine.catalog.known_table(name), engine.clock.now()
+    if known is None or tables.is_gone(known, now):
+        return
+    if tables.status(known, now) != "CREATING":
+        raise TableAlreadyExistsError(messages.table_exists(name))
+    restore = known.document.get("restore")
+    if restore is None:
+        raise TableInUseError(messages.table_creating(name))
+    raise TableInUseError(messages.table_restoring(name, restore.get("SourceBackupArn") or restore["SourceTableArn"]))
+
+
+def begin(engine: Engine, transaction: Transaction, origin: Origin, request: dict[str, Any]) -> Table:
+    """Make the new table with a copy of the rows, its indexes still to be filled. Raises ValidationError."""
+    wanted = restore_overrides.create_request(origin.description, request)
+    description = table_documents.describe_new(engine, wanted)
+    document = table_documents.create(engine, transaction, description, wanted)
+    document["restore"] = origin.summary
+    unfilled = list(document["index_trees"])
+    if "collections_tree" in document:
+        unfilled.append(backfill.COLLECTIONS)
+    if unfilled:
+        document["backfills"] = unfilled
+        document["building"] = True
+        del document["ready_at"]
+    transaction.fill_tree(statements.tree(document["tree"]), origin.rows)
+    return engine.catalog.save(transaction, document)
+
+
+def finish(engine: Engine, table: Table) -> dict[str, Any]:
+    """Fill the indexes, or have them filled; the answer, which tells of the table as it was made."""
+    answer = {"TableDescription": tables.describe(engine, table, tables.PENDING)}
+    for name in table.document.get("backfills", ()):
+        if not backfill.fill_some(engine, table.name, name, backfill.CHUNKS_AT_ONCE):
+            engine.backfiller.wake()
+    return answer

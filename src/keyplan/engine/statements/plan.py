@@ -1,0 +1,267 @@
+"""How a SELECT is read: as queries of the partitions that its WHERE clause names, or as a scan.
+
+The branches of an OR that each name a partition are queries of their own. Source: developer guide, "PartiQL
+select statements for DynamoDB", condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple, cast
+
+from keyplan import limits
+from keyplan.engine import ranges
+from keyplan.engine.catalog import Index, Table
+from keyplan.engine.keys import KeyAttribute
+from keyplan.errors import ValidationError
+from keyplan.expressions.compiled import KeyRange
+from keyplan.expressions.key_condition import SortOperator
+from keyplan.messages import items as item_messages
+from keyplan.messages import partiql as messages
+from keyplan.partiql import translate, trees
+from keyplan.partiql.nodes import (
+    Between,
+    Call,
+    Constant,
+    In,
+    Infix,
+    Joined,
+    Not,
+    Ordering,
+    Parameter,
+    Path,
+    Select,
+    Term,
+)
+from keyplan.partiql.nodes import Sequence as Listed
+from keyplan.partiql.values import Values
+from keyplan.values.keybytes import scalar_key
+from keyplan.values.types import AttributeValue
+
+_TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+class Step(NamedTuple):
+    """One query, or the scan: its span of stored keys, and what its rows must fulfil."""
+
+    span: ranges.Span
+    filter: translate.Condition | None
+    partition: AttributeValue | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The steps of a SELECT, in order."""
+
+    steps: tuple[Step, ...]
+    reverse: bool
+
+    @property
+    def keyed(self) -> bool:
+        """Whether partitions are queried."""
+        return self.steps[0].partition is not None
+
+
+class _Part(NamedTuple):
+    """What one branch of the WHERE clause asks of one partition."""
+
+    partition: AttributeValue
+    sort: tuple[SortOperator, tuple[AttributeValue, ...]] | None
+    rest: tuple[Term, ...]
+    whole: Term
+    negated: bool
+    """Whether it asks of the sort key what no range of keys can say."""
+
+
+def make(table: Table, index: Index | None, select: Select, values: Values) -> Plan:
+    """The plan of a SELECT. Raises ValidationError."""
+    schema = ranges.key_schema(table, index)
+    partition, sort = schema.partition[0], schema.sort[0] if schema.sort else None
+    branches = () if select.where is None else trees.joined(select.where, "or")
+    parts: list[_Part] = []
+    for branch in branches:
+        found = _parts(branch, partition, sort, values)
+        if not found:
+            parts.clear()
+            break
+        parts += found
+    if not parts:
+        _check_order(select, partition, sort, 0)
+        condition = None if select.where is None else translate.condition(select.where, values)
+        return Plan((Step(ranges.segment_span(None, None), condition, None),), reverse=False)
+    grouped: dict[bytes, list[_Part]] = {}
+    for part in parts:
+        kind, content = next(iter(part.partition.items()))
+        grouped.setdefault(scalar_key(kind, content), []).append(part)
+    if len(grouped) > limits.STATEMENT_PARTITIONS:
+        raise ValidationError(messages.TOO_MANY_READS)
+    _check_order(select, partition, sort, len(grouped))
+    steps = [step for group in _ordered(grouped, select, partition) for step in _steps(index, group, values)]
+    descending = any(each.descending for each in select.order if _name(each) == (sort and sort.name))
+    if descending and len(steps) > 1:
+        steps = _turned(steps)
+    if len(branches) == 1:
+        _check_filter(index, steps)
+    return Plan(tuple(steps), descending)
+
+
+def _parts(branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, values: Values) -> list[_Part]:
+    """What a branch asks of each partition it names."""
+    terms = trees.joined(branch, "and")
+    named = next((term for term in terms if _partition_terms(term, partition.name)), None)
+    if named is None:
+        return []
+    wanted = [_key_value(term, partition, values) for term in _partition_terms(named, partition.name)]
+    rest = [term for term in terms if term is not named]
+    condition = None
+    if sort is not None:
+        for term in rest:
+            condition = _sort_condition(term, sort, values)
+            if condition is not None:
+                rest.remove(term)
+                break
+    negated = sort is not None and any(_is_negated(term, sort.name) for term in rest)
+    return [_Part(value, condition, tuple(rest), branch, negated) for value in wanted]
+
+
+def _partition_terms(term: Term, name: str) -> tuple[Term, ...]:
+    """The terms whose values the attribute may have, by an equality or IN."""
+    equal = trees.equality(term)
+    if equal is not None and equal[0] == name:
+        return equal[1:]
+    if isinstance(term, In) and isinstance(term.operand, Path) and term.operand.parts == (name,):
+        if isinstance(term.choices, Listed):
+            return term.choices.members
+        if isinstance(term.choices, Constant):
+            return (term.choices,)
+    return ()
+
+
+def _key_value(term: Term, attribute: KeyAttribute, values: Values) -> AttributeValue:
+    value = values.of(term)
+    if attribute.kind not in value:
+        raise ValidationError(messages.key_type(attribute.name))
+    if not value[attribute.kind]:
+        raise ValidationError(item_messages.empty_key(attribute.name, attribute.kind))
+    return value
+
+
+def _sort_condition(
+    term: Term, sort: KeyAttribute, values: Values
+) -> tuple[SortOperator, tuple[AttributeValue, ...]] | None:
+    """A condition of the sort key that a range of keys can say."""
+    operator, terms = _range_of(term, sort.name)
+    if operator is None:
+        return None
+    return cast("SortOperator", operator), tuple(_key_value(each, sort, values) for each in terms)
+
+
+def _range_of(term: Term, name: str) -> tuple[str | None, Sequence[Term]]:
+    match term:
+        case Infix(operator=operator, left=Path(parts=parts), right=right) if operator in _TURNED and parts == (name,):
+            return (operator, (right,)) if _is_value(right) else (None, ())
+        case Infix(operator=operator, left=left, right=Path(parts=parts)) if operator in _TURNED and parts == (name,):
+            return (_TURNED[operator], (left,)) if _is_value(left) else (None, ())
+        case Between(operand=Path(parts=parts), lower=lower, upper=upper) if parts == (name,):
+            return ("BETWEEN", (lower, upper)) if _is_value(lower) and _is_value(upper) else (None, ())
+        case Call(function="begins_with", arguments=(Path(parts=parts), prefix)) if parts == (name,):
+            return ("begins_with", (prefix,)) if _is_value(prefix) else (None, ())
+        case _:
+            return None, ()
+
+
+def _is_value(term: Term) -> bool:
+    return isinstance(term, Constant | Parameter)
+
+
+def _is_negated(term: Term, name: str) -> bool:
+    """Whether a term is about an attribute by NOT or <>."""
+    if isinstance(term, Not):
+        return name in trees.attributes(term)
+    return isinstance(term, Infix) and term.operator == "<>" and name in trees.attributes(term)
+
+
+def _steps(index: Index | None, group: list[_Part], values: Values) -> list[Step]:
+    """The queries of one partition."""
+    value = group[0].partition
+    if len(group) == 1:
+        (part,) = group
+        return [Step(_span(index, part), _filter(part.rest, values), value)]
+    if any(part.negated for part in group) or all(part.sort is None for part in group):
+        whole = Joined("or", tuple(part.whole for part in group))
+        return [Step(_span(index, group[0]._replace(sort=None)), translate.condition(whole, values), value)]
+    steps = sorted((Step(_span(index, part), _filter(part.rest, values), value) for part in group), key=_start)
+    for earlier, later in pairwise(steps):
+        if earlier.span.high is None or earlier.span.high > later.span.low:
+            raise ValidationError(messages.OVERLAP)
+    return steps
+
+
+def _start(step: Step) -> bytes:
+    return step.span.low
+
+
+def _span(index: Index | None, part: _Part) -> ranges.Span:
+    operator, terms = part.sort if part.sort is not None else (None, ())
+    return ranges.condition_span(index, KeyRange((part.partition,), (), operator, terms))
+
+
+def _filter(rest: Sequence[Term], values: Values) -> translate.Condition | None:
+    term = trees.together(rest)
+    return None if term is None else translate.condition(term, values)
+
+
+def _check_filter(index: Index | None, steps: Iterable[Step]) -> None:
+    """Refuse a filter of a keyed read by attributes that the index lacks."""
+    if index is None or index.projection == "ALL":
+        return
+    for step in steps:
+        if step.filter is not None:
+            missing = [name for name in step.filter.attributes if name not in index.attributes]
+            if missing:
+                raise ValidationError(messages.filter_not_projected(index.name, missing))
+
+
+# ORDER BY
+
+
+def _name(ordering: Ordering) -> str | None:
+    term = ordering.term
+    return str(term.parts[0]) if isinstance(term, Path) and len(term.parts) == 1 else None
+
+
+def _check_order(select: Select, partition: KeyAttribute, sort: KeyAttribute | None, partitions: int) -> None:
+    if not select.order:
+        return
+    if select.where is None:
+        raise ValidationError(messages.ORDER_NEEDS_WHERE)
+    if not partitions:
+        raise ValidationError(messages.ORDER_NEEDS_KEY)
+    names = [_name(each) for each in select.order]
+    for each, name in zip(select.order, names, strict=True):
+        if name is None:
+            raise ValidationError(messages.order_operand(type(each.term).__name__))
+        if name not in (partition.name, sort and sort.name):
+            raise ValidationError(messages.order_by(name))
+    if partitions > 1 and partition.name not in names:
+        raise ValidationError(messages.ORDER_NEEDS_HASH)
+
+
+def _ordered(grouped: dict[bytes, list[_Part]], select: Select, partition: KeyAttribute) -> list[list[_Part]]:
+    """The partitions as they are named, or in the order of their keys."""
+    for each in select.order:
+        if _name(each) == partition.name:
+            return [grouped[key] for key in sorted(grouped, reverse=each.descending)]
+    return list(grouped.values())
+
+
+def _turned(steps: list[Step]) -> list[Step]:
+    """The queries of each partition from its end; partitions as they were."""
+    turned: list[Step] = []
+    at = 0
+    for number, step in enumerate(steps):
+        at = at if number and step.partition == steps[number - 1].partition else number
+        turned.insert(at, step)
+    return turned

@@ -1,0 +1,76 @@
+"""A statement with its values, checked as far as that needs no table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from keyplan.errors import ValidationError
+from keyplan.messages import partiql as messages
+from keyplan.partiql import translate
+from keyplan.partiql.nodes import Exists, Insert, Path, Select, Source, Statement, Struct, Update
+from keyplan.partiql.parser import parse
+from keyplan.partiql.values import Values
+from keyplan.values.attribute import normalise_item
+from keyplan.values.types import AttributeValue, Item
+
+_TABLE_NAME = re.compile(r"[a-zA-Z0-9_.-]{3,255}\Z").match
+
+
+class Prepared(NamedTuple):
+    """A statement, the values it holds, and what it sets or inserts."""
+
+    statement: Statement
+    values: Values
+    item: Item | None = None
+    size: int = 0
+    update: translate.Update | None = None
+
+    @property
+    def select(self) -> Select | None:
+        """The statement, if all it does is to read."""
+        return self.statement if isinstance(self.statement, Select) else None
+
+    @property
+    def source(self) -> Source:
+        """Where it reads or writes; the table by the name that the statement has."""
+        return self.statement.select.source if isinstance(self.statement, Exists) else self.statement.source
+
+
+def prepare(text: str, given: Sequence[AttributeValue]) -> Prepared:
+    """Read a statement and check it. Raises ValidationError."""
+    parsed = parse(text)
+    statement, values = parsed.statement, Values(given, parsed.parameters)
+    read = statement.select if isinstance(statement, Exists) else statement
+    if not isinstance(read, Insert) and read.where is not None:
+        translate.condition(read.where, values)
+    if isinstance(read, Select) and read.shown is not None:
+        _check_shown(read.shown)
+    made = Prepared(statement, values)
+    if isinstance(statement, Insert):
+        if not isinstance(statement.item, Struct):
+            raise ValidationError(messages.ITEM_SYNTAX)
+        item, size = normalise_item(values.item(statement.item), wire=True)
+        made = made._replace(item=item, size=size)
+    elif isinstance(statement, Update):
+        made = made._replace(update=translate.update(statement.changes, values))
+    name = made.source.table
+    if not name.startswith("arn:") and not _TABLE_NAME(name):
+        raise ValidationError(messages.TABLE_NAME)
+    return made
+
+
+def _check_shown(shown: Sequence[Path]) -> None:
+    seen: set[str] = set()
+    for path in shown:
+        name = shown_name(path)
+        if name in seen:
+            raise ValidationError(messages.duplicate_projection(name))
+        seen.add(name)
+
+
+def shown_name(path: Path) -> str:
+    """Under which name a path is shown: its last name, and the list indexes behind it."""
+    last = max(at for at, part in enumerate(path.parts) if isinstance(part, str))
+    return str(path.parts[last]) + "".join(f"[{part}]" for part in path.parts[last + 1 :])

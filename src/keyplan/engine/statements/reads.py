@@ -1,0 +1,212 @@
+"""SELECT: one page of what it finds."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from keyplan import limits
+from keyplan.engine import pages, ranges
+from keyplan.engine.catalog import Index, Table
+from keyplan.engine.receipts import Receipt
+from keyplan.engine.statements import plan
+from keyplan.engine.statements.prepared import Prepared, shown_name
+from keyplan.engine.statements.writes import key_of
+from keyplan.errors import ValidationError
+from keyplan.messages import partiql as messages
+from keyplan.messages import queries as query_messages
+from keyplan.partiql import translate, trees
+from keyplan.partiql.nodes import Path, Select
+from keyplan.values import encoding
+from keyplan.values.encoding import Form
+from keyplan.values.types import AttributeValue, Item
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+_DIGEST_BYTES = 16
+
+
+class Found(NamedTuple):
+    """A page of a SELECT."""
+
+    items: Any
+    token: str | None
+    last_key: Item | None
+    receipt: Receipt
+
+
+class _Place(NamedTuple):
+    """Where a page goes on: the step, and the key of the item behind which it does."""
+
+    step: int
+    key: Item | None
+
+
+def select(
+    engine: Engine,
+    prepared: Prepared,
+    statement: Select,
+    form: Form,
+    *,
+    limit: int | None = None,
+    consistent: bool = False,
+    token: str | None = None,
+    digest: bytes = b"",
+) -> Found:
+    """One page. `digest` tells the request from others, so that a token only goes on with its own."""
+    table = engine.table(statement.source.table)
+    index = find_index(engine, table, statement)
+    if index is not None and index.is_global and consistent:
+        raise ValidationError(messages.CONSISTENT_GLOBAL_READ)
+    planned = plan.make(table, index, statement, prepared.values)
+    fetch = _check_shown(index, statement.shown)
+    place = _Place(0, None) if token is None else _place_of(token, digest, len(planned.steps))
+    project = None if statement.shown is None else projection(statement.shown)
+    receipt = Receipt(table)
+    found: list[pages.Page] = []
+    left, evaluated_bytes, next_place, reading = limit, 0, place, None
+    while next_place is not None and next_place.step < len(planned.steps):
+        if left == 0 or evaluated_bytes >= limits.PAGE_BYTES:
+            break
+        step = planned.steps[next_place.step]
+        reading = pages.Reading(
+            table,
+            index,
+            _span_behind(table, index, step, next_place.key, planned.reverse),
+            reverse=planned.reverse,
+            limit=left,
+            consistent=consistent,
+            test=_tester(step.filter),
+            project=project,
+            fetch=fetch,
+        )
+        page = pages.read(engine, reading)
+        found.append(page)
+        receipt.add(pages.receipt(reading, page))
+        left = None if left is None else left - page.scanned
+        evaluated_bytes += page.evaluated_bytes
+        if page.last is not None:
+            next_place = _Place(next_place.step, pages.last_key(reading, encoding.decode(page.last)))
+            break
+        next_place = _Place(next_place.step + 1, None)
+    done = next_place.step >= len(planned.steps)
+    return Found(
+        _items(found, form, projected=project is not None),
+        None if done else _token_of(next_place, digest),
+        next_place.key if not done else None,
+        receipt,
+    )
+
+
+def find_index(engine: Engine, table: Table, statement: Select) -> Index | None:
+    """The index that is read. Raises ValidationError if there is none of that name, or PartiQL cannot read it."""
+    name = statement.source.index
+    if name is None:
+        return None
+    index = table.index(name)
+    if index is None:
+        engine.catalog.check(table, engine.store.view(), foreign=True)
+        raise ValidationError(messages.NO_SUCH_INDEX)
+    if len(index.key.schema.partition) > 1 or len(index.key.schema.sort) > 1:
+        raise ValidationError(messages.MULTI_ATTRIBUTE_INDEX)
+    if index.backfilling:
+        raise ValidationError(query_messages.backfilling(name))
+    return index
+
+
+def whole_key(table: Table, prepared: Prepared, statement: Select) -> Item | None:
+    """The key of the one item that a SELECT reads if its key is all that it requires, as batches demand."""
+    if statement.source.index is not None:
+        return None
+    found, rest = trees.equalities(statement.where, table.key.names)
+    if len(found) < len(table.key.names) or rest is not None:
+        return None
+    return key_of(table, prepared, found)
+
+
+def projection(shown: Sequence[Path]) -> Callable[[Item], Item]:
+    """What makes of an item the attributes that are shown, each under the end of its path."""
+    wanted = [(shown_name(path), path.parts) for path in shown]
+
+    def project(item: Item) -> Item:
+        found = {name: _value_at(item, parts) for name, parts in wanted}
+        return {name: value for name, value in found.items() if value is not None}
+
+    return project
+
+
+def _value_at(item: Item, parts: tuple[str | int, ...]) -> AttributeValue | None:
+    value = item.get(str(parts[0]))
+    for part in parts[1:]:
+        if value is None:
+            return None
+        if isinstance(part, int):
+            elements = value.get("L", ())
+            value = elements[part] if part < len(elements) else None
+        else:
+            value = value.get("M", {}).get(part)
+    return value
+
+
+def _check_shown(index: Index | None, shown: Sequence[Path] | None) -> bool:
+    """Whether items must be fetched for what is shown. Raises ValidationError where a global index lacks it."""
+    if index is None or index.projection == "ALL" or shown is None:
+        return False
+    names = dict.fromkeys(str(path.parts[0]) for path in shown)
+    missing = [name for name in names if name not in index.attributes]
+    if missing and index.is_global:
+        raise ValidationError(messages.not_projected(index.name, missing))
+    return bool(missing)
+
+
+def _tester(condition: translate.Condition | None) -> Callable[[Item], bool] | None:
+    if condition is None:
+        return None
+    test, values = condition.compiled.test, condition.values
+    return lambda item: test(item, values)
+
+
+def _span_behind(table: Table, index: Index | None, step: plan.Step, start: Item | None, reverse: bool) -> ranges.Span:
+    if start is None:
+        return step.span
+    key = ranges.scan_start(table, index, start) if step.partition is None else ranges.query_start(table, index, start)
+    return step.span.after(key, reverse=reverse)
+
+
+def _items(found: Sequence[pages.Page], form: Form, *, projected: bool) -> Any:
+    items = [item for page in found for item in page.items]
+    if projected:
+        return form.items(items)
+    bodies = [body for page in found for body in page.bodies]
+    return form.page(bodies, items if len(items) == len(bodies) else ())
+
+
+# Tokens
+
+
+def digest_of(statement: str, parameters: Sequence[AttributeValue]) -> bytes:
+    """What tells a statement with its parameters from others."""
+    told = orjson.dumps([statement, parameters])
+    return blake2b(told, digest_size=_DIGEST_BYTES).digest()
+
+
+def _token_of(place: _Place, digest: bytes) -> str:
+    content = orjson.dumps([digest.hex(), place.step, place.key])
+    return urlsafe_b64encode(content).decode()
+
+
+def _place_of(token: str, digest: bytes, steps: int) -> _Place:
+    try:
+        told, step, key = orjson.loads(urlsafe_b64decode(token))
+    except ValueError as error:
+        raise ValidationError(messages.TOKEN_INVALID) from error
+    if told != digest.hex():
+        raise ValidationError(messages.TOKEN_OTHER_REQUEST)
+    if not isinstance(step, int) or not 0 <= step < steps or not (key is None or isinstance(key, dict)):
+        raise ValidationError(messages.TOKEN_INVALID)
+    return _Place(step, key)

@@ -1,0 +1,167 @@
+"""What INSERT, UPDATE, DELETE and EXISTS do to one item: the actions that all writes are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from keyplan import limits
+from keyplan.engine import actions, writes
+from keyplan.engine.catalog import Table
+from keyplan.engine.conditions import Guard
+from keyplan.engine.receipts import Receipt
+from keyplan.engine.statements.prepared import Prepared
+from keyplan.errors import DuplicateItemError, ValidationError
+from keyplan.messages import items as item_messages
+from keyplan.messages import partiql as messages
+from keyplan.partiql import translate, trees
+from keyplan.partiql.nodes import Call, Delete, Exists, Insert, Path, Term, Update
+from keyplan.store.rows import Transaction
+from keyplan.values import encoding, sizes, units
+from keyplan.values.encoding import Form
+from keyplan.values.types import Item
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+class _MustBeNew(Guard):
+    """Requires that there is no item."""
+
+    __slots__ = ()
+
+    def require(self, item: Item | None, _form: Form, _returned: str | None) -> None:
+        if item is not None:
+            raise DuplicateItemError(messages.DUPLICATE_ITEM)
+
+
+class _IfThere(Guard):
+    """Requires the condition of an item that is there; nothing of one that is not."""
+
+    __slots__ = ()
+
+    def require(self, item: Item | None, form: Form, returned: str | None) -> None:
+        if item is not None:
+            super().require(item, form, returned)
+
+
+def action(table: Table, prepared: Prepared) -> actions.Action:
+    """What a statement that writes, or EXISTS, does. Raises ValidationError if it does not fit the table."""
+    match prepared.statement:
+        case Insert():
+            return _insert(table, prepared)
+        case Update() as update:
+            return _update(table, prepared, update)
+        case Delete() as delete:
+            return _delete(table, prepared, delete)
+        case Exists() as exists:
+            return _check(table, prepared, exists)
+        case _:
+            raise AssertionError("a SELECT writes nothing")
+
+
+def _insert(table: Table, prepared: Prepared) -> actions.Put:
+    item = prepared.item
+    assert item is not None
+    for name, kind in (*table.key.schema.partition, *table.key.schema.sort):
+        if name not in item:
+            raise ValidationError(messages.key_absent(name))
+        if kind not in item[name]:
+            raise ValidationError(messages.key_type(name))
+    if prepared.size > limits.ITEM_BYTES:
+        raise ValidationError(item_messages.ITEM_TOO_LARGE)
+    guard = _guard(_MustBeNew, _is_there(table), prepared)
+    return actions.Put(guard, writes.Version(item, prepared.size, encoding.encode(item)))
+
+
+def _update(table: Table, prepared: Prepared, statement: Update) -> actions.Update:
+    key, rest = _key(table, prepared, statement.where)
+    update = prepared.update
+    assert update is not None
+    # An update changes what is there: it makes no items.
+    guard = _guard(Guard, _is_there(table, rest), prepared)
+    payload = sizes.item_bytes(key) + sizes.item_bytes(update.values)
+    return actions.Update(key, update.compiled, guard, update.values, payload)
+
+
+def _delete(table: Table, prepared: Prepared, statement: Delete) -> actions.Delete:
+    key, rest = _key(table, prepared, statement.where)
+    guard = None if rest is None else _guard(_IfThere, rest, prepared)
+    return actions.Delete(key, guard, sizes.item_bytes(key))
+
+
+def _check(table: Table, prepared: Prepared, statement: Exists) -> actions.Check:
+    if statement.select.source.index is not None:
+        raise ValidationError(messages.EXISTS_ON_INDEX)
+    found, rest = trees.equalities(statement.select.where, table.key.names)
+    if len(found) < len(table.key.names) or rest is None:
+        raise ValidationError(messages.EXISTS_NEEDS_CONDITION)
+    key = key_of(table, prepared, found)
+    guard = _guard(Guard, _is_there(table, rest), prepared)
+    return actions.Check(key, guard, sizes.item_bytes(key) + sizes.item_bytes(guard.values))
+
+
+def _key(table: Table, prepared: Prepared, where: Term | None) -> tuple[Item, Term | None]:
+    """The key of the item, and what else the statement requires of it."""
+    if prepared.source.index is not None:
+        raise ValidationError(messages.ON_INDEX)
+    found, rest = trees.equalities(where, table.key.names)
+    if len(found) < len(table.key.names):
+        raise ValidationError(messages.INCOMPLETE_KEY)
+    return key_of(table, prepared, found), rest
+
+
+def key_of(table: Table, prepared: Prepared, found: Mapping[str, Term]) -> Item:
+    """The key that these terms make. Raises ValidationError if a type is not the table's."""
+    key = {name: prepared.values.of(found[name]) for name in table.key.names}
+    for name, kind in (*table.key.schema.partition, *table.key.schema.sort):
+        if kind not in key[name]:
+            raise ValidationError(messages.key_type(name))
+    return key
+
+
+def _is_there(table: Table, rest: Term | None = None) -> Term:
+    exists = Call("attribute_exists", (Path((table.key.names[0],)),), "")
+    return trees.together([exists] if rest is None else [exists, rest]) or exists
+
+
+def _guard(kind: type[Guard], term: Term, prepared: Prepared) -> Guard:
+    condition = translate.condition(term, prepared.values)
+    return kind(condition.compiled, condition.values)
+
+
+def write(
+    engine: Engine, prepared: Prepared, form: Form, *, on_failure: str | None = None
+) -> tuple[list[Any], Receipt]:
+    """Run one statement that writes; the item that RETURNING asks for, if there is one, and what it cost."""
+    table = engine.table(prepared.source.table)
+    change = action(table, prepared)
+    key = change.locate(table)
+    receipt = Receipt(table)
+
+    def work(transaction: Transaction) -> tuple[writes.Version | None, writes.Version | None]:
+        old = writes.load(transaction, table, key)
+        if change.guard is not None:
+            change.guard.require(old.item if old is not None else None, form, on_failure)
+        new = change.outcome(table, old)
+        receipt.table_units = units.write_units(max(new.size if new else 0, old.size if old else 0))
+        receipt.global_units.clear()  # the work may run again
+        receipt.local_units.clear()
+        writes.apply(engine, transaction, table, key, old=old, new=new, receipt=receipt)
+        return old, new
+
+    old, new = engine.write(table, work)
+    return _returned(prepared, old, new, form), receipt
+
+
+def _returned(prepared: Prepared, old: writes.Version | None, new: writes.Version | None, form: Form) -> list[Any]:
+    statement = prepared.statement
+    returning = statement.returning if isinstance(statement, Update | Delete) else "NONE"
+    version = old if returning.endswith("OLD") else new
+    if returning == "NONE" or version is None:
+        return []
+    if returning.startswith("ALL"):
+        return [form.stored(version.body)]
+    assert prepared.update is not None
+    touched = prepared.update.compiled.updated(version.item)
+    return [form.item(touched)] if touched else []

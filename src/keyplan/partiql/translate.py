@@ -1,0 +1,279 @@
+"""Conditions and updates of statements made the expressions that all other operations have.
+
+Names and values go behind placeholders, so that an attribute may be called anything. What the service
+says of an expression names the parameter it came in; of a statement it does not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from keyplan.errors import ValidationError
+from keyplan.expressions import compiled, nodes
+from keyplan.expressions.render import render_condition, render_update
+from keyplan.messages import partiql as messages
+from keyplan.partiql.nodes import (
+    Assignment,
+    Between,
+    Call,
+    Constant,
+    In,
+    Infix,
+    Is,
+    Joined,
+    Not,
+    Path,
+    Removal,
+    Term,
+)
+from keyplan.partiql.nodes import Sequence as Listed
+from keyplan.partiql.trees import attributes
+from keyplan.partiql.values import Values
+from keyplan.values.types import Item
+
+T = TypeVar("T")
+
+_ENVELOPE = re.compile(r"Invalid (?:Condition|Filter|Update)Expression: ")
+_CONDITIONS = {"attribute_exists": 1, "attribute_not_exists": 1, "attribute_type": 2, "begins_with": 2, "contains": 2}
+"""Functions that are conditions, and how many operands each has."""
+_NEED_PATHS = ("attribute_exists", "attribute_not_exists")
+_TYPES = {
+    "blob": "B",
+    "bool": "BOOL",
+    "boolean": "BOOL",
+    "list": "L",
+    "null": "NULL",
+    "numeric": "N",
+    "string": "S",
+    "struct": "M",
+    "tuple": "M",
+}
+_COMPARISONS = frozenset(("=", "<>", "<", "<=", ">", ">="))
+_SET_FUNCTIONS = ("set_add", "set_delete")
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A compiled condition, the values of its placeholders, and the attributes it names, in order."""
+
+    compiled: compiled.Condition
+    values: Item
+    attributes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A compiled update and the values of its placeholders."""
+
+    compiled: compiled.Update
+    values: Item
+
+
+@dataclass(slots=True)
+class _Placeholders:
+    values: Values
+    names: dict[str, str] = field(default_factory=dict)
+    bound: Item = field(default_factory=dict)
+
+    def path(self, path: Path) -> nodes.Path:
+        return nodes.Path(tuple(part if isinstance(part, int) else self._name(part) for part in path.parts))
+
+    def _name(self, name: str) -> str:
+        return f"#{self.names.setdefault(name, f'n{len(self.names)}')}"
+
+    def value(self, term: Term) -> nodes.Value:
+        placeholder = f":v{len(self.bound)}"
+        self.bound[placeholder] = self.values.of(term)
+        return nodes.Value(placeholder)
+
+    def by_placeholder(self) -> dict[str, str]:
+        return {f"#{placeholder}": name for name, placeholder in self.names.items()}
+
+
+def condition(term: Term, values: Values) -> Condition:
+    """A condition. Raises ValidationError for what is wrong with it before any item is."""
+    taken = _Placeholders(values)
+    node = _condition(term, taken)
+    text = render_condition(node)
+    names = taken.by_placeholder()
+    made = unwrapped(lambda: compiled.compile_condition(text, names, "FilterExpression"))
+    unwrapped(lambda: made.check(taken.bound))
+    return Condition(made, taken.bound, tuple(dict.fromkeys(attributes(term))))
+
+
+def unwrapped(work: Callable[[], T]) -> T:
+    """Do it; what is wrong with an expression is told without the name of a parameter."""
+    try:
+        return work()
+    except ValidationError as error:
+        raise ValidationError(_ENVELOPE.sub("", error.message, count=1)) from error
+
+
+def _condition(term: Term, taken: _Placeholders) -> nodes.Condition:
+    match term:
+        case Joined():
+            parts = tuple(_joined_part(part, taken) for part in term.terms)
+            return nodes.And(parts) if term.operator == "and" else nodes.Or(parts)
+        case Not():
+            if isinstance(term.term, Path | Constant):
+                raise ValidationError(messages.NOT_OPERAND)
+            return nodes.Not(_condition(term.term, taken))
+        case Infix():
+            return _comparison(term, taken)
+        case Between():
+            operand, lower, upper = (_operand(part, taken) for part in (term.operand, term.lower, term.upper))
+            return nodes.Between(operand, lower, upper)
+        case In():
+            return _in(term, taken)
+        case Is():
+            return _is(term, taken)
+        case Call():
+            return _call(term, taken)
+        case _:
+            raise ValidationError(messages.WHERE_OPERAND)
+
+
+def _joined_part(term: Term, taken: _Placeholders) -> nodes.Condition:
+    if isinstance(term, Path | Constant):
+        raise ValidationError(messages.LOGICAL_OPERANDS)
+    return _condition(term, taken)
+
+
+def _in(term: In, taken: _Placeholders) -> nodes.Condition:
+    choices: Sequence[Term] = ()
+    if isinstance(term.choices, Listed):
+        choices = term.choices.members
+    elif isinstance(term.choices, Constant):  # the parentheses of one choice make no list
+        choices = (term.choices,)
+    if not isinstance(term.operand, Path) or not choices:
+        raise ValidationError(messages.IN_OPERANDS)
+    return nodes.In(taken.path(term.operand), tuple(_operand(choice, taken) for choice in choices))
+
+
+def _comparison(term: Infix, taken: _Placeholders) -> nodes.Condition:
+    if term.operator not in _COMPARISONS:
+        raise ValidationError(messages.unsupported_in_condition(term.operator))
+    for test, truth in ((term.left, term.right), (term.right, term.left)):
+        if isinstance(test, Call) and test.function in _CONDITIONS and isinstance(truth, Constant):
+            if truth.kind != "BOOL" or term.operator not in ("=", "<>"):
+                break
+            wanted = (truth.text == "true") is (term.operator == "=")
+            made = _call(test, taken)
+            return made if wanted else nodes.Not(made)
+    return nodes.Compare(term.operator, _operand(term.left, taken), _operand(term.right, taken))
+
+
+def _is(term: Is, taken: _Placeholders) -> nodes.Condition:
+    if not isinstance(term.operand, Path):
+        raise ValidationError(messages.IS_OPERAND)
+    path = taken.path(term.operand)
+    if term.type_name == "missing":
+        return nodes.Call("attribute_not_exists", (path,))
+    kind = _TYPES.get(term.type_name)
+    if kind is None:
+        raise ValidationError(messages.unsupported_type(term.type_name.upper()))
+    return nodes.Call("attribute_type", (path, taken.value(Constant("S", kind))))
+
+
+def _call(term: Call, taken: _Placeholders) -> nodes.Call:
+    count = _CONDITIONS.get(term.function)
+    if count is None:
+        if term.function == "size":
+            raise ValidationError(messages.WHERE_OPERAND)
+        raise ValidationError(messages.unknown_function(term.function, term.place))
+    return _function(term, count, taken)
+
+
+def _function(term: Call, count: int, taken: _Placeholders) -> nodes.Call:
+    if len(term.arguments) != count:
+        raise ValidationError(messages.operand_count(term.function, len(term.arguments)))
+    if term.function in _NEED_PATHS and not isinstance(term.arguments[0], Path):
+        raise ValidationError(messages.needs_path(term.function))
+    return nodes.Call(term.function, tuple(_operand(argument, taken) for argument in term.arguments))
+
+
+def _operand(term: Term, taken: _Placeholders) -> nodes.Operand:
+    match term:
+        case Path():
+            return taken.path(term)
+        case Call(function="size"):
+            return _function(term, 1, taken)
+        case Call():
+            raise ValidationError(messages.unknown_function(term.function, term.place))
+        case Infix():
+            raise ValidationError(messages.unsupported_in_condition(term.operator))
+        case _:
+            return taken.value(term)
+
+
+# Updates
+
+
+def update(changes: Sequence[Assignment | Removal], values: Values) -> Update:
+    """An update. Raises ValidationError for what is wrong with it before any item is."""
+    taken = _Placeholders(values)
+    clauses: dict[str, list[nodes.Action]] = {}
+    for change in changes:
+        keyword, action = _action(change, taken)
+        clauses.setdefault(keyword, []).append(action)
+    text = render_update(nodes.Update(tuple(nodes.Clause(word, tuple(actions)) for word, actions in clauses.items())))
+    names = taken.by_placeholder()
+    made = unwrapped(lambda: compiled.compile_update(text, names))
+    unwrapped(lambda: made.check(taken.bound))
+    return Update(made, taken.bound)
+
+
+def _action(change: Assignment | Removal, taken: _Placeholders) -> tuple[str, nodes.Action]:
+    path = taken.path(change.path)
+    if isinstance(change, Removal):
+        return "REMOVE", nodes.RemoveAction(path)
+    value = change.value
+    if isinstance(value, Call) and value.function in _SET_FUNCTIONS:
+        return _set_change(change.path, path, value, taken)
+    return "SET", nodes.SetAction(path, _assigned(value, taken))
+
+
+def _set_change(target: Path, path: nodes.Path, call: Call, taken: _Placeholders) -> tuple[str, nodes.Action]:
+    name = call.function.upper()
+    if len(call.arguments) != 2:
+        raise ValidationError(messages.set_arguments(name, call.place))
+    first, second = call.arguments
+    if not isinstance(first, Path) or first.parts != target.parts:
+        raise ValidationError(messages.set_target(name, call.place))
+    value = taken.value(second)
+    if not {"SS", "NS", "BS"} & taken.bound[value.name].keys():
+        raise ValidationError(messages.set_operand(name, first.place))
+    if call.function == "set_add":
+        return "ADD", nodes.AddAction(path, value)
+    return "DELETE", nodes.DeleteAction(path, value)
+
+
+def _assigned(term: Term, taken: _Placeholders) -> nodes.SetValue:
+    if isinstance(term, Infix):
+        if term.operator not in ("+", "-"):
+            raise ValidationError(messages.unsupported_in_update(term.operator))
+        return nodes.Arithmetic(
+            term.operator, _assigned_operand(term.left, taken), _assigned_operand(term.right, taken)
+        )
+    return _assigned_operand(term, taken)
+
+
+def _assigned_operand(term: Term, taken: _Placeholders) -> nodes.Operand:
+    match term:
+        case Path():
+            return taken.path(term)
+        case Call(function="list_append"):
+            if len(term.arguments) != 2:
+                raise ValidationError(messages.operand_count("list_append", len(term.arguments)))
+            return nodes.Call("list_append", tuple(_assigned_operand(part, taken) for part in term.arguments))
+        case Call():
+            raise ValidationError(messages.unknown_function(term.function, term.place))
+        case Is() | Not():
+            raise ValidationError(messages.IS_IN_UPDATE)
+        case Infix():
+            raise ValidationError(messages.unsupported_in_update(term.operator))
+        case _:
+            return taken.value(term)

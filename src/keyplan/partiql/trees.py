@@ -1,0 +1,77 @@
+"""What can be read off a statement's terms: the attributes they name, what they join, what must be equal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from keyplan.errors import ValidationError
+from keyplan.messages import partiql as messages
+from keyplan.partiql.nodes import Between, Call, In, Infix, Is, Joined, Not, Path, Term
+
+
+def attributes(term: Term) -> list[str]:
+    """The attributes that a term names, in order."""
+    match term:
+        case Path():
+            return [str(term.parts[0])]
+        case Joined():
+            parts: Sequence[Term] = term.terms
+        case Not():
+            parts = (term.term,)
+        case Infix():
+            parts = (term.left, term.right)
+        case Between():
+            parts = (term.operand, term.lower, term.upper)
+        case In():
+            parts = (term.operand,)
+        case Is():
+            parts = (term.operand,)
+        case Call():
+            parts = term.arguments
+        case _:
+            return []
+    return [name for part in parts for name in attributes(part)]
+
+
+def equalities(term: Term | None, names: Sequence[str]) -> tuple[dict[str, Term], Term | None]:
+    """The terms that these attributes must equal, and what else is required.
+
+    Only what is joined by AND counts. Raises ValidationError if an attribute is compared twice.
+    """
+    found: dict[str, Term] = {}
+    rest: list[Term] = []
+    for part in () if term is None else joined(term, "and"):
+        compared = equality(part)
+        if compared is not None and compared[0] in names:
+            name, value = compared
+            if name in found:
+                raise ValidationError(messages.several_on_key(name))
+            found[name] = value
+        else:
+            rest.append(part)
+    return found, together(rest)
+
+
+def joined(term: Term, operator: Literal["and", "or"]) -> tuple[Term, ...]:
+    """The terms that the operator joins, whatever parentheses stand between them; a term of another kind alone."""
+    if not isinstance(term, Joined) or term.operator != operator:
+        return (term,)
+    return tuple(inner for part in term.terms for inner in joined(part, operator))
+
+
+def equality(term: Term) -> tuple[str, Term] | None:
+    """Attribute and value of an equality of the two."""
+    if not isinstance(term, Infix) or term.operator != "=":
+        return None
+    for path, value in ((term.left, term.right), (term.right, term.left)):
+        if isinstance(path, Path) and len(path.parts) == 1 and not isinstance(value, Path | Call | Infix):
+            return str(path.parts[0]), value
+    return None
+
+
+def together(terms: Sequence[Term]) -> Term | None:
+    """Terms joined by AND; None for none."""
+    if not terms:
+        return None
+    return terms[0] if len(terms) == 1 else Joined("and", tuple(terms))

@@ -1,0 +1,153 @@
+"""Literals and parameters made attribute values, canonical."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence as Several
+from typing import Any
+
+from keyplan import limits
+from keyplan.errors import ValidationError
+from keyplan.messages import partiql as messages
+from keyplan.messages import values as value_messages
+from keyplan.partiql.nodes import Call, Constant, Infix, Parameter, Path, Sequence, Struct, Term
+from keyplan.values import numbers
+from keyplan.values.attribute import normalise
+from keyplan.values.invalid import InvalidValueError
+from keyplan.values.types import AttributeValue
+
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z", re.ASCII).match
+_INT_LIMIT = 2**31
+
+
+class Values:
+    """The values that a statement's terms stand for."""
+
+    def __init__(self, given: Several[AttributeValue], wanted: int) -> None:
+        """`given` are the request's parameters, canonical, and `wanted` is how many the statement has.
+
+        Raises ValidationError if these are not the same.
+        """
+        if len(given) != wanted:
+            raise ValidationError(messages.PARAMETER_COUNT)
+        self._parameters = given
+
+    def of(self, term: Term) -> AttributeValue:
+        """The value of a term. Raises ValidationError if it is none."""
+        value = self._value(term, "root")
+        try:
+            return normalise(value, wire=True)[0]
+        except InvalidValueError as error:
+            raise ValidationError(error.older) from error
+
+    def _value(self, term: Term, path: str) -> AttributeValue:
+        match term:
+            case Parameter():
+                return self._parameters[term.number]
+            case Constant():
+                return _constant(term, path)
+            case Struct():
+                return {"M": self._members(term, path)}
+            case Sequence(kind="list"):
+                return {"L": [self._value(member, f"{path}[{at}]") for at, member in enumerate(term.members)]}
+            case Sequence():
+                return self._set(term, path)
+            case Call():
+                raise ValidationError(messages.unsupported_value(term.function, term.place))
+            case Path():
+                raise ValidationError(messages.unsupported_value(str(term.parts[0]), term.place))
+            case Infix():
+                raise ValidationError(messages.unsupported_operation(term.operator))
+            case _:
+                raise ValidationError(messages.unsupported_operation(type(term).__name__))
+
+    def _members(self, struct: Struct, path: str) -> dict[str, AttributeValue]:
+        members: dict[str, AttributeValue] = {}
+        for name, term in struct.members:
+            if name in members:
+                raise ValidationError(messages.duplicate_member(name, path))
+            members[name] = self._value(term, f"{path}.{name}")
+        return members
+
+    def item(self, struct: Struct) -> dict[str, AttributeValue]:
+        """The attributes of an item; each value is a root of its own."""
+        item: dict[str, AttributeValue] = {}
+        for name, term in struct.members:
+            if name in item:
+                raise ValidationError(messages.duplicate_member(name, "root"))
+            item[name] = self._value(term, "root")
+        return item
+
+    def _set(self, bag: Sequence, path: str) -> AttributeValue:
+        members = [self._value(member, f"{path}[{at}]") for at, member in enumerate(bag.members)]
+        if not members:
+            raise ValidationError(messages.EMPTY_BAG)
+        kinds = {kind for member in members for kind in member}
+        if len(kinds) > 1 or not kinds <= {"S", "N", "B"}:
+            raise ValidationError(messages.SET_MEMBERS)
+        (kind,) = kinds
+        contents = [member[kind] for member in members]
+        if len(set(contents)) < len(contents):
+            raise ValidationError(messages.duplicates_in_bag(contents))
+        return {f"{kind}S": contents}
+
+
+def _constant(constant: Constant, path: str) -> AttributeValue:
+    match constant.kind:
+        case "S":
+            return {"S": constant.text}
+        case "N":
+            try:
+                return {"N": numbers.canonical(constant.text)}
+            except ValidationError as error:
+                raise ValidationError(messages.under(error.message, path)) from error
+        case "BOOL":
+            return {"BOOL": constant.text == "true"}
+        case "NULL":
+            return {"NULL": True}
+        case "MISSING":
+            raise ValidationError(messages.MISSING_COMPARED)
+        case _:
+            raise ValidationError(messages.ion_literal(constant.text, path))
+
+
+def parameters(given: Several[dict[str, Any]], *, wire: bool) -> list[AttributeValue]:
+    """The parameters of a request, canonical. Raises ValidationError."""
+    canonical: list[AttributeValue] = []
+    for value in given:
+        try:
+            canonical.append(normalise(value, wire=wire)[0])
+        except InvalidValueError as error:
+            raise ValidationError(_number_fault(value, 0) or error.older) from error
+    return canonical
+
+
+def _number_fault(value: dict[str, Any], level: int) -> str | None:
+    """What is said of the first number, in the order of the value, that no decimal of the service can be."""
+    if level > limits.NESTING_LEVELS:
+        return None  # the value nests too deeply, which is told by then
+    for kind, content in value.items():
+        texts = [content] if kind == "N" else content if kind == "NS" else ()
+        inner = content if kind == "L" else content.values() if kind == "M" else ()
+        faults = [_of_number(text) for text in texts] + [_number_fault(member, level + 1) for member in inner]
+        for fault in faults:
+            if fault is not None:
+                return fault
+    return None
+
+
+def _of_number(text: str) -> str | None:
+    """The service reads numbers of parameters into decimals whose scale has 32 bits, and compares their
+    magnitude in as many: the largest exponents overflow there to the other side."""
+    if not _NUMBER(text):
+        return value_messages.not_a_number_older(text)
+    digits, _, exponent = text.lower().partition("e")
+    whole, _, fraction = digits.lstrip("+-").partition(".")
+    power = int(exponent or "0")
+    scale = len(fraction) - power
+    if not -_INT_LIMIT <= power < _INT_LIMIT or not -_INT_LIMIT <= scale < _INT_LIMIT:
+        return value_messages.not_a_number_older(text)
+    precision = len((whole + fraction).lstrip("0")) or 1
+    if precision - scale >= _INT_LIMIT:
+        return value_messages.NUMBER_UNDERFLOW
+    return None

@@ -1,0 +1,74 @@
+"""Exports and imports: the cases of `exports/` asked of an engine with a folder of buckets.
+
+The form of a case stands in `runner.py`; the tables are those of `behaviour/tables.json`. Three steps are no
+operations: "Advance" moves the clock by so many "seconds", "Write" makes the object "key" of the bucket "lake" of
+"lines" or "text", "Wait" waits until all exports and imports have ended. "captured" here is what was seen on the
+service by public conformance suites and reports of 2026.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conformance.runner import NOW, SOURCES, Ask, InProcess, OverHTTP, cases_of, play, tables_of
+
+from keyplan.clock import ManualClock
+from keyplan.engine.engine import Engine
+from keyplan.server.thread import ThreadedServer
+
+CASES = cases_of("exports")
+TABLES = tables_of("behaviour/tables.json")
+SAMPLE = 5  # every so-manieth case goes through the HTTP door too
+
+
+class WithBuckets:
+    """Asks the engine, and does what the steps that are no operations say."""
+
+    def __init__(self, engine: Engine, folder: Path, ask: Ask) -> None:
+        self._engine = engine
+        self._folder = folder
+        self._ask = ask
+
+    def __call__(self, operation: str, request: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
+        if operation == "Advance":
+            assert isinstance(self._engine.clock, ManualClock)
+            self._engine.clock.advance(request["seconds"])
+        elif operation == "Write":
+            path = self._folder / "lake" / request["key"]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(request.get("text") or "".join(f"{line}\n" for line in request["lines"]))
+        elif operation == "Wait":
+            self._engine.jobs.wait()
+        else:
+            return self._ask(operation, request)
+        return None, {}
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Any:
+    (tmp_path / "lake").mkdir()
+    with Engine.memory(clock=ManualClock(NOW), buckets=tmp_path) as made:
+        yield made
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_service_behaves_so(case: dict[str, Any], engine: Engine, tmp_path: Path) -> None:
+    assert case["source"] in SOURCES
+    play(case, WithBuckets(engine, tmp_path, InProcess(engine)), TABLES)
+
+
+@pytest.mark.parametrize("case", CASES[::SAMPLE])
+def test_the_service_behaves_so_over_http(case: dict[str, Any], engine: Engine, tmp_path: Path) -> None:
+    with (
+        ThreadedServer(engine) as server,
+        closing(HTTPConnection("127.0.0.1", server.port, timeout=240)) as connection,
+    ):
+        play(case, WithBuckets(engine, tmp_path, OverHTTP(connection)), TABLES)
+
+
+def test_no_two_cases_have_one_name() -> None:
+    assert len({each.id for each in CASES}) == len(CASES)

@@ -1,0 +1,147 @@
+"""Backups, recovery and restores when the store fails: at the first call, then at the second, until one completes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from tests.crash.failing_store import attributes, furnish, set_trap, state
+from tests.engine import tables_of
+from tests.engine.backup_making import stored_trees
+
+from keyplan.engine import backups, fsck, history
+from keyplan.engine.engine import Engine
+from keyplan.errors import StorageError
+
+MOST_CALLS = 400
+Operation = Callable[[Engine], object]
+Seen = dict[str, Any]
+
+
+def opened(path: Path) -> Engine:
+    """The engine on a file, with time that stands still."""
+    clock = tables_of.clock()
+    clock.advance(10)
+    return Engine.open(path, clock=clock)
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A furnished database with a backup, recovery on, and a change since."""
+    path = tmp_path_factory.mktemp("prepared") / "data.db"
+    clock = tables_of.clock()
+    with Engine.open(path, clock=clock) as engine:
+        furnish(engine)
+        _recover(engine, {"PointInTimeRecoveryEnabled": True})
+        engine.call("CreateBackup", {"TableName": "things", "BackupName": "first"})
+        clock.advance(10)
+        tables_of.put(engine, "d", **attributes("d"))
+        tables_of.delete(engine, "b")
+    return path
+
+
+def _recover(engine: Engine, given: dict[str, Any]) -> None:
+    engine.call("UpdateContinuousBackups", {"TableName": "things", "PointInTimeRecoverySpecification": given})
+
+
+def _backup(engine: Engine) -> str:
+    arn: str = engine.call("ListBackups", {})["BackupSummaries"][0]["BackupArn"]
+    return arn
+
+
+def _transact(engine: Engine) -> None:
+    put = {"Put": {"TableName": "things", "Item": {**tables_of.key("new"), **attributes("new")}}}
+    delete = {"Delete": {"TableName": "things", "Key": tables_of.key("a")}}
+    engine.call("TransactWriteItems", {"TransactItems": [put, delete]})
+
+
+def _restore(engine: Engine) -> None:
+    engine.call("RestoreTableFromBackup", {"BackupArn": _backup(engine), "TargetTableName": "restored"})
+
+
+def _rewind(engine: Engine) -> None:
+    asked = {"SourceTableName": "things", "TargetTableName": "restored", "RestoreDateTime": tables_of.NOW}
+    engine.call("RestoreTableToPointInTime", asked)
+
+
+OPERATIONS: dict[str, Operation] = {
+    "put": lambda engine: tables_of.put(engine, "a", **attributes("other")),
+    "transaction": _transact,
+    "create backup": lambda engine: engine.call("CreateBackup", {"TableName": "things", "BackupName": "second"}),
+    "delete backup": lambda engine: engine.call("DeleteBackup", {"BackupArn": _backup(engine)}),
+    "turn off": lambda engine: _recover(engine, {"PointInTimeRecoveryEnabled": False}),
+    "change the period": lambda engine: _recover(
+        engine, {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": 7}
+    ),
+    "delete table": lambda engine: engine.call("DeleteTable", {"TableName": "things"}),
+    "restore": _restore,
+    "rewind": _rewind,
+}
+
+
+def seen(engine: Engine) -> Seen:
+    """Everything of the database, once interrupted backfills are done; without what is drawn anew each time."""
+    for name in engine.call("ListTables", {})["TableNames"]:
+        engine.call("DescribeTable", {"TableName": name})
+    engine.backfiller.wake()
+    engine.backfiller.wait()
+    view = engine.store.view()
+    told: Seen = {"state": _without_ids(state(engine)), "trees": len(stored_trees(engine))}
+    told["backups"] = sorted(
+        (document["name"], document["type"], list(view.span(backups.tree_of(document), b"", None)))
+        for document in backups.stored(view)
+    )
+    for table in engine.catalog.known():
+        if table.recovery is not None:
+            moments = [list(history.rows_at(view, table, tables_of.NOW + each)) for each in (0, 5, 10)]
+            told[f"{table.name} then"] = (table.recovery.days, moments)
+    return told
+
+
+def _without_ids(told: Any) -> Any:
+    if isinstance(told, dict):
+        return {name: _without_ids(each) for name, each in told.items() if name not in ("TableId", "eventID")}
+    return [_without_ids(each) for each in told] if isinstance(told, list) else told
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_failure_at_any_call_leaves_all_or_nothing(
+    name: str, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operation, trap = OPERATIONS[name], set_trap(monkeypatch)
+    trap.error = apsw.IOError("disk I/O error")
+    content = prepared.read_bytes()
+
+    def fresh(number: int) -> Path:
+        path = tmp_path / f"{number}.db"
+        path.write_bytes(content)
+        return path
+
+    with opened(fresh(0)) as engine:
+        before = seen(engine)
+        operation(engine)
+        after = seen(engine)
+    assert before != after
+    for number in range(1, MOST_CALLS):
+        path = fresh(number)
+        with opened(path) as engine:
+            try:
+                with trap.at(number):
+                    operation(engine)
+                if not trap.sprung:
+                    return
+            except StorageError:
+                pass
+            assert fsck.check(engine) == []
+            left = seen(engine)
+            assert left in (before, after), f"half done after failing at call {number}"
+            if left == before:
+                operation(engine)
+            assert fsck.check(engine) == []
+        with opened(path) as engine:
+            assert seen(engine) == after
+        path.unlink()
+    raise AssertionError("the operation never came to an end")

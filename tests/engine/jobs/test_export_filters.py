@@ -1,0 +1,51 @@
+"""Exports of some items alone."""
+
+from __future__ import annotations
+
+import pytest
+from tests.engine.jobs.making import Workshop, item
+
+from keyplan.errors import ServiceError
+
+
+def test_a_filter_lets_some_items_through(shop: Workshop) -> None:
+    shop.create()
+    shop.put(*(item(str(number), n={"N": str(number)}, b={"B": b"\x00"}, x={"S": "x"}) for number in range(10)))
+    given = {
+        "FilterExpression": "#n >= :n AND b = :b",
+        "ProjectionExpression": "id, #n",
+        "ExpressionAttributeNames": {"#n": "n"},
+        "ExpressionAttributeValues": {":n": {"N": "7"}, ":b": {"B": b"\x00"}},
+    }
+    ended = shop.export(FilterSpecification=given)
+    assert ended["FilterSpecification"] == given
+    assert ended["ItemCount"] == 3
+    assert sorted((line["Item"] for line in shop.lines(ended)), key=str) == [
+        item(str(number), n={"N": str(number)}) for number in (7, 8, 9)
+    ]
+
+
+def test_a_key_condition_takes_one_partition(shop: Workshop) -> None:
+    keys = [{"AttributeName": "id", "KeyType": "HASH"}, {"AttributeName": "day", "KeyType": "RANGE"}]
+    kinds = [{"AttributeName": "id", "AttributeType": "S"}, {"AttributeName": "day", "AttributeType": "N"}]
+    shop.create(KeySchema=keys, AttributeDefinitions=kinds)
+    shop.put(*(item(id_, day={"N": str(day)}) for id_ in "abc" for day in range(5)))
+    values = {":id": {"S": "b"}, ":day": {"N": "2"}}
+    names = {"ExpressionAttributeNames": {"#day": "day"}}
+    given = {"KeyConditionExpression": "id = :id AND #day > :day", "ExpressionAttributeValues": values, **names}
+    lines = shop.lines(shop.export(FilterSpecification=given))
+    assert [line["Item"] for line in lines] == [item("b", day={"N": "3"}), item("b", day={"N": "4"})]
+    for wrong, said in (
+        (
+            {"KeyConditionExpression": "#day = :day", "ExpressionAttributeValues": {":day": {"N": "1"}}, **names},
+            "Query condition",
+        ),
+        ({"KeyConditionExpression": "id = :id", "ExpressionAttributeValues": {":id": {"N": "1"}}}, "One or more"),
+        ({"FilterExpression": "id = :id"}, "Invalid FilterExpression"),
+        ({"ExpressionAttributeNames": {"#a": "a"}}, "ExpressionAttributeNames can only"),
+        ({}, "Invalid Request: Invalid FilterSpecification: The specification can not be empty"),
+    ):
+        with pytest.raises(ServiceError) as caught:
+            shop.begin_export(FilterSpecification=wrong)
+        assert caught.value.code == "ValidationException"
+        assert caught.value.message.startswith(said), caught.value.message

@@ -1,0 +1,87 @@
+"""CreateBackup: a copy of this moment, of this table, that nothing changes afterwards."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tests.engine import tables_of
+from tests.engine.backup_making import ARN, NOW, Kept
+from tests.engine.table_making import failure
+
+from keyplan.engine.engine import Engine
+
+
+def test_the_answer_tells_of_a_backup_that_is_being_made() -> None:
+    kept = Kept()
+    kept.put("a")
+    details = kept.call("CreateBackup", TableName="things", BackupName="before")["BackupDetails"]
+    arn = details.pop("BackupArn")
+    assert re.fullmatch(re.escape(f"{ARN}/backup/01700000000000-") + "[0-9a-f]{8}", arn)
+    assert details == {
+        "BackupName": "before",
+        "BackupSizeBytes": 4,
+        "BackupStatus": "CREATING",
+        "BackupType": "USER",
+        "BackupCreationDateTime": NOW,
+    }
+    assert (
+        kept.call("DescribeBackup", BackupArn=arn)["BackupDescription"]["BackupDetails"]["BackupStatus"] == "AVAILABLE"
+    )
+
+
+def test_names_are_not_unique() -> None:
+    kept = Kept()
+    assert len({kept.back_up("same") for _ in range(3)}) == 3
+    assert kept.summaries() == ["same"] * 3
+
+
+def test_a_backup_is_of_its_moment() -> None:
+    kept = Kept()
+    kept.put("a", x={"S": "old"})
+    arn = kept.back_up()
+    kept.put("a", x={"S": "new"})
+    kept.put("b")
+    kept.restore(arn)
+    assert kept.items("restored") == [{**tables_of.key("a"), "x": {"S": "old"}}]
+
+
+def test_the_table_may_be_named_by_its_arn() -> None:
+    kept = Kept()
+    kept.back_up(table=ARN)
+    assert kept.summaries(TableName="things") == ["before"]
+
+
+def test_a_table_that_is_not_there_is_not_found() -> None:
+    kept = Kept()
+    asked = {"TableName": "others", "BackupName": "before"}
+    assert failure(kept.engine, "CreateBackup", asked) == ("TableNotFoundException", "Table not found: others")
+
+
+@pytest.mark.parametrize("state", ["CREATING", "DELETING"])
+def test_a_table_that_comes_or_goes_is_not_found(state: str) -> None:
+    clock = tables_of.clock()
+    with Engine.memory(clock=clock, state_delay_s=5) as engine:
+        tables_of.create(engine)
+        if state == "DELETING":
+            clock.advance(5)
+            engine.call("DeleteTable", {"TableName": "things"})
+        asked = {"TableName": "things", "BackupName": "before"}
+        assert failure(engine, "CreateBackup", asked) == ("TableNotFoundException", "Table not found: things")
+
+
+def test_a_backup_takes_its_time_where_everything_does() -> None:
+    kept = Kept(state_delay_s=5)
+    arn = kept.back_up()
+
+    def status() -> str:
+        told: str = kept.call("DescribeBackup", BackupArn=arn)["BackupDescription"]["BackupDetails"]["BackupStatus"]
+        return told
+
+    assert status() == "CREATING"
+    busy = ("BackupInUseException", f"Backup is being created: {arn}")
+    assert failure(kept.engine, "DeleteBackup", {"BackupArn": arn}) == busy
+    asked = {"BackupArn": arn, "TargetTableName": "restored"}
+    assert failure(kept.engine, "RestoreTableFromBackup", asked) == busy
+    kept.clock.advance(5)
+    assert status() == "AVAILABLE"

@@ -1,0 +1,120 @@
+"""DescribeBackup: the backup, the table it is of, and what that table had; and which ARNs are no backup's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.engine import tables_of
+from tests.engine.backup_making import ARN, NOW, Kept
+from tests.engine.table_making import failure, index, units
+
+from keyplan.engine.engine import Engine
+
+NOT_FOUND = "arn:aws:dynamodb:us-east-1:123456789012:table/things/backup/01700000000000-0123abcd"
+
+
+def described(kept: Kept, arn: str) -> dict[str, Any]:
+    """The BackupDescription."""
+    told: dict[str, Any] = kept.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
+    return told
+
+
+def test_of_a_plain_table_no_features_are_told() -> None:
+    kept = Kept()
+    kept.put("a")
+    table = kept.call("DescribeTable", TableName="things")["Table"]
+    arn = kept.back_up()
+    kept.put("b")
+    assert described(kept, arn) == {
+        "BackupDetails": {
+            "BackupArn": arn,
+            "BackupName": "before",
+            "BackupSizeBytes": 4,
+            "BackupStatus": "AVAILABLE",
+            "BackupType": "USER",
+            "BackupCreationDateTime": NOW,
+        },
+        "SourceTableDetails": {
+            "TableName": "things",
+            "TableId": table["TableId"],
+            "TableArn": ARN,
+            "TableSizeBytes": 4,
+            "KeySchema": table["KeySchema"],
+            "TableCreationDateTime": NOW,
+            "ProvisionedThroughput": units(0, 0),
+            "ItemCount": 1,
+            "BillingMode": "PAY_PER_REQUEST",
+        },
+        "SourceTableFeatureDetails": {},
+    }
+
+
+def test_what_the_table_had_is_told_as_it_was() -> None:
+    kept = Kept(
+        BillingMode="PROVISIONED",
+        ProvisionedThroughput=units(3, 4),
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in "psg"],
+        GlobalSecondaryIndexes=[index("by-g", "g", ProvisionedThroughput=units(5, 6))],
+        LocalSecondaryIndexes=[index("by-l", "p", "g")],
+        SSESpecification={"Enabled": True},
+        **tables_of.with_stream(),
+    )
+    kept.call("UpdateTimeToLive", TableName="things", TimeToLiveSpecification={"Enabled": True, "AttributeName": "t"})
+    arn = kept.back_up()
+    update = {"IndexName": "by-g", "ProvisionedThroughput": units(7, 8)}
+    kept.call("UpdateTable", TableName="things", GlobalSecondaryIndexUpdates=[{"Update": update}])
+    told = described(kept, arn)
+    assert told["SourceTableDetails"]["BillingMode"] == "PROVISIONED"
+    assert told["SourceTableDetails"]["ProvisionedThroughput"] == units(3, 4)
+    features = told["SourceTableFeatureDetails"]
+    assert features.pop("SSEDescription")["SSEType"] == "KMS"
+    assert features == {
+        "GlobalSecondaryIndexes": [{**index("by-g", "g"), "ProvisionedThroughput": units(5, 6)}],
+        "LocalSecondaryIndexes": [index("by-l", "p", "g")],
+        "StreamDescription": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+        "TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED", "AttributeName": "t"},
+    }
+
+
+def test_maxima_are_told() -> None:
+    kept = Kept(OnDemandThroughput={"MaxReadRequestUnits": 7})
+    assert described(kept, kept.back_up())["SourceTableDetails"]["OnDemandThroughput"] == {"MaxReadRequestUnits": 7}
+
+
+def test_a_backup_outlives_its_table_and_its_process(tmp_path: Path) -> None:
+    path = tmp_path / "data.db"
+    with Engine.open(path, clock=tables_of.clock()) as engine:
+        tables_of.create(engine)
+        tables_of.put(engine, "a")
+        asked = {"TableName": "things", "BackupName": "before"}
+        arn = engine.call("CreateBackup", asked)["BackupDetails"]["BackupArn"]
+        engine.call("DeleteTable", {"TableName": "things"})
+        told = engine.call("DescribeBackup", {"BackupArn": arn})
+        engine.snapshot(tmp_path / "copy.db")
+    for each in (path, tmp_path / "copy.db"):
+        with Engine.open(each, clock=tables_of.clock()) as engine:
+            assert engine.call("DescribeBackup", {"BackupArn": arn}) == told
+            engine.call("RestoreTableFromBackup", {"BackupArn": arn, "TargetTableName": "things"})
+            assert tables_of.get(engine, "a") is not None
+
+
+@pytest.mark.parametrize("operation", ["DescribeBackup", "DeleteBackup", "RestoreTableFromBackup"])
+@pytest.mark.parametrize(
+    ("arn", "code", "message"),
+    [
+        (NOT_FOUND, "BackupNotFoundException", f"Backup not found: {NOT_FOUND}"),
+        ("x" * 48, "ValidationException", "Invalid Backup ARN"),
+        (ARN, "ValidationException", "Invalid Backup ARN"),
+        (NOT_FOUND.replace("aws", "aws-cn"), "ValidationException", "Invalid Request: BackupArn is not valid"),
+        (NOT_FOUND.replace("dynamodb", "s3"), "ValidationException", "Invalid Request: BackupArn is not valid"),
+        (NOT_FOUND.replace("us-east-1", ""), "AccessDeniedException", "Access is denied"),
+        (NOT_FOUND.replace("123456789012", "999999999999"), "AccessDeniedException", "Access is denied"),
+    ],
+)
+def test_what_is_no_backup_of_this_account(operation: str, arn: str, code: str, message: str) -> None:
+    asked = {"BackupArn": arn}
+    if operation == "RestoreTableFromBackup":
+        asked["TargetTableName"] = "restored"
+    assert failure(Kept().engine, operation, asked) == (code, message)

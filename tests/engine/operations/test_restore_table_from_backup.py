@@ -1,0 +1,177 @@
+"""RestoreTableFromBackup: what comes back, what does not, what may be otherwise, what is in the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.engine import tables_of
+from tests.engine.backup_making import ARN, NOW, Kept
+from tests.engine.table_making import failure, index
+
+from keyplan.engine import backfill, fsck
+from keyplan.engine.engine import Engine
+
+INDEXED: dict[str, Any] = {
+    "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in "psgl"],
+    "GlobalSecondaryIndexes": [index("by-g", "g")],
+    "LocalSecondaryIndexes": [index("by-l", "p", "l")],
+}
+
+
+def described(kept: Kept, table: str = "restored") -> dict[str, Any]:
+    """The TableDescription."""
+    told: dict[str, Any] = kept.call("DescribeTable", TableName=table)["Table"]
+    return told
+
+
+def test_the_answer_tells_of_a_restore_under_way() -> None:
+    kept = Kept()
+    arn = kept.back_up()
+    kept.clock.advance(10)
+    told = kept.restore(arn)
+    assert told["TableStatus"] == "CREATING"
+    assert told["RestoreSummary"] == {
+        "SourceBackupArn": arn,
+        "SourceTableArn": ARN,
+        "RestoreDateTime": NOW,
+        "RestoreInProgress": True,
+    }
+    after = described(kept)
+    assert after["TableStatus"] == "ACTIVE"
+    assert after["CreationDateTime"] == NOW + 10
+    assert after["TableArn"] == ARN.replace("things", "restored")
+    assert after["TableId"] != described(kept, "things")["TableId"]
+    assert "RestoreSummary" not in after
+
+
+def test_items_and_indexes_come_back() -> None:
+    kept = Kept(**INDEXED)
+    for number in range(600):
+        kept.put(f"p{number % 40}", f"{number}", g={"S": f"{number % 3}"}, l={"S": f"{number}"})
+    kept.put("without")
+    arn = kept.back_up()
+    kept.restore(arn)
+    for asked in ({}, {"IndexName": "by-g"}, {"IndexName": "by-l"}):
+        assert kept.items("restored", **asked) == kept.items("things", **asked)
+    assert fsck.check(kept.engine) == []
+    write = {"TableName": "restored", "Item": {**tables_of.key("p1"), "l": {"S": "new"}}}
+    metrics = kept.call("PutItem", **write, ReturnItemCollectionMetrics="SIZE")["ItemCollectionMetrics"]
+    assert metrics["ItemCollectionKey"] == {"p": {"S": "p1"}}
+    assert fsck.check(kept.engine) == []
+
+
+def test_of_the_settings_only_capacity_and_encryption_come_back() -> None:
+    kept = Kept(
+        SSESpecification={"Enabled": True},
+        OnDemandThroughput={"MaxReadRequestUnits": 100, "MaxWriteRequestUnits": 50},
+        TableClass="STANDARD_INFREQUENT_ACCESS",
+        DeletionProtectionEnabled=True,
+        Tags=[{"Key": "k", "Value": "v"}],
+        **tables_of.with_stream(),
+    )
+    kept.call("UpdateTimeToLive", TableName="things", TimeToLiveSpecification={"Enabled": True, "AttributeName": "t"})
+    kept.keep()
+    kept.restore(kept.back_up())
+    told, source = described(kept), described(kept, "things")
+    for member in ("SSEDescription", "OnDemandThroughput", "BillingModeSummary", "KeySchema", "AttributeDefinitions"):
+        assert told[member] == source[member], member
+    assert not {"StreamSpecification", "LatestStreamArn", "TableClassSummary"} & told.keys()
+    assert told["DeletionProtectionEnabled"] is False
+    assert kept.call("ListTagsOfResource", ResourceArn=told["TableArn"])["Tags"] == []
+    expiry = kept.call("DescribeTimeToLive", TableName="restored")["TimeToLiveDescription"]
+    assert expiry == {"TimeToLiveStatus": "DISABLED"}
+    recovery = kept.call("DescribeContinuousBackups", TableName="restored")["ContinuousBackupsDescription"]
+    assert recovery["PointInTimeRecoveryDescription"] == {"PointInTimeRecoveryStatus": "DISABLED"}
+
+
+def test_the_state_takes_its_time_where_everything_does() -> None:
+    kept = Kept(**INDEXED, state_delay_s=5)
+    kept.put("a", g={"S": "g"})
+    arn = kept.back_up()
+    kept.clock.advance(5)
+    kept.restore(arn)
+    assert described(kept)["RestoreSummary"]["RestoreInProgress"] is True
+    assert failure(kept.engine, "Scan", {"TableName": "restored"})[0] == "ResourceNotFoundException"
+    assert failure(kept.engine, "DeleteTable", {"TableName": "restored"})[0] == "ResourceInUseException"
+    asked = {"BackupArn": arn, "TargetTableName": "second"}
+    busy = ("BackupInUseException", f"Backup is being used to restore another table: {arn}")
+    assert failure(kept.engine, "RestoreTableFromBackup", asked) == busy
+    kept.clock.advance(5)
+    assert described(kept)["TableStatus"] == "ACTIVE"
+    assert kept.names("restored", IndexName="by-g") == ["a"]
+    kept.call("RestoreTableFromBackup", **asked)
+
+
+def test_a_large_table_is_creating_until_its_indexes_are_filled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backfill, "CHUNKS_AT_ONCE", 0)
+    monkeypatch.setattr(backfill.Backfiller, "wake", lambda _: None)
+    path = tmp_path / "data.db"
+    with Engine.open(path, clock=tables_of.clock()) as engine:
+        tables_of.create(engine, **INDEXED)
+        for number in range(300):
+            tables_of.put(engine, f"n{number}", g={"S": "g"}, l={"S": "l"})
+        made = engine.call("CreateBackup", {"TableName": "things", "BackupName": "before"})
+        asked = {"BackupArn": made["BackupDetails"]["BackupArn"], "TargetTableName": "restored"}
+        engine.call("RestoreTableFromBackup", asked)
+        told = engine.call("DescribeTable", {"TableName": "restored"})["Table"]
+        assert (told["TableStatus"], told["RestoreSummary"]["RestoreInProgress"]) == ("CREATING", True)
+        assert failure(engine, "Scan", {"TableName": "restored"})[0] == "ResourceNotFoundException"
+        assert fsck.check(engine) == []
+    monkeypatch.undo()
+    with Engine.open(path, clock=tables_of.clock()) as engine:  # the rest is done by whoever opens the file
+        engine.backfiller.wait()
+        assert engine.call("DescribeTable", {"TableName": "restored"})["Table"]["TableStatus"] == "ACTIVE"
+        assert engine.call("Scan", {"TableName": "restored", "IndexName": "by-l"})["Count"] == 300
+        assert fsck.check(engine) == []
+
+
+def test_another_process_learns_when_the_table_is_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "data.db"
+    with Engine.open(path, clock=tables_of.clock()) as one, Engine.open(path, clock=tables_of.clock()) as other:
+        tables_of.create(one, **INDEXED)
+        made = one.call("CreateBackup", {"TableName": "things", "BackupName": "before"})
+        with monkeypatch.context() as patch:
+            patch.setattr(backfill, "CHUNKS_AT_ONCE", 0)
+            patch.setattr(backfill.Backfiller, "wake", lambda _: None)
+            asked = {"BackupArn": made["BackupDetails"]["BackupArn"], "TargetTableName": "restored"}
+            one.call("RestoreTableFromBackup", asked)
+            assert failure(other, "Scan", {"TableName": "restored"})[0] == "ResourceNotFoundException"
+        one.backfiller.wake()
+        one.backfiller.wait()
+        assert other.call("Scan", {"TableName": "restored"})["Count"] == 0
+
+
+# What is in the way.
+
+
+def test_a_table_of_that_name_is_in_the_way() -> None:
+    kept = Kept(state_delay_s=5)
+    arn = kept.back_up()
+    kept.clock.advance(5)
+    asked = {"BackupArn": arn, "TargetTableName": "things"}
+    exists = ("TableAlreadyExistsException", "Table already exists: things")
+    assert failure(kept.engine, "RestoreTableFromBackup", asked) == exists
+    kept.call("DeleteTable", TableName="things")
+    assert failure(kept.engine, "RestoreTableFromBackup", asked) == exists
+    kept.clock.advance(5)
+    kept.call("RestoreTableFromBackup", **asked)
+    assert failure(kept.engine, "RestoreTableFromBackup", asked) == (
+        "TableInUseException",
+        f"Table: things is already being restored from backup: {arn}",
+    )
+    assert failure(kept.engine, "CreateTable", {
+        "TableName": "things",
+        "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}],
+        "AttributeDefinitions": [{"AttributeName": "p", "AttributeType": "S"}],
+        "BillingMode": "PAY_PER_REQUEST",
+    })[0] == "ResourceInUseException"  # fmt: skip
+    kept.clock.advance(5)
+    tables_of.create(kept.engine, "more")
+    assert failure(kept.engine, "RestoreTableFromBackup", {**asked, "TargetTableName": "more"}) == (
+        "TableInUseException",
+        "Table is being created: more",
+    )

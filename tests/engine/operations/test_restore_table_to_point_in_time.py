@@ -1,0 +1,186 @@
+"""RestoreTableToPointInTime: to which moments, of which tables, and with which settings; see also test_history."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from tests.engine import tables_of
+from tests.engine.backup_making import ARN, NOW, Kept
+from tests.engine.table_making import failure
+
+from keyplan.engine import fsck
+from keyplan.engine.history import DAY_S
+
+
+def refused(kept: Kept, **members: Any) -> tuple[str, str]:
+    """Code and message with which a restore fails."""
+    asked = {"SourceTableName": "things", "TargetTableName": "restored", "UseLatestRestorableTime": True, **members}
+    return failure(kept.engine, "RestoreTableToPointInTime", {name: each for name, each in asked.items() if each})
+
+
+@pytest.fixture
+def kept() -> Kept:
+    """Recovery since NOW; a put at NOW + 10, b at NOW + 20, a deleted at NOW + 30."""
+    kept = Kept()
+    kept.keep()
+    kept.clock.advance(10)
+    kept.put("a")
+    kept.clock.advance(10)
+    kept.put("b")
+    kept.clock.advance(10)
+    kept.delete("a")
+    return kept
+
+
+@pytest.mark.parametrize(
+    ("moment", "names"),
+    [(0, []), (9.999, []), (10, ["a"]), (15, ["a"]), (20, ["a", "b"]), (29.5, ["a", "b"]), (30, ["b"])],
+)
+def test_to_a_moment(kept: Kept, moment: float, names: list[str]) -> None:
+    told = kept.rewind(NOW + moment)
+    assert told["RestoreSummary"] == {
+        "SourceTableArn": ARN,
+        "RestoreDateTime": NOW + moment,
+        "RestoreInProgress": True,
+    }
+    assert kept.names("restored") == names
+    assert fsck.check(kept.engine) == []
+
+
+def test_to_the_latest(kept: Kept) -> None:
+    told = kept.rewind(None)
+    assert told["RestoreSummary"]["RestoreDateTime"] == NOW + 30
+    assert kept.names("restored") == ["b"]
+
+
+def test_a_moment_may_be_a_datetime(kept: Kept) -> None:
+    kept.rewind(datetime.fromtimestamp(NOW + 10, UTC))  # type: ignore[arg-type]  # what boto3 hands over
+    assert kept.names("restored") == ["a"]
+
+
+def test_the_source_may_be_named_by_its_arn(kept: Kept) -> None:
+    asked = {"SourceTableArn": ARN, "TargetTableName": "restored", "UseLatestRestorableTime": True}
+    kept.call("RestoreTableToPointInTime", **asked)
+    assert kept.names("restored") == ["b"]
+
+
+def test_the_second_in_which_recovery_began_can_be_restored() -> None:
+    kept = Kept()
+    kept.put("before")
+    kept.clock.advance(0.7)
+    kept.keep()
+    kept.put("after")
+    kept.clock.advance(1)
+    kept.rewind(NOW)  # what clients send that know whole seconds alone
+    assert kept.names("restored") == ["before"]
+
+
+@pytest.mark.parametrize(
+    ("moment", "told"),
+    [
+        (NOW - 1, "2023-11-14T22:13:19Z"),
+        (NOW + 31, "2023-11-14T22:13:51Z"),
+        (1, "1970-01-01T00:00:01Z"),
+        (-5.0, "1970-01-01T00:00:00Z"),
+        (1e30, "9999-12-31T23:59:59Z"),
+    ],
+)
+def test_other_moments_are_refused(kept: Kept, moment: float, told: str) -> None:
+    assert refused(kept, UseLatestRestorableTime=None, RestoreDateTime=moment) == (
+        "InvalidRestoreTimeException",
+        (
+            f"RestoreDateTime '{told}' must be within EarliestRestorableDateTime '2023-11-14T22:13:20Z' "
+            "and LatestRestorableDateTime '2023-11-14T22:13:50Z'"
+        ),
+    )
+
+
+def test_what_is_longer_ago_than_the_period_is_refused() -> None:
+    kept = Kept()
+    kept.keep(1)
+    kept.put("a")
+    kept.clock.advance(2 * DAY_S)
+    code, _ = refused(kept, UseLatestRestorableTime=None, RestoreDateTime=NOW + DAY_S - 1)
+    assert code == "InvalidRestoreTimeException"
+    kept.rewind(NOW + DAY_S)
+    assert kept.names("restored") == ["a"]
+
+
+def test_faults_are_told_in_the_services_order(kept: Kept) -> None:
+    missing = ("TableNotFoundException", "Table not found: missing")
+    assert refused(kept, SourceTableName="missing", TargetTableName="things") == missing
+    late = {"UseLatestRestorableTime": None, "RestoreDateTime": NOW + 99}
+    assert refused(kept, TargetTableName="things", **late)[0] == "InvalidRestoreTimeException"
+    exists = ("TableAlreadyExistsException", "Table already exists: things")
+    assert refused(kept, TargetTableName="things") == exists
+    kept.forget()
+    off = ("PointInTimeRecoveryUnavailableException", "Point in time recovery is not enabled for table 'things'")
+    assert refused(kept, TargetTableName="things", **late) == off
+    assert refused(kept) == off
+
+
+@pytest.mark.parametrize(
+    ("arn", "code", "message"),
+    [
+        (ARN.replace("things", "missing"), "TableNotFoundException", "Table not found"),
+        (ARN.replace("us-east-1", "eu-west-1"), "TableNotFoundException", "Table not found"),
+        (
+            ARN.replace("123456789012", "999999999999"),
+            "ValidationException",
+            "This action is only supported by accounts that match the resource owner’s account.",  # noqa: RUF001
+        ),
+    ],
+)
+def test_sources_that_are_not_here(kept: Kept, arn: str, code: str, message: str) -> None:
+    assert refused(kept, SourceTableName=None, SourceTableArn=arn) == (code, message)
+
+
+def test_settings_are_those_of_the_table_now(kept: Kept) -> None:
+    kept.call("UpdateTable", TableName="things", OnDemandThroughput={"MaxReadRequestUnits": 9})
+    created = {
+        "IndexName": "by_x",
+        "KeySchema": [{"AttributeName": "x", "KeyType": "HASH"}],
+        "Projection": {"ProjectionType": "ALL"},
+    }
+    kept.put("c", x={"S": "x"})
+    moment = kept.clock.now()
+    kept.clock.advance(1)
+    kept.delete("c")
+    kept.call(
+        "UpdateTable",
+        TableName="things",
+        AttributeDefinitions=[{"AttributeName": "x", "AttributeType": "S"}],
+        GlobalSecondaryIndexUpdates=[{"Create": created}],
+    )
+    told = kept.rewind(moment)
+    assert told["OnDemandThroughput"] == {"MaxReadRequestUnits": 9}
+    assert kept.names("restored", IndexName="by_x") == ["c"]
+    assert fsck.check(kept.engine) == []
+
+
+def test_overrides_are_those_of_restores_from_backups(kept: Kept) -> None:
+    units = {"ReadCapacityUnits": 2, "WriteCapacityUnits": 3}
+    told = kept.rewind(None, BillingModeOverride="PROVISIONED", ProvisionedThroughputOverride=units)
+    assert told["ProvisionedThroughput"]["WriteCapacityUnits"] == 3
+    assert refused(kept, TargetTableName="other", ProvisionedThroughputOverride=units)[0] == "ValidationException"
+
+
+def test_a_target_that_is_being_restored_is_in_use() -> None:
+    kept = Kept(state_delay_s=5)
+    kept.keep()
+    kept.rewind(None)
+    told = ("TableInUseException", f"Table: restored is already being restored from table: {ARN}")
+    assert refused(kept) == told
+    kept.clock.advance(5)
+    kept.call("DeleteTable", TableName="things")
+    assert refused(kept, TargetTableName="other") == ("TableNotFoundException", "Table not found: things")
+
+
+def test_a_restored_table_goes_its_own_way(kept: Kept) -> None:
+    kept.rewind(NOW + 20)
+    kept.call("PutItem", TableName="restored", Item=tables_of.key("c"))
+    kept.put("d")
+    assert kept.names("restored") == ["a", "b", "c"]
+    assert kept.names() == ["b", "d"]

@@ -1,0 +1,122 @@
+"""UpdateContinuousBackups and DescribeContinuousBackups: on, off, for how long, back to when."""
+
+from __future__ import annotations
+
+import pytest
+from tests.engine import tables_of
+from tests.engine.backup_making import ARN, NOW, Kept, stored_trees
+from tests.engine.table_making import failure
+
+from keyplan.engine.engine import Engine
+from keyplan.engine.history import DAY_S
+
+OFF = {"PointInTimeRecoveryStatus": "DISABLED"}
+ON = {"PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}}
+
+
+def on(days: int, earliest: float, latest: float) -> dict[str, object]:
+    """What is told of recovery that is on."""
+    return {
+        "PointInTimeRecoveryStatus": "ENABLED",
+        "RecoveryPeriodInDays": days,
+        "EarliestRestorableDateTime": earliest,
+        "LatestRestorableDateTime": latest,
+    }
+
+
+def told(kept: Kept, table: str = "things") -> dict[str, object]:
+    """The PointInTimeRecoveryDescription."""
+    answer = kept.call("DescribeContinuousBackups", TableName=table)["ContinuousBackupsDescription"]
+    assert answer["ContinuousBackupsStatus"] == "ENABLED"
+    described: dict[str, object] = answer["PointInTimeRecoveryDescription"]
+    return described
+
+
+def test_a_table_has_no_recovery_until_it_is_turned_on() -> None:
+    kept = Kept()
+    assert told(kept) == OFF
+    kept.clock.advance(0.5)
+    assert kept.keep() == on(35, NOW, NOW + 0.5)
+    kept.clock.advance(10)
+    assert told(kept, ARN) == on(35, NOW, NOW + 10.5)
+    assert kept.forget() == OFF
+    assert told(kept) == OFF
+
+
+def test_turning_on_what_is_on_keeps_the_history() -> None:
+    kept = Kept()
+    kept.keep()
+    kept.clock.advance(10)
+    assert kept.keep() == on(35, NOW, NOW + 10)
+
+
+def test_turning_off_forgets_the_history() -> None:
+    kept = Kept()
+    without = stored_trees(kept.engine)
+    kept.keep()
+    kept.clock.advance(10)
+    assert stored_trees(kept.engine) != without
+    kept.forget()
+    kept.forget()
+    assert stored_trees(kept.engine) == without
+    assert kept.keep() == on(35, NOW + 10, NOW + 10)
+
+
+def test_the_period_ends_how_far_back_it_goes() -> None:
+    kept = Kept()
+    kept.keep(2)
+    kept.clock.advance(3 * DAY_S)
+    assert told(kept) == on(2, NOW + DAY_S, NOW + 3 * DAY_S)
+
+
+def test_a_longer_period_does_not_bring_back_what_was_out_of_reach() -> None:
+    kept = Kept()
+    kept.keep(1)
+    kept.clock.advance(3 * DAY_S)
+    assert kept.keep(7) == on(7, NOW + 2 * DAY_S, NOW + 3 * DAY_S)
+    kept.clock.advance(DAY_S)
+    assert kept.keep(1) == on(1, NOW + 3 * DAY_S, NOW + 4 * DAY_S)
+
+
+def test_the_period_is_35_days_unless_it_is_given() -> None:
+    kept = Kept()
+    kept.keep(7)
+    kept.forget()
+    assert kept.keep()["RecoveryPeriodInDays"] == 35
+
+
+@pytest.mark.parametrize(("operation", "more"), [("DescribeContinuousBackups", {}), ("UpdateContinuousBackups", ON)])
+def test_a_table_must_be_there(operation: str, more: dict[str, object]) -> None:
+    clock = tables_of.clock()
+    with Engine.memory(clock=clock, state_delay_s=5) as engine:
+        asked = {"TableName": "things", **more}
+        absent = ("TableNotFoundException", "Table not found: things")
+        assert failure(engine, operation, asked) == absent
+        tables_of.create(engine)
+        assert failure(engine, operation, asked) == absent
+        clock.advance(5)
+        engine.call(operation, asked)
+        engine.call("DeleteTable", {"TableName": "things"})
+        assert failure(engine, operation, asked) == absent
+
+
+def test_recovery_wakes_the_background() -> None:
+    with Engine.memory() as engine:
+        tables_of.create(engine)
+        assert not engine.background.running
+        engine.call("UpdateContinuousBackups", {"TableName": "things", **ON})
+        assert engine.background.running
+
+
+def test_writers_of_other_processes_learn_of_it(tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("shared") / "data.db"
+    with Engine.open(path, clock=tables_of.clock()) as one, Engine.open(path, clock=tables_of.clock()) as other:
+        tables_of.create(one)
+        tables_of.put(other, "a")
+        one.call("UpdateContinuousBackups", {"TableName": "things", **ON})
+        other.clock.advance(1)  # type: ignore[attr-defined]  # the test's own clock
+        tables_of.put(other, "b")
+        tables_of.delete(other, "a")
+        asked = {"SourceTableName": "things", "TargetTableName": "restored", "RestoreDateTime": NOW}
+        one.call("RestoreTableToPointInTime", asked)
+        assert [item["p"]["S"] for item in other.call("Scan", {"TableName": "restored"})["Items"]] == ["a"]

@@ -1,0 +1,150 @@
+"""SELECT finds what its WHERE clause says, however it is read, in pages of any size."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keyplan.engine.engine import Engine
+from keyplan.errors import ServiceError, ValidationError
+
+PARTITIONS, SORTS = ("p", "q", "r"), ("1", "2", "3", "4")
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with Engine.memory() as engine:
+        engine.call(
+            "CreateTable",
+            {
+                "TableName": "t12",
+                "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk", "a")],
+                "KeySchema": [
+                    {"AttributeName": "pk", "KeyType": "HASH"},
+                    {"AttributeName": "sk", "KeyType": "RANGE"},
+                ],
+                "GlobalSecondaryIndexes": [
+                    {
+                        "IndexName": "by-a",
+                        "KeySchema": [
+                            {"AttributeName": "a", "KeyType": "HASH"},
+                            {"AttributeName": "sk", "KeyType": "RANGE"},
+                        ],
+                        "Projection": {"ProjectionType": "ALL"},
+                    }
+                ],
+                "BillingMode": "PAY_PER_REQUEST",
+            },
+        )
+        for number, (pk, sk) in enumerate((pk, sk) for pk in PARTITIONS for sk in SORTS):
+            item: dict[str, Any] = {"pk": {"S": pk}, "sk": {"S": sk}, "n": {"N": str(number)}}
+            if number % 3:
+                item["a"] = {"S": "xy"[number % 2]}
+            engine.call("PutItem", {"TableName": "t12", "Item": item})
+        yield engine
+
+
+def found(engine: Engine, statement: str, **more: Any) -> list[tuple[str, str]]:
+    """The keys of all items, page after page."""
+    keys: list[tuple[str, str]] = []
+    token: dict[str, str] = {}
+    while True:
+        answer = engine.call("ExecuteStatement", {"Statement": statement, **more, **token})
+        keys += [(item["pk"]["S"], item["sk"]["S"]) for item in answer["Items"]]
+        if "NextToken" not in answer:
+            return keys
+        token = {"NextToken": answer["NextToken"]}
+
+
+_TEXTS = st.sampled_from([f"'{text}'" for text in (*PARTITIONS, *SORTS, "x", "y", "")])
+_NAMES = st.sampled_from(["pk", "sk", "a"])
+_COMPARISONS = st.one_of(
+    st.builds("{} {} {}".format, _NAMES, st.sampled_from(["=", "=", "<>", "<", "<=", ">", ">="]), _TEXTS),
+    st.builds("{} BETWEEN {} AND {}".format, _NAMES, _TEXTS, _TEXTS),
+    st.builds("{} IN [{}, {}]".format, _NAMES, _TEXTS, _TEXTS),
+    st.builds("begins_with({}, {})".format, _NAMES, _TEXTS),
+    st.builds("{} = {}".format, _TEXTS, _NAMES),
+    st.builds("n > {}".format, st.integers(0, 12)),
+    st.just("a IS MISSING"),
+)
+_CONDITIONS = st.recursive(
+    _COMPARISONS,
+    lambda inner: st.one_of(
+        st.builds("({} AND {})".format, inner, inner),
+        st.builds("({} OR {})".format, inner, inner),
+        st.builds("NOT ({})".format, inner),
+    ),
+    max_leaves=5,
+)
+_WHERE = st.one_of(
+    _CONDITIONS,
+    st.builds("pk = {} AND {}".format, _TEXTS, _CONDITIONS),
+    st.builds("{} OR {}".format, _CONDITIONS, _CONDITIONS),
+)
+_MAY_BE_REFUSED = ("Overlapping conditions with range keys", "One or more parameter values")
+
+
+@given(condition=_WHERE, limit=st.integers(1, 5), source=st.sampled_from(["t12", '"t12"."by-a"']))
+def test_a_keyed_read_finds_what_a_scan_finds(engine: Engine, condition: str, limit: int, source: str) -> None:
+    # With a branch beside it that names no partition it is a scan.
+    scan = f"SELECT * FROM {source} WHERE ({condition}) AND n >= 0 OR n < 0"
+    try:
+        scanned = found(engine, scan)
+    except ValidationError as error:
+        with pytest.raises(ValidationError, match=re.escape(error.message)):
+            found(engine, f"SELECT * FROM {source} WHERE {condition}")
+        return
+    try:
+        once = found(engine, f"SELECT * FROM {source} WHERE {condition}")
+    except ValidationError as error:
+        assert error.message.startswith(_MAY_BE_REFUSED)  # noqa: PT017 - what it finds otherwise is compared below
+        return
+    assert sorted(once) == sorted(scanned)
+    assert len(set(once)) == len(once)
+    assert found(engine, f"SELECT * FROM {source} WHERE {condition}", Limit=limit) == once
+
+
+def test_order_is_that_of_the_sort_key(engine: Engine) -> None:
+    assert found(engine, "SELECT * FROM t12 WHERE pk = 'p' ORDER BY sk DESC", Limit=3) == [("p", sk) for sk in "4321"]
+    assert found(engine, "SELECT * FROM t12 WHERE pk IN ['q', 'p'] ORDER BY pk DESC, sk", Limit=3) == [
+        *(("q", sk) for sk in SORTS),
+        *(("p", sk) for sk in SORTS),
+    ]
+    by_disjoint_ranges = "SELECT * FROM t12 WHERE pk = 'p' AND sk < '2' OR pk = 'p' AND sk > '3' ORDER BY sk DESC"
+    assert found(engine, by_disjoint_ranges) == [("p", "4"), ("p", "1")]
+
+
+@pytest.mark.parametrize("token", ["", "x", "e30=", "WzEsMiwzXQ==", "\xff"])
+def test_a_token_that_is_none_is_refused(engine: Engine, token: str) -> None:
+    with pytest.raises(ServiceError) as caught:
+        engine.call("ExecuteStatement", {"Statement": "SELECT * FROM t12", "NextToken": token})
+    assert caught.value.code == "ValidationException"
+
+
+def test_a_page_ends_at_one_megabyte(engine: Engine) -> None:
+    with Engine.memory() as large:
+        large.call(
+            "CreateTable",
+            {
+                "TableName": "large",
+                "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
+                "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
+                "BillingMode": "PAY_PER_REQUEST",
+            },
+        )
+        for number in range(8):
+            large.call("PutItem", {"TableName": "large", "Item": {"pk": {"S": str(number)}, "b": {"S": "x" * 300_000}}})
+        named = ", ".join(f"'{number}'" for number in range(8))
+        first = large.call("ExecuteStatement", {"Statement": f"SELECT pk FROM large WHERE pk IN [{named}]"})
+        assert [item["pk"]["S"] for item in first["Items"]] == ["0", "1", "2", "3"]
+        second = large.call(
+            "ExecuteStatement",
+            {"Statement": f"SELECT pk FROM large WHERE pk IN [{named}]", "NextToken": first["NextToken"]},
+        )
+        assert [item["pk"]["S"] for item in second["Items"]] == ["4", "5", "6", "7"]
+        assert "NextToken" not in second
