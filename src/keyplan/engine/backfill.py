@@ -12,7 +12,6 @@ Source: developer guide, "Managing Global Secondary Indexes in DynamoDB".
 from __future__ import annotations
 
 import logging
-import threading
 from typing import TYPE_CHECKING
 
 import orjson
@@ -20,6 +19,7 @@ import orjson
 from keyplan.engine import expiry, tables, writes
 from keyplan.engine.catalog import DOCUMENT_PREFIX as TABLE_PREFIX
 from keyplan.engine.catalog import Index, Table, parse
+from keyplan.engine.workers import Worker
 from keyplan.errors import EngineClosedError, StorageError, ValidationError
 from keyplan.store.rows import Row, Transaction, Tree
 from keyplan.values import encoding
@@ -146,41 +146,20 @@ def _finish(engine: Engine, transaction: Transaction, table_name: str, name: str
     engine.catalog.save(transaction, document)
 
 
-class Backfiller:
+class Backfiller(Worker[tuple[str, str]]):
     """The engine's thread that works off unfinished backfills; there is one only while there are any."""
 
     def __init__(self, engine: Engine) -> None:
+        super().__init__("keyplan-backfill")
         self._engine = engine
-        self._stop = threading.Event()
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
 
-    def wake(self) -> None:
-        """See to it that unfinished backfills are worked on."""
-        with self._lock:
-            if self._thread is None and not self._stop.is_set() and pending(self._engine):
-                self._thread = threading.Thread(target=self._run, name="keyplan-backfill", daemon=True)
-                self._thread.start()
-
-    def wait(self) -> None:
-        """Wait until the thread has nothing left to do."""
-        with self._lock:
-            thread = self._thread
-        if thread is not None:
-            thread.join()
-
-    def close(self) -> None:
-        """End the thread; what is unfinished goes on when the database is opened again."""
-        self._stop.set()
-        with self._lock:
-            thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
-            thread.join()
+    def _pending(self) -> list[tuple[str, str]]:
+        return pending(self._engine)
 
     def _run(self) -> None:
         clock = self._engine.clock
-        work = self._next()
-        while work is not None:
+        while unfinished := self._look():
+            work = unfinished[0]
             begun = clock.monotonic()
             try:
                 fill_some(self._engine, *work, 1)
@@ -189,17 +168,7 @@ class Backfiller:
             except StorageError:
                 # What is filled stays filled. The next look at the table wakes a new thread.
                 _log.exception("filling %s of table %s was interrupted", work[1], work[0])
-                with self._lock:
-                    self._thread = None
+                self._leave()
                 return
             # Writers stand in line for the same lock: they get half of the time.
             clock.wait(self._stop, clock.monotonic() - begun)
-            work = self._next()
-
-    def _next(self) -> tuple[str, str] | None:
-        with self._lock:
-            unfinished = [] if self._stop.is_set() else pending(self._engine)
-            if not unfinished:
-                self._thread = None
-                return None
-            return unfinished[0]

@@ -82,9 +82,14 @@ def locate(actions: Sequence[tuple[Table, Located]]) -> list[bytes]:
         except ValidationError as error:
             reasons.add(number, error)
             reasons.raise_any()
+    check_distinct(found)
+    return [key for _, key in found]
+
+
+def check_distinct(found: Sequence[tuple[str, bytes]]) -> None:
+    """Raise ValidationError if two actions are on one item, each given by its table's name and its stored key."""
     if len(set(found)) < len(found):
         raise ValidationError(messages.SEVERAL_ON_ONE_ITEM)
-    return [key for _, key in found]
 
 
 def _reason(error: ServiceError | None) -> dict[str, Any]:

@@ -24,6 +24,7 @@ import orjson
 
 from keyplan import limits
 from keyplan.clock import ManualClock
+from keyplan.engine.workers import Worker
 from keyplan.errors import EngineClosedError, StorageError
 from keyplan.messages import exports as messages
 from keyplan.store.failures import Failure
@@ -162,37 +163,13 @@ class Hold:
         self._engine.store.write(work)
 
 
-class Jobs:
+class Jobs(Worker[Document]):
     """The engine's thread for jobs; there is one only while there are any."""
 
     def __init__(self, engine: Engine) -> None:
+        super().__init__("keyplan-jobs")
         self._engine = engine
         self._runner = f"{os.getpid()}.{next(_runners)}"
-        self._stop = threading.Event()
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
-
-    def wake(self) -> None:
-        """See to it that jobs are worked on."""
-        with self._lock:
-            if self._thread is None and not self._stop.is_set() and self._pending():
-                self._thread = threading.Thread(target=self._run, name="keyplan-jobs", daemon=True)
-                self._thread.start()
-
-    def wait(self) -> None:
-        """Wait until the thread has nothing left to do."""
-        with self._lock:
-            thread = self._thread
-        if thread is not None:
-            thread.join()
-
-    def close(self) -> None:
-        """End the thread; what is unfinished goes on when the database is opened again."""
-        self._stop.set()
-        with self._lock:
-            thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
-            thread.join()
 
     def _pending(self) -> list[Document]:
         view = self._engine.store.view()
@@ -209,27 +186,21 @@ class Jobs:
         except (StorageError, Failure):
             # The job stays where it is. The next look at it, or at the list, wakes a new thread.
             _log.exception("exports and imports were interrupted")
-            with self._lock:
-                self._thread = None
+            self._leave()
 
     def _next(self) -> Document | None:
         """The next job, taken; waits for those that others have. None if there is nothing left to do here."""
         clock = self._engine.clock
-        while True:
-            with self._lock:
-                pending = [] if self._stop.is_set() else self._pending()
-                if not pending:
-                    self._thread = None
-                    return None
+        while pending := self._look():
             for document in pending:
                 taken = self._engine.store.write(partial(self._take, document))
                 if taken is not None:
                     return taken
             if isinstance(clock, ManualClock):  # it would not pass by waiting
-                with self._lock:
-                    self._thread = None
+                self._leave()
                 return None
             clock.wait(self._stop, BEAT_S)
+        return None
 
     def _take(self, wanted: Document, transaction: Transaction) -> Document | None:
         document = find(transaction, wanted["kind"], arn_of(wanted))

@@ -42,7 +42,7 @@ _WORDS = """
 KEYWORDS = frozenset(_WORDS.split())
 """Words that are no attribute names unless they are quoted."""
 
-_INT_LIMIT = 2**31
+INT_LIMIT = 2**31
 
 _TOKEN = re.compile(
     r"""
@@ -112,7 +112,8 @@ def _meaning(group: str, written: str) -> tuple[str, str]:
         case "ion":
             return ION, written[1:-1]
         case "number":
-            _check_scale(written)
+            if scale_of(written) is None:
+                raise ValidationError(messages.malformed())
             return NUMBER, written
         case "word":
             lower = written.lower()
@@ -121,13 +122,12 @@ def _meaning(group: str, written: str) -> tuple[str, str]:
             return SIGN, "<>" if written == "!=" else written
 
 
-def _check_scale(number: str) -> None:
-    """Raise ValidationError for a number that no decimal with a scale of 32 bits can hold."""
+def scale_of(number: str) -> int | None:
+    """The digits behind a number's point less its exponent; None if either is more than 32 bits hold."""
     digits, _, exponent = number.lower().partition("e")
-    fraction = digits.partition(".")[2]
     power = int(exponent or "0")
-    if not -_INT_LIMIT <= power < _INT_LIMIT or not -_INT_LIMIT <= len(fraction) - power < _INT_LIMIT:
-        raise ValidationError(messages.malformed())
+    scale = len(digits.partition(".")[2]) - power
+    return scale if -INT_LIMIT <= power < INT_LIMIT and -INT_LIMIT <= scale < INT_LIMIT else None
 
 
 class Cursor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from collections.abc import Sequence as Several
 from typing import Any
 
@@ -11,13 +12,13 @@ from keyplan.errors import ValidationError
 from keyplan.messages import partiql as messages
 from keyplan.messages import values as value_messages
 from keyplan.partiql.nodes import Call, Constant, Infix, Parameter, Path, Sequence, Struct, Term
+from keyplan.partiql.tokens import INT_LIMIT, scale_of
 from keyplan.values import numbers
 from keyplan.values.attribute import normalise
 from keyplan.values.invalid import InvalidValueError
 from keyplan.values.types import AttributeValue
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z", re.ASCII).match
-_INT_LIMIT = 2**31
 
 
 class Values:
@@ -47,7 +48,7 @@ class Values:
             case Constant():
                 return _constant(term, path)
             case Struct():
-                return {"M": self._members(term, path)}
+                return {"M": self._members(term, lambda name: f"{path}.{name}", path)}
             case Sequence(kind="list"):
                 return {"L": [self._value(member, f"{path}[{at}]") for at, member in enumerate(term.members)]}
             case Sequence():
@@ -61,22 +62,17 @@ class Values:
             case _:
                 raise ValidationError(messages.unsupported_operation(type(term).__name__))
 
-    def _members(self, struct: Struct, path: str) -> dict[str, AttributeValue]:
+    def _members(self, struct: Struct, path_of: Callable[[str], str], path: str) -> dict[str, AttributeValue]:
         members: dict[str, AttributeValue] = {}
         for name, term in struct.members:
             if name in members:
                 raise ValidationError(messages.duplicate_member(name, path))
-            members[name] = self._value(term, f"{path}.{name}")
+            members[name] = self._value(term, path_of(name))
         return members
 
     def item(self, struct: Struct) -> dict[str, AttributeValue]:
         """The attributes of an item; each value is a root of its own."""
-        item: dict[str, AttributeValue] = {}
-        for name, term in struct.members:
-            if name in item:
-                raise ValidationError(messages.duplicate_member(name, "root"))
-            item[name] = self._value(term, "root")
-        return item
+        return self._members(struct, lambda _name: "root", "root")
 
     def _set(self, bag: Sequence, path: str) -> AttributeValue:
         members = [self._value(member, f"{path}[{at}]") for at, member in enumerate(bag.members)]
@@ -141,13 +137,11 @@ def _of_number(text: str) -> str | None:
     magnitude in as many: the largest exponents overflow there to the other side."""
     if not _NUMBER(text):
         return value_messages.not_a_number_older(text)
-    digits, _, exponent = text.lower().partition("e")
-    whole, _, fraction = digits.lstrip("+-").partition(".")
-    power = int(exponent or "0")
-    scale = len(fraction) - power
-    if not -_INT_LIMIT <= power < _INT_LIMIT or not -_INT_LIMIT <= scale < _INT_LIMIT:
+    scale = scale_of(text)
+    if scale is None:
         return value_messages.not_a_number_older(text)
-    precision = len((whole + fraction).lstrip("0")) or 1
-    if precision - scale >= _INT_LIMIT:
+    digits = text.lower().partition("e")[0]
+    precision = len(digits.lstrip("+-").replace(".", "").lstrip("0")) or 1
+    if precision - scale >= INT_LIMIT:
         return value_messages.NUMBER_UNDERFLOW
     return None

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.engine.table_making import create, definitions, index, schema
 
 from keyplan.engine.engine import Engine
 from keyplan.errors import ServiceError, ValidationError
@@ -19,27 +20,12 @@ PARTITIONS, SORTS = ("p", "q", "r"), ("1", "2", "3", "4")
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
     with Engine.memory() as engine:
-        engine.call(
-            "CreateTable",
-            {
-                "TableName": "t12",
-                "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk", "a")],
-                "KeySchema": [
-                    {"AttributeName": "pk", "KeyType": "HASH"},
-                    {"AttributeName": "sk", "KeyType": "RANGE"},
-                ],
-                "GlobalSecondaryIndexes": [
-                    {
-                        "IndexName": "by-a",
-                        "KeySchema": [
-                            {"AttributeName": "a", "KeyType": "HASH"},
-                            {"AttributeName": "sk", "KeyType": "RANGE"},
-                        ],
-                        "Projection": {"ProjectionType": "ALL"},
-                    }
-                ],
-                "BillingMode": "PAY_PER_REQUEST",
-            },
+        create(
+            engine,
+            "t12",
+            AttributeDefinitions=definitions(pk="S", sk="S", a="S"),
+            KeySchema=schema("pk", "sk"),
+            GlobalSecondaryIndexes=[index("by-a", "a", "sk")],
         )
         for number, (pk, sk) in enumerate((pk, sk) for pk in PARTITIONS for sk in SORTS):
             item: dict[str, Any] = {"pk": {"S": pk}, "sk": {"S": sk}, "n": {"N": str(number)}}
@@ -128,15 +114,7 @@ def test_a_token_that_is_none_is_refused(engine: Engine, token: str) -> None:
 
 def test_a_page_ends_at_one_megabyte(engine: Engine) -> None:
     with Engine.memory() as large:
-        large.call(
-            "CreateTable",
-            {
-                "TableName": "large",
-                "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
-                "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
-                "BillingMode": "PAY_PER_REQUEST",
-            },
-        )
+        create(large, "large", AttributeDefinitions=definitions(pk="S"), KeySchema=schema("pk"))
         for number in range(8):
             large.call("PutItem", {"TableName": "large", "Item": {"pk": {"S": str(number)}, "b": {"S": "x" * 300_000}}})
         named = ", ".join(f"'{number}'" for number in range(8))

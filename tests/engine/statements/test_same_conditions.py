@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.engine.table_making import create, definitions, schema
 
 from keyplan.engine.engine import Engine
 from keyplan.errors import ValidationError
@@ -26,15 +27,7 @@ _ITEMS: list[dict[str, Any]] = [
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
     with Engine.memory() as engine:
-        engine.call(
-            "CreateTable",
-            {
-                "TableName": "same",
-                "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "N"}],
-                "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
-                "BillingMode": "PAY_PER_REQUEST",
-            },
-        )
+        create(engine, "same", AttributeDefinitions=definitions(pk="N"), KeySchema=schema("pk"))
         for number, item in enumerate(_ITEMS):
             engine.call("PutItem", {"TableName": "same", "Item": {"pk": {"N": str(number)}, **item}})
         yield engine

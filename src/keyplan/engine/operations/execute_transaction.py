@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from keyplan.engine import idempotency
-from keyplan.engine.cancellation import locate
+from keyplan.engine.cancellation import check_distinct, locate
 from keyplan.engine.operations.transact_get_items import Read, read_together
 from keyplan.engine.operations.transact_write_items import Asked, Step, check_payload, write_together
 from keyplan.engine.receipts import names_given
@@ -15,7 +15,6 @@ from keyplan.engine.statements import reads, writes
 from keyplan.engine.statements.prepared import Prepared, prepare
 from keyplan.errors import ValidationError
 from keyplan.messages import partiql as messages
-from keyplan.messages.transactions import SEVERAL_ON_ONE_ITEM
 from keyplan.partiql.nodes import Delete, Select, Update
 from keyplan.partiql.values import parameters
 from keyplan.values.encoding import Form
@@ -72,9 +71,7 @@ def _read(
         _told(number, partial(_wanted, engine, each, select))
         for number, (each, select) in enumerate(zip(prepared, selects, strict=True))
     ]
-    keys = [(read.table.name, read.key) for read in wanted]
-    if len(set(keys)) < len(keys):
-        raise ValidationError(SEVERAL_ON_ONE_ITEM)
+    check_distinct([(read.table.name, read.key) for read in wanted])
     return read_together(engine, wanted, detail, form)
 
 

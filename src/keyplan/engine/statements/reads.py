@@ -17,6 +17,7 @@ from keyplan.engine.statements import plan
 from keyplan.engine.statements.prepared import Prepared, shown_name
 from keyplan.engine.statements.writes import key_of
 from keyplan.errors import ValidationError
+from keyplan.expressions.read import descend
 from keyplan.messages import partiql as messages
 from keyplan.messages import queries as query_messages
 from keyplan.partiql import translate, trees
@@ -131,26 +132,13 @@ def whole_key(table: Table, prepared: Prepared, statement: Select) -> Item | Non
 
 def projection(shown: Sequence[Path]) -> Callable[[Item], Item]:
     """What makes of an item the attributes that are shown, each under the end of its path."""
-    wanted = [(shown_name(path), path.parts) for path in shown]
+    wanted = [(shown_name(path), str(path.parts[0]), path.parts[1:]) for path in shown]
 
     def project(item: Item) -> Item:
-        found = {name: _value_at(item, parts) for name, parts in wanted}
+        found = {name: descend(item.get(first), rest) for name, first, rest in wanted}
         return {name: value for name, value in found.items() if value is not None}
 
     return project
-
-
-def _value_at(item: Item, parts: tuple[str | int, ...]) -> AttributeValue | None:
-    value = item.get(str(parts[0]))
-    for part in parts[1:]:
-        if value is None:
-            return None
-        if isinstance(part, int):
-            elements = value.get("L", ())
-            value = elements[part] if part < len(elements) else None
-        else:
-            value = value.get("M", {}).get(part)
-    return value
 
 
 def _check_shown(index: Index | None, shown: Sequence[Path] | None) -> bool:
