@@ -19,6 +19,7 @@ from keyplan.design import (
     DesignError,
     Entity,
     Key,
+    OnDemand,
     Provisioned,
     Table,
     key,
@@ -121,6 +122,18 @@ def test_bought_capacity_and_the_rest_are_in_the_request() -> None:
     assert two["ProvisionedThroughput"] == {"ReadCapacityUnits": 1, "WriteCapacityUnits": 2}
     assert request["TableClass"] == "STANDARD_INFREQUENT_ACCESS"
     assert request["DeletionProtectionEnabled"] is True
+
+
+def test_more_than_the_floor_of_a_new_table_is_created_warm(engine: Engine) -> None:
+    warm = Table("shop", pk="id", billing=OnDemand(warm_write=9_000), indexes=[GSI("by_day", pk="day")])
+    db = keyplan.connect(engine=engine)
+    db.create_tables(warm)
+    there = db.describe(warm)
+    assert there is not None
+    for part in (there, there["GlobalSecondaryIndexes"][0]):
+        assert part["WarmThroughput"]["WriteUnitsPerSecond"] == 9_000
+        assert part["WarmThroughput"]["ReadUnitsPerSecond"] == 12_000
+    assert "WarmThroughput" not in create_request(Table("shop", pk="id", billing=OnDemand(warm_read=5)), "real")
 
 
 def test_the_embedded_engine_makes_tables_at_their_first_use(engine: Engine) -> None:

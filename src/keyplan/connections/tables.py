@@ -13,7 +13,7 @@ from keyplan.connections.steps import Program, Request, Wait
 from keyplan.design.entities import EntitySpec
 from keyplan.design.faults import table_faults
 from keyplan.design.schema import Index, Schema
-from keyplan.design.workload import Provisioned
+from keyplan.design.workload import OnDemand, Provisioned
 from keyplan.errors import ServiceError
 
 _FIRST_POLL_S, _MOST_POLL_S = 0.05, 1.0
@@ -65,6 +65,9 @@ def create_request(table: Declared, name: str) -> Request:
             request[member] = indexes
     if schema.stream is not None:
         request["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": schema.stream}
+    warm = _warm(schema)
+    if warm is not None:
+        request["WarmThroughput"] = warm
     if schema.table_class != "STANDARD":
         request["TableClass"] = schema.table_class
     if schema.deletion_protection:
@@ -108,7 +111,21 @@ def _index(index: Index, schema: Schema) -> Request:
     }
     if index.kind == "GSI" and schema.provisioned:
         made["ProvisionedThroughput"] = _capacity(index.billing, schema)["ProvisionedThroughput"]
+    warm = _warm(schema)
+    if index.kind == "GSI" and warm is not None:
+        made["WarmThroughput"] = warm
     return made
+
+
+def _warm(schema: Schema) -> Request | None:
+    """What is to be served at once, where that is more than any new table serves."""
+    billing, floor = schema.billing, OnDemand()
+    if not isinstance(billing, OnDemand):
+        return None
+    read, write = max(billing.warm_read, floor.warm_read), max(billing.warm_write, floor.warm_write)
+    if (read, write) == (floor.warm_read, floor.warm_write):
+        return None
+    return {"ReadUnitsPerSecond": read, "WriteUnitsPerSecond": write}
 
 
 def _projection(index: Index) -> Request:
