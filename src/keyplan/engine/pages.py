@@ -23,7 +23,7 @@ from keyplan.values.types import Item
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
 
-SMALL_LIMIT = 64  # up to here rows are fetched in one go: at most 25 MB, mostly far less
+SMALL_LIMIT = 100  # up to here rows are fetched in one go: at most 40 MB, mostly far less
 
 
 @dataclass(slots=True)
@@ -72,16 +72,17 @@ def read(engine: Engine, reading: Reading) -> Page:
 def _page(reading: Reading, view: View) -> Page:
     tree = reading.table.tree if reading.index is None else reading.index.tree
     limit = reading.limit
-    rows: Iterable[Row]
+    traces = () if reading.fetch else reading.traces
+    page = Page()
+    bodies: Iterable[bytes]
     if limit is not None and limit <= SMALL_LIMIT:
-        rows = view.rows(tree, *reading.span, reverse=reading.reverse, limit=limit)
+        fetched = view.rows(tree, *reading.span, reverse=reading.reverse, limit=limit)
+        bodies = _evaluated_at_once(page, fetched, limit, traces)
     else:
         rows = view.span(tree, *reading.span, reverse=reading.reverse, limit=-1 if limit is None else limit)
-    page = Page()
+        bodies = _evaluated(page, rows, limit, traces)
     if reading.fetch:
-        bodies = _fetched(page, _evaluated(page, rows, limit), reading, view)
-    else:
-        bodies = _evaluated(page, rows, limit, reading.traces)
+        bodies = _fetched(page, bodies, reading, view)
     if reading.test is None and reading.project is None and not reading.fetch:
         _keep_all(page, bodies, reading)
     else:
@@ -89,7 +90,22 @@ def _page(reading: Reading, view: View) -> Page:
     return page
 
 
-def _evaluated(page: Page, rows: Iterable[Row], limit: int | None, traces: tuple[bytes, ...] = ()) -> Iterator[bytes]:
+def _evaluated_at_once(page: Page, rows: list[Row], limit: int, traces: tuple[bytes, ...]) -> Iterable[bytes]:
+    """The same of rows that are there already, in steps over all of them where one page holds them."""
+    total = sum([size for _, size, _ in rows])
+    if total >= limits.PAGE_BYTES:
+        return _evaluated(page, rows, limit, traces)
+    bodies = [body for _, _, body in rows]
+    if len(bodies) == limit:
+        page.last = bodies[-1]
+    page.scanned = len(bodies)
+    page.evaluated_bytes = total
+    for trace in traces:
+        bodies = [body for body in bodies if body.rfind(trace) >= 0]
+    return bodies
+
+
+def _evaluated(page: Page, rows: Iterable[Row], limit: int | None, traces: tuple[bytes, ...]) -> Iterator[bytes]:
     """Bodies of the rows that belong to the page, but for those without the traces; all are counted into it.
 
     To look for bytes takes a fraction of the time that decoding takes; in bodies of up to some kilobytes that
