@@ -2,7 +2,8 @@
 
 Each message is one line, appended by a single write, so readers and other writers never see half of one. What a crash
 of the machine may leave is a torn last line: the next message starts on a line of its own, and reading reports what is
-torn instead of hiding it.
+torn instead of hiding it. A writer that opens the file while another is in the middle of a line takes it for torn too;
+what it then adds comes behind that line and is an empty one, which means nothing.
 """
 
 from __future__ import annotations
@@ -84,6 +85,8 @@ def read_outbox(path: Path) -> OutboxContent:
         return OutboxContent((), ())
     messages, torn = [], []
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        if not line:
+            continue
         try:
             messages.append(_KEPT.validate_json(line))
         except ValidationError:

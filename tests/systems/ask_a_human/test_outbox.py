@@ -61,6 +61,16 @@ def test_a_torn_line_is_reported_and_costs_no_other_message(tmp_path: Path) -> N
     assert content.torn_lines == (2,)
 
 
+def test_a_line_end_too_many_is_nothing_torn(tmp_path: Path) -> None:
+    path = tmp_path / "outbox.jsonl"
+    put(path, MESSAGE)
+    path.write_bytes(path.read_bytes() + b"\n\n")  # of two that opened it in the middle of the line
+    put(path, replace(MESSAGE, token="later"))
+    content = read_outbox(path)
+    assert [one.message.token for one in content.messages] == ["device", "later"]
+    assert content.torn_lines == ()
+
+
 def test_writers_at_the_same_time_lose_and_mix_nothing(tmp_path: Path) -> None:
     path = tmp_path / "outbox.jsonl"
 
