@@ -196,7 +196,7 @@ def test_a_deletion_that_comes_after_an_export_which_lacks_the_item_still_says_w
     assert removed == [{"removed_at": datetime.fromtimestamp(NOON_S, UTC), "removal_source": "stream"}]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(data=st.data())
 def test_exports_and_events_in_any_order_give_the_same_silver(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -149,7 +149,7 @@ def histories(draw: st.DrawFn) -> list[Record]:
     return records
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(records=histories(), data=st.data())
 def test_any_repeating_and_reordering_of_events_gives_the_same_silver_and_gold(
     tmp_path_factory: pytest.TempPathFactory, records: list[Record], data: st.DataObject
