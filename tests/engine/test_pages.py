@@ -84,13 +84,22 @@ def test_a_page_ends_with_the_item_that_crosses_a_megabyte(engine: Engine, forwa
     assert units(first) == -(-300_005 * expected // 4096) / 2
 
 
-def test_a_page_of_exactly_the_rest_has_no_key(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("limit", [None, 2, 200])
+def test_a_full_page_has_a_key_even_if_nothing_follows(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, limit: int | None
+) -> None:
     monkeypatch.setattr(limits, "PAGE_BYTES", 100)
     tables_of.create(engine)
-    put(engine, "a", "1", x={"S": "x" * 200})
-    assert "LastEvaluatedKey" not in query(engine)
+    more = {} if limit is None else {"Limit": limit}
+    put(engine, "a", "1", x={"S": "x" * 94})  # 99 bytes with its names and key
+    assert "LastEvaluatedKey" not in query(engine, **more)
+    put(engine, "a", "1", x={"S": "x" * 95})
+    first = query(engine, **more)
+    assert (first["Count"], first["LastEvaluatedKey"]) == (1, tables_of.key("a", "1"))
+    following = query(engine, ExclusiveStartKey=first["LastEvaluatedKey"], **more)
+    assert (following["Count"], following.get("LastEvaluatedKey")) == (0, None)
     put(engine, "a", "2")
-    assert query(engine)["LastEvaluatedKey"] == tables_of.key("a", "1")
+    assert query(engine, **more)["LastEvaluatedKey"] == tables_of.key("a", "1")
 
 
 def test_a_count_has_no_items(filled: Engine) -> None:

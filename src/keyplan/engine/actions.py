@@ -133,12 +133,17 @@ Action: TypeAlias = Put | Update | Delete | Check
 
 
 def put(request: dict[str, Any], form: Form) -> Put:
-    """A put. Raises ValidationError for values, condition and size."""
+    """A put. Raises ValidationError for values, size and condition, in this order."""
+    new = given_item(request, form)
+    return Put(write_guard(request, form), new)
+
+
+def given_item(request: dict[str, Any], form: Form) -> writes.Version:
+    """The item of a put. Raises ValidationError for its values and its size."""
     item, size = normalise_item(request["Item"], wire=form.wire)
-    guard = write_guard(request, form)
     if size > limits.ITEM_BYTES:
         raise ValidationError(messages.ITEM_TOO_LARGE)
-    return Put(guard, writes.Version(item, size, encoding.encode(item)))
+    return writes.Version(item, size, encoding.encode(item))
 
 
 def delete(request: dict[str, Any], form: Form) -> Delete:
@@ -160,8 +165,13 @@ def _values_bytes(guard: Guard | None) -> int:
 
 
 def update(request: dict[str, Any], form: Form) -> Update:
-    """An update. Raises ValidationError for key values and expressions."""
-    key, key_bytes = normalise_item(request["Key"], wire=form.wire)
+    """An update. Raises ValidationError for key values and expressions, in this order."""
+    return update_of(normalise_item(request["Key"], wire=form.wire), request, form)
+
+
+def update_of(measured_key: tuple[Item, int], request: dict[str, Any], form: Form) -> Update:
+    """The same where the key is canonical and measured already."""
+    key, key_bytes = measured_key
     text = request.get("UpdateExpression")
     condition_text = request.get("ConditionExpression")
     if text is None and condition_text is None:

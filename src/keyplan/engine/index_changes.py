@@ -91,7 +91,7 @@ def _update(engine: Engine, document: Document, given: dict[str, Any], switched:
         if switched:
             shown = throughput.switch(index, mode, units, engine.clock.now())
         else:
-            shown = throughput.set_provisioned(index, units, engine.clock.now(), name)
+            shown = throughput.set_provisioned(index, units, engine.clock.now(), engine.state_delay_s, name)
         _pend_index(engine, document, name, tables.CAPACITY, shown)
     if given.get("OnDemandThroughput") is not None:
         throughput.set_maxima(index, given["OnDemandThroughput"], mode, name)

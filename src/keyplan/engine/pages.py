@@ -1,8 +1,9 @@
 """Pages of Query and Scan: rows of one span, filtered, projected and counted as the service does.
 
-Limit counts rows before the filter; a page evaluates 1 MB and ends with the row that crosses it; what
-a page costs is the sum of its rows' sizes, rounded once. Stored bodies go into the answer as they are
-unless a projection cuts them. A row whose bytes show that the filter rejects it is counted, but not decoded.
+Limit counts rows before the filter; a page evaluates 1 MB and ends with the row that crosses it. A page that
+ends for one or the other names that row as its last, whether or not more follow. What a page costs is the
+sum of its rows' sizes, rounded once. Stored bodies go into the answer as they are unless a projection cuts
+them. A row whose bytes show that the filter rejects it is counted, but not decoded.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Page:
     evaluated_bytes: int = 0
     fetched_units: float = 0.0
     last: bytes | None = None
-    """Body of the row at which the page stopped; None at the end of the span."""
+    """Body of the row at which the page was full; None where the span ended before."""
     bodies: list[bytes] = field(default_factory=list)
     """What is shown, as it is stored; empty where a projection cuts it."""
     items: list[Item] = field(default_factory=list)
@@ -115,7 +116,6 @@ def _evaluated(page: Page, rows: Iterable[Row], limit: int | None, traces: tuple
     body = b""
     for _, size, row_body in rows:
         if total >= limits.PAGE_BYTES:
-            page.last = body
             break
         body = row_body
         total += size
@@ -125,7 +125,7 @@ def _evaluated(page: Page, rows: Iterable[Row], limit: int | None, traces: tuple
                 break
         else:
             yield body
-    if scanned == limit:
+    if scanned == limit or total >= limits.PAGE_BYTES:
         page.last = body
     page.scanned = scanned
     page.evaluated_bytes = total

@@ -126,12 +126,12 @@ def _change_capacity(engine: Engine, document: Document, request: Request) -> No
             "BillingModeSummary": {**description.get("BillingModeSummary", {}), "BillingMode": mode},
             **throughput.switch(description, mode, units, now),
         }
-        _set_billing_mode(description, mode, now)
+        _set_billing_mode(description, mode, now + engine.state_delay_s)
         pend(engine, document, tables.CAPACITY, shown)
     elif units is not None:
         if mode == throughput.ON_DEMAND:
             raise ValidationError(messages.UNITS_ON_DEMAND)
-        shown = throughput.set_provisioned(description, units, engine.clock.now(), None)
+        shown = throughput.set_provisioned(description, units, engine.clock.now(), engine.state_delay_s, None)
         pend(engine, document, tables.CAPACITY, shown)
     elif request.get("BillingMode") is not None:
         _pend_nothing(engine, document, tables.CAPACITY)
@@ -142,15 +142,16 @@ def _check_every_index_has_units(description: dict[str, Any], mode: str, request
         return
     updates = [update.get("Update") or {} for update in request.get("GlobalSecondaryIndexUpdates") or ()]
     given = {update.get("IndexName") for update in updates if update.get("ProvisionedThroughput") is not None}
-    for index in description.get("GlobalSecondaryIndexes", ()):
-        if index["IndexName"] not in given:
-            raise ValidationError(messages.index_units_needed(index["IndexName"]))
+    names = [index["IndexName"] for index in description.get("GlobalSecondaryIndexes", ())]
+    forgotten = [name for name in names if name not in given]
+    if forgotten:
+        raise ValidationError(messages.index_units_needed(forgotten))
 
 
-def _set_billing_mode(description: dict[str, Any], mode: str, now: float) -> None:
+def _set_billing_mode(description: dict[str, Any], mode: str, done: float) -> None:
     summary = {**description.get("BillingModeSummary", {}), "BillingMode": mode}
     if mode == throughput.ON_DEMAND:
-        summary["LastUpdateToPayPerRequestDateTime"] = round(now, 3)
+        summary["LastUpdateToPayPerRequestDateTime"] = round(done, 3)
     description["BillingModeSummary"] = summary
 
 

@@ -23,6 +23,7 @@ ON_DEMAND = "PAY_PER_REQUEST"
 Description = dict[str, Any]
 
 NO_MAXIMUM = -1
+_LEAST_DELAY_S = 0.001  # what dates tell apart
 _UNITS_OF_WARM = {"ReadUnitsPerSecond": "ReadCapacityUnits", "WriteUnitsPerSecond": "WriteCapacityUnits"}
 _MAXIMA = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
 
@@ -65,9 +66,12 @@ def units(capacity: dict[str, Any]) -> tuple[int, int]:
     return int(capacity["ReadCapacityUnits"]), int(capacity["WriteCapacityUnits"])
 
 
-def set_provisioned(described: Description, given: dict[str, Any], now: float, index: str | None) -> Description:
+def set_provisioned(
+    described: Description, given: dict[str, Any], now: float, delay_s: float, index: str | None
+) -> Description:
     """Change the provisioned throughput; what the description shows until that is done.
 
+    Meanwhile the change is dated when it was asked for, afterwards when it was done, which is always later.
     Raises ValidationError if it stays the same.
     """
     current = described["ProvisionedThroughput"]
@@ -76,12 +80,14 @@ def set_provisioned(described: Description, given: dict[str, Any], now: float, i
         raise ValidationError(messages.throughput_same(index, before, after))
     dates = {name: current[name] for name in ("LastIncreaseDateTime", "LastDecreaseDateTime") if name in current}
     decreases = decreases_today(current, now)
-    if after[0] > before[0] or after[1] > before[1]:
-        dates["LastIncreaseDateTime"] = round(now, 3)
     shown = {**current, **dates, "NumberOfDecreasesToday": decreases}
+    done = round(now + max(delay_s, _LEAST_DELAY_S), 3)
+    if after[0] > before[0] or after[1] > before[1]:
+        shown["LastIncreaseDateTime"] = round(now, 3)
+        dates["LastIncreaseDateTime"] = done
     if after[0] < before[0] or after[1] < before[1]:
-        dates["LastDecreaseDateTime"] = round(now, 3)
         shown["LastDecreaseDateTime"] = round(now, 3)
+        dates["LastDecreaseDateTime"] = done
         decreases += 1
     described["ProvisionedThroughput"] = {**provisioned(given), **dates, "NumberOfDecreasesToday": decreases}
     described["WarmThroughput"] = warm(described, PROVISIONED)

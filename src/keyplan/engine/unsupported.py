@@ -12,8 +12,10 @@ from keyplan.messages.requests import UNKNOWN_OPERATION
 from keyplan.messages.tables import not_supported
 
 UNSUPPORTED: dict[str, str] = {
+    "CancelBulkOperation": "bulk writes from S3",
     "CreateGlobalTable": "replicas in other regions",
     "DeleteResourcePolicy": "permissions",
+    "DescribeBulkOperation": "bulk writes from S3",
     "DescribeContributorInsights": "metrics",
     "DescribeGlobalTable": "replicas in other regions",
     "DescribeGlobalTableSettings": "replicas in other regions",
@@ -22,10 +24,12 @@ UNSUPPORTED: dict[str, str] = {
     "DisableKinesisStreamingDestination": "Kinesis",
     "EnableKinesisStreamingDestination": "Kinesis",
     "GetResourcePolicy": "permissions",
+    "ListBulkOperations": "bulk writes from S3",
     "ListContributorInsights": "metrics",
     "ListGlobalTables": "replicas in other regions",
     "PutResourcePolicy": "permissions",
     "SearchVectors": "vector indexes",
+    "StartBulkPutItems": "bulk writes from S3",
     "UpdateContributorInsights": "metrics",
     "UpdateGlobalTable": "replicas in other regions",
     "UpdateGlobalTableSettings": "replicas in other regions",

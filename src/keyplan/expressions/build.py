@@ -123,10 +123,6 @@ class F(Operand):
         """The list with these elements behind it; for updates."""
         return _Call("list_append", (self, elements))
 
-    def prepend(self, elements: Operand | Plain) -> Operand:
-        """The list with these elements before it; for updates."""
-        return _Call("list_append", (elements, self))
-
 
 class _Call(Operand):
     def __init__(self, function: str, operands: tuple[Operand | Plain, ...]) -> None:

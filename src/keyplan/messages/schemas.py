@@ -62,6 +62,11 @@ STREAM_VIEW_MISSING = PARAMETER_INVALID + "If stream is being enabled then Updat
 STREAM_VIEW_UNWANTED = PARAMETER_INVALID + "If stream is being disabled, then UpdateViewType must not be specified"
 INDEXES_AT_ONCE = "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table"
 
+INDEX_UPDATE_BLOCKED = (
+    "This operation cannot be performed with given input values. "
+    "Please contact DynamoDB service team for more info: Action Blocked: IndexUpdate"
+)
+
 
 def out_of_bounds(units: int, member: str, index: str | None = None) -> str:
     """More capacity than any table can have."""

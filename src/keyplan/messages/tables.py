@@ -178,9 +178,9 @@ def throughput_same(index: str | None, current: tuple[int, int], requested: tupl
     )
 
 
-def index_units_needed(index: str) -> str:
-    """A switch to provisioned capacity that forgets an index."""
-    return f"{_INVALID}ProvisionedThroughput must be specified for index: {index}"
+def index_units_needed(indexes: Sequence[str]) -> str:
+    """A switch to provisioned capacity that forgets indexes."""
+    return f"{_INVALID}ProvisionedThroughput must be specified for index: {','.join(indexes)}"
 
 
 def new_index_units_needed(index: str) -> str:

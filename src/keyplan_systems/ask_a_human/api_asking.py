@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 from zoneinfo import ZoneInfo
 
 from fastapi import Depends, Header, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
 
 from keyplan.connections.errors import CursorError, ThrottledError, TransactionConflictError, UnavailableError
 from keyplan_systems.ask_a_human.base import Base, BusyError
@@ -120,6 +121,16 @@ def _busy(_error: Exception) -> Problem:
     return Problem(503, message, code="SERVER_ERROR", headers={"Retry-After": "1"})
 
 
+def _invalid(error: RequestValidationError) -> Problem:
+    """What the framework finds, in the shape of what the rules find: fields without the part of the request."""
+    found = error.errors()
+    if any(one["type"] == "json_invalid" for one in found):
+        found = [{"loc": (), "msg": "is not valid JSON", "type": "json_invalid"}]
+    else:
+        found = [{**one, "loc": one["loc"][1:]} for one in found]
+    return _refused(requests.refusal(found))
+
+
 def _foreign_cursor(_error: CursorError) -> Problem:
     details = {"field": "cursor", "constraint": "cursor"}
     return Problem(400, "cursor: is not of this list", code="VALIDATION_ERROR", details=details)
@@ -127,6 +138,7 @@ def _foreign_cursor(_error: CursorError) -> Problem:
 
 TRANSLATIONS: Mapping[type[Exception], Translation] = {
     RefusedError: _refused,
+    RequestValidationError: _invalid,
     CursorError: _foreign_cursor,
     BusyError: _busy,
     ThrottledError: _busy,

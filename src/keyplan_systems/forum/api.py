@@ -95,8 +95,14 @@ def thread(item_id: str, participant_id: str, caller: Caller, uses: Uses) -> dic
 
 @router.put("/items/{item_id}/participant/{participant_id}/thread", tags=["threads"])
 def update(item_id: str, participant_id: str, body: Wish, caller: Caller, uses: Uses) -> dict[str, Any]:
-    """Open, close or change a thread; it is started where there is none."""
-    return _shown(uses.update(user_of(caller), thread_key(item_id, participant_id), body.update()))
+    """Open, close or change a thread; it is started where there is none.
+
+    Who names the status that is set already, and may not read the thread, is told no more than that.
+    """
+    changed = uses.update(user_of(caller), thread_key(item_id, participant_id), body.update())
+    if changed is None:
+        return {"item_id": item_id, "participant_id": participant_id, "status": body.status}
+    return _shown(changed)
 
 
 @router.get("/threads", tags=["threads"])

@@ -72,8 +72,7 @@ class EventLog:
         What happens now is never earlier than what is stored. Raises BadRequestError for a time in the future, and
         RunError where the database cannot do it.
         """
-        if draft.at_ms is not None and draft.at_ms > now_ms(self._clock) + AHEAD_MS:
-            raise BadRequestError("an event that is still to come cannot be stored")
+        self.check_time(draft)
         with self._turns[hash(draft.place) % _TURNS]:
             for attempt in range(1, _RETRIES.attempts):
                 done = self._try(draft)
@@ -84,6 +83,11 @@ class EventLog:
         if done is None:
             raise TransactionConflictError(f"others kept writing to the thread of event {draft.event_id}")
         return done
+
+    def check_time(self, draft: Draft) -> None:
+        """Raise BadRequestError for a time in the future."""
+        if draft.at_ms is not None and draft.at_ms > now_ms(self._clock) + AHEAD_MS:
+            raise BadRequestError("an event that is still to come cannot be stored")
 
     def last_seq(self, place: Place) -> int:
         """The number of the newest event of a thread; 0 where there is none."""

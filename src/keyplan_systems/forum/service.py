@@ -78,8 +78,8 @@ class Service:
         """The thread's status and a token of what the user may do in it. Raises ForumError."""
         return threads.get_thread(self.database, self.clock, self.issuer, user_id, key)
 
-    def update(self, user_id: str, key: ThreadKey, update: ThreadUpdate) -> Thread:
-        """Change a thread, or start it. Raises ForumError."""
+    def update(self, user_id: str, key: ThreadKey, update: ThreadUpdate) -> Thread | None:
+        """Change a thread, or start it; None where it is as wished, and not the user's to read. Raises ForumError."""
         return threads.update_thread(self.database, self.clock, user_id, key, update)
 
     def threads(
@@ -122,8 +122,14 @@ class Service:
         return appended
 
     def record(self, place: Place, facts: Sequence[Fact]) -> list[Appended]:
-        """Store what the platform tells, now or of the past; what was told before is not stored again."""
-        return [self.log.append(_draft(place, fact)) for fact in facts]
+        """Store what the platform tells, now or of the past; what was told before is not stored again.
+
+        Raises BadRequestError for a time in the future, before anything is stored.
+        """
+        drafts = [_draft(place, fact) for fact in facts]
+        for draft in drafts:
+            self.log.check_time(draft)
+        return [self.log.append(draft) for draft in drafts]
 
     def messages(self, rights: ThreadRights, limit: int, cursor: str | None) -> Page[Event]:
         """A thread's messages, newest first. Raises CursorError."""

@@ -178,6 +178,7 @@ def _held_event(parts: list[EventSlotItem], venue: Venue) -> Event:
         created_by=first.created_by,
         updated_at=first.updated_at,
         booking_id=first.booking_id,
+        description=None,
     )
 
 

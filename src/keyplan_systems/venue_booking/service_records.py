@@ -47,6 +47,7 @@ class Records:
 
     def add_payment(self, actor: Actor, values: Mapping[str, Any]) -> Payment:
         """Record money that came in, for administrators; no payment provider is called."""
+        require_admin(actor)
         request = parse(PaymentRequest, values)
         if not is_id(request.booking_id):
             raise NotFoundError(f"There is no booking {request.booking_id}.")

@@ -17,7 +17,10 @@ from typing import Any
 import pytest
 
 from keyplan.engine import shapes
+from keyplan.engine.operations.answers import enveloped
+from keyplan.engine.shapes.model import Layer
 from keyplan.errors import ServiceError
+from keyplan.values.encoding import WIRE
 
 CASES = Path(__file__).parent / "cases"
 OPERATIONS = sorted(path.stem for path in CASES.glob("*.json"))
@@ -36,9 +39,18 @@ def all_cases() -> list[Any]:
 
 
 def examine(operation: str, request: dict[str, Any], *, wire: bool = True) -> None:
-    """All that is checked of a request before its values, expressions and table."""
+    """All that is checked of a request but its values, expressions and table."""
     rules = module(operation)
     shapes.compile(rules.SHAPE)(request, wire)
+    if rules.SHAPE.layer is Layer.ENVELOPED:
+        enveloped(lambda given, _: examine_rules(operation, given))(request, WIRE)
+    else:
+        examine_rules(operation, request)
+
+
+def examine_rules(operation: str, request: dict[str, Any]) -> None:
+    """The rules between members, in their order."""
+    rules = module(operation)
     if hasattr(rules, "check"):
         rules.check(request)
     if operation == "transact_get_items":

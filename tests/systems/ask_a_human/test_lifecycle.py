@@ -83,6 +83,34 @@ def test_an_expired_question_is_polled_for_a_day_and_a_closed_one_for_seven(stag
     assert stage.client.get(f"/agent/questions/{closed}", headers=headers).status_code == 404
 
 
+def test_lists_leave_out_what_is_past_its_time_and_not_removed_yet(
+    stage: Stage, clock: ManualClock, engine: Engine | Elsewhere
+) -> None:
+    closed = stage.asked(min_responses=1, timeout_seconds=60)
+    expired = stage.asked(timeout_seconds=60)
+    stage.answer(closed, "ada", answer="ok", response_time_ms=10)
+
+    def own() -> dict[str, tuple[str, str | None]]:
+        told = stage.client.get("/agent/questions", headers={"X-Agent-Id": "agent"}).json()["questions"]
+        return {one["question_id"]: (one["status"], one["closed_at"]) for one in told}
+
+    person, reviewing = fingerprint_hash("ada"), stage.service.reviewing
+    clock.advance(60 + DAY - 0.001)
+    assert own() == {closed: ("CLOSED", "2026-02-02T12:00:00Z"), expired: ("EXPIRED", None)}
+    clock.advance(0.001)
+    assert set(own()) == {closed}
+    clock.advance(6 * DAY - 60 - 0.001)
+    assert set(own()) == {closed}
+    clock.advance(0.001)
+    assert own() == {}
+    clock.advance(23 * DAY - 0.001)
+    assert len(reviewing.waiting(10)) == len(reviewing.recent_answers(person, 10)) == 1
+    clock.advance(0.001)
+    assert len(reviewing.waiting(10)) == len(reviewing.recent_answers(person, 10)) == 0
+    assert len([one for one in items(engine, entities.questions) if "prompt" in one]) == 2
+    assert len([one for one in items(engine, entities.responses) if "ttl" in one and "COUNTER" not in str(one)]) == 2
+
+
 @pytest.mark.embedded("expiry when the test says so")
 def test_expiry_removes_questions_and_answers_and_keeps_what_people_have_earned(
     clock: ManualClock, stage: Stage, engine: Engine

@@ -49,6 +49,8 @@ def test_opening_needs_a_group_to_ask_and_closing_refuses_one(live: Live) -> Non
 def test_who_may_not_is_refused(live: Live) -> None:
     assert live.person(BEN).get(THREAD).status_code == 403
     assert live.person(BEN).put(THREAD, json={"status": "closed"}).status_code == 403
+    told = {"item_id": LOOPS, "participant_id": ANN, "status": "waiting_for_trainer"}
+    assert live.person(BEN).put(THREAD, json={"status": "waiting_for_trainer"}).json() == told, "he may not read more"
     assert live.person(TUTOR).put(THREAD, json={"status": "closed"}).status_code == 403
     assert live.person(TUTOR).put(THREAD, json={"status": "waiting_for_participant"}).status_code == 200
     assert live.person("ann").get(THREAD).status_code == 403
@@ -188,8 +190,9 @@ def test_only_the_platform_tells_and_only_what_fits(live: Live) -> None:
         submission(validated="yes"),
         submission(score=True),
     ):
-        assert platform.post(path, json={"events": [wrong]}).status_code == 400, wrong
+        assert platform.post(path, json={"events": [submission(), wrong]}).status_code == 400, wrong
     assert platform.post(path, json={"events": []}).status_code == 400
+    assert platform.post(path, json={"events": [submission()]}).json()["new"] == 1, "of a refused list none is stored"
 
 
 def test_a_score_may_be_as_small_as_a_float_can_be(live: Live) -> None:

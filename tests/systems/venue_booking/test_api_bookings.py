@@ -201,6 +201,9 @@ def test_bookings_are_listed_by_status_and_by_month(
     assert [one["id"] for one in admin.ask(query, s="PENDING")["bookingsByMonth"]["entries"]] == [second["id"]]
     every = admin.ask(query)["bookingsByMonth"]["entries"]
     assert {one["id"] for one in every} == {first["id"], second["id"]}
+    earlier = ada.request(date="2025-11-05")
+    by_date = admin.ask(query, s="PENDING")["bookingsByMonth"]["entries"]
+    assert [one["id"] for one in by_date] == [earlier["id"], second["id"]]
     with pytest.raises(Refused) as refused:
         admin.ask('{ bookingsByMonth(month: "11/2025") { cursor } }')
     assert refused.value.code == "invalid"

@@ -11,7 +11,7 @@ from tests.systems.venue_booking.stage import Caller, Refused, Stage, all_items
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 
-ON = "query ($day: Date!) { eventsOn(date: $day) { id kind title slots bookingId booking { attendees } } }"
+ON = "query ($day: Date!) { eventsOn(date: $day) { id kind title description slots bookingId booking { attendees } } }"
 
 
 def test_an_event_and_a_closure_take_slots_like_a_booking(
@@ -23,8 +23,12 @@ def test_an_event_and_a_closure_take_slots_like_a_booking(
     with pytest.raises(Refused) as refused:
         admin.decide("approve", made["id"])
     assert refused.value.details == {"date": "2025-11-15", "slots": ["MORNING", "EVENING"]}
-    query = '{ availability(firstDate: "2025-11-15", lastDate: "2025-11-15") { durations slots { state } } }'
+    query = (
+        '{ availability(firstDate: "2025-11-15", lastDate: "2025-11-15")'
+        " { bookable durations morningAvailable afternoonAvailable slots { state } } }"
+    )
     (day,) = ada.ask(query)["availability"]
+    assert (day["bookable"], day["morningAvailable"], day["afternoonAvailable"]) == (True, False, True)
     assert [slot["state"] for slot in day["slots"]] == ["TAKEN", "FREE", "CLOSED"]
     assert day["durations"] == ["HALF_DAY_AFTERNOON"]
     assert check(engine) == 1
@@ -76,6 +80,7 @@ def test_strangers_see_that_a_slot_is_held_and_not_by_whom(stage: Stage, ada: Ca
         "id": None,
         "kind": "PRIVATE_BOOKING",
         "title": None,
+        "description": None,
         "slots": ["MORNING", "AFTERNOON", "EVENING"],
         "bookingId": None,
         "booking": None,
@@ -83,7 +88,41 @@ def test_strangers_see_that_a_slot_is_held_and_not_by_whom(stage: Stage, ada: Ca
     for caller in (ada, admin):
         (seen,) = caller.ask(ON, day="2025-11-15")["eventsOn"]
         assert (seen["title"], seen["bookingId"]) == ("Birthday party", made["id"])
-        assert seen["booking"] == {"attendees": 50}
+        assert (seen["description"], seen["booking"]) == ("", {"attendees": 50})
+
+
+def test_an_administrators_event_says_its_kind_and_what_is_said_of_it_and_has_no_booking(
+    ada: Caller, admin: Caller, engine: Engine | Elsewhere
+) -> None:
+    made = admin.event(duration="EVENING", description="Books and toys")
+    works = admin.event(duration="HALF_DAY_MORNING", kind="CLOSURE", title="Works")
+    assert ada.ask(ON, day="2025-12-06")["eventsOn"] == [
+        {
+            "id": one["id"],
+            "kind": kind,
+            "title": one["title"],
+            "description": said,
+            "slots": one["slots"],
+            "bookingId": None,
+            "booking": None,
+        }
+        for one, kind, said in ((works, "CLOSURE", ""), (made, "PUBLIC_EVENT", "Books and toys"))
+    ]
+    stored = [*of_kind(all_items(engine), "Event"), *of_kind(all_items(engine), "EventSlot")]
+    assert len(stored) == 4
+    assert not any("bookingId" in item for item in stored)
+    assert {item["eventType"]["S"] for item in stored} == {"public_event", "closure"}
+
+
+def test_removing_an_event_never_frees_what_is_held_by_another(admin: Caller, engine: Engine | Elsewhere) -> None:
+    made = admin.event(duration="EVENING")
+    key = {"PK": {"S": "EVENTDATE#2025-12-06"}, "SK": {"S": "EVENING"}}
+    update = {"UpdateExpression": "SET eventId = :other", "ExpressionAttributeValues": {":other": {"S": "other"}}}
+    engine.call("UpdateItem", {"TableName": "venue-booking", "Key": key, **update})
+    with pytest.raises(Refused) as refused:
+        admin.ask("mutation ($id: ID!) { deleteEvent(id: $id) { id } }", id=made["id"])
+    assert refused.value.code == "try_again"
+    assert engine.call("GetItem", {"TableName": "venue-booking", "Key": key})["Item"]["eventId"]["S"] == "other"
 
 
 @pytest.mark.parametrize(
@@ -112,7 +151,22 @@ def test_administrators_are_not_bound_by_the_lead_time(admin: Caller) -> None:
 def test_a_range_that_is_empty_or_too_long_is_refused(first: str, last: str, ada: Caller) -> None:
     with pytest.raises(Refused) as refused:
         ada.ask("query ($a: Date!, $b: Date!) { availability(firstDate: $a, lastDate: $b) { date } }", a=first, b=last)
-    assert refused.value.code == "invalid"
+    assert (refused.value.code, refused.value.details["field"]) == ("invalid", "lastDate")
+
+
+@pytest.mark.embedded("a rule of dates")
+def test_dates_before_the_first_that_can_be_asked_for_are_free_and_not_available(ada: Caller) -> None:
+    query = (
+        '{ availability(firstDate: "2025-10-23", lastDate: "2025-10-24")'
+        " { bookable durations morningAvailable afternoonAvailable slots { state } } }"
+    )
+    early, first = ada.ask(query)["availability"]
+    free = [{"state": "FREE"}] * 3
+    assert early == {
+        "bookable": False, "durations": [], "morningAvailable": False, "afternoonAvailable": False, "slots": free
+    }  # fmt: skip
+    assert (first["bookable"], first["morningAvailable"], first["afternoonAvailable"]) == (True, True, True)
+    assert first["durations"] == ["HALF_DAY_MORNING", "HALF_DAY_AFTERNOON", "EVENING", "FULL_DAY"]
 
 
 def test_a_range_over_the_end_of_a_month_shows_both_months(admin: Caller) -> None:

@@ -116,7 +116,11 @@ def test_payments_are_recorded_and_seen_by_the_owner(
     told = ada.ask(PAYMENTS, id=made["id"])["payments"]["entries"]
     assert told == [{"amountCents": cents, "method": "TRANSFER", "recordedBy": "root"} for cents in (5_000, 2_500)]
     assert code_of(stage.person("bob"), PAYMENTS, id=made["id"]) == "not_found"
-    assert code_of(admin, PAY, input={"bookingId": made["id"], "amountCents": 0, "method": "CASH"}) == "invalid"
+    wrong = {"bookingId": made["id"], "amountCents": 0, "method": "CASH"}
+    assert code_of(ada, PAY, input=wrong) == "forbidden"
+    with pytest.raises(Refused) as refused:
+        admin.ask(PAY, input=wrong)
+    assert (refused.value.code, list(refused.value.details["fields"])) == ("invalid", ["amountCents"])
 
 
 def test_a_payment_for_nothing_is_refused_and_leaves_no_entry(admin: Caller, engine: Engine | Elsewhere) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from keyplan.engine import reads
 from keyplan.engine.receipts import Receipt
-from keyplan.engine.requests.get_item import check
+from keyplan.engine.requests.get_item import check, check_late, is_plain
 from keyplan.values import encoding, units
 from keyplan.values.attribute import normalise_item
 from keyplan.values.encoding import Form
@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
 def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Check, find the table, read."""
-    if len(request) > 2:
+    plain = len(request) == 2 or is_plain(request)  # a table and a key: nothing to check beyond their shape
+    if not plain:
         check(request)
-        projection = reads.compile_single_read_projection(request)
-    else:
-        projection = None  # a table and a key: nothing to check beyond their shape
     key, _ = normalise_item(request["Key"], wire=form.wire)
+    projection = None
+    if not plain:
+        check_late(request)
+        projection = reads.compile_single_read_projection(request)
     table = engine.table(request["TableName"])
     if projection is not None:
         reads.check_scalar_keys(table, projection)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan.engine import actions, writes
+from keyplan.engine.conditions import write_guard
 from keyplan.engine.operations.answers import collection_metrics, enveloped
 from keyplan.engine.receipts import Receipt
-from keyplan.engine.requests.put_item import SHAPE, check
+from keyplan.engine.requests.put_item import SHAPE, check, check_late, is_plain
 from keyplan.engine.shapes import late_check
 from keyplan.store.rows import Transaction
 from keyplan.values import units
@@ -55,6 +56,10 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
 @late_check(SHAPE)
 @enveloped
 def prepare(request: dict[str, Any], form: Form) -> actions.Put:
-    """What can be checked without the table: values, condition, size."""
+    """What can be checked without the table: values, size, condition."""
+    if is_plain(request):
+        return actions.put(request, form)
     check(request)
-    return actions.put(request, form)
+    new = actions.given_item(request, form)
+    check_late(request)
+    return actions.Put(write_guard(request, form), new)

@@ -8,13 +8,14 @@ from keyplan import limits
 from keyplan.engine import actions, writes
 from keyplan.engine.operations.answers import collection_metrics, enveloped
 from keyplan.engine.receipts import Receipt
-from keyplan.engine.requests.update_item import SHAPE, check
+from keyplan.engine.requests.update_item import SHAPE, check, check_late
 from keyplan.engine.shapes import late_check
 from keyplan.errors import ValidationError
 from keyplan.expressions.compiled import Update
 from keyplan.messages import items as messages
 from keyplan.store.rows import Transaction
 from keyplan.values import units
+from keyplan.values.attribute import normalise_item
 from keyplan.values.encoding import Form
 
 if TYPE_CHECKING:
@@ -60,7 +61,9 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
 def prepare(request: dict[str, Any], form: Form) -> actions.Update:
     """What can be checked without the table: values and expressions."""
     check(request)
-    return actions.update(request, form)
+    measured_key = normalise_item(request["Key"], wire=form.wire)
+    check_late(request)
+    return actions.update_of(measured_key, request, form)
 
 
 def _check_charge(change: actions.Update) -> None:

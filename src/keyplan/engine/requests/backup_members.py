@@ -8,7 +8,7 @@ from keyplan.engine.requests import members, table_members
 from keyplan.engine.shapes.model import Shape, String
 
 BACKUP_NAME = String(min=3, max=255, pattern="[a-zA-Z0-9_.-]+")
-BACKUP_ARN = String(min=37, max=1024)
+BACKUP_ARN = String(max=1024)  # what is too short is told as any other text that is no ARN of a backup
 TARGET_TABLE_NAME = members.LISTED_TABLE_NAME
 
 OVERRIDES: dict[str, Shape] = {

@@ -38,16 +38,18 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Names of tables (only now: other faults come alone), then each write, then how many there are."""
+    """Names of tables and how many writes each has (only now: other faults come alone), then each write, then all."""
     items = request["RequestItems"]
+    faults = []
     if not all(map(_is_surely_name, items)):
         fault = key_fault(_NAMED_ITEMS, items, "requestItems")
         if fault is not None:
-            raise ValidationError(messages.detected([fault]))
+            faults.append(fault)
     if not all(1 <= len(requests) <= limits.BATCH_WRITE_ITEMS for requests in items.values()):
         text = messages.map_values(_REQUESTS_OF_A_TABLE)
-        fault = messages.constraint(shown(_NAMED_ITEMS, items), "requestItems", text)
-        raise ValidationError(messages.detected([fault]))
+        faults.append(messages.constraint(shown(_NAMED_ITEMS, items), "requestItems", text))
+    if faults:
+        raise ValidationError(messages.detected(faults))
     writes = 0
     for requests in items.values():
         for write in requests:

@@ -54,8 +54,21 @@ def _check_no_maxima(maxima: dict[str, Any] | None, index: str | None = None) ->
 
 def check_bounds(throughput: dict[str, Any] | None, index: str | None = None) -> None:
     """Capacity units stay below what any table can have."""
-    if throughput is None:
-        return
+    beyond = _beyond_bounds(throughput)
+    if beyond is not None:
+        member, units = beyond
+        raise ValidationError(messages.out_of_bounds(units, member, index))
+
+
+def check_known_index(throughput: dict[str, Any] | None) -> None:
+    """The same of an index that is there already: told after the table is found, and in other words."""
+    if _beyond_bounds(throughput) is not None:
+        raise ValidationError(messages.INDEX_UPDATE_BLOCKED)
+
+
+def _beyond_bounds(throughput: dict[str, Any] | None) -> tuple[str, int] | None:
+    """The first member with more units than any table can have, and how many."""
     for member in _UNITS:
-        if throughput[member] > _MOST_UNITS:
-            raise ValidationError(messages.out_of_bounds(throughput[member], member, index))
+        if throughput is not None and throughput[member] > _MOST_UNITS:
+            return member, throughput[member]
+    return None

@@ -30,4 +30,7 @@ SHAPE = Structure(
 
 def check(request: dict[str, Any]) -> None:
     """Rules between members. Raises ValidationError."""
+    if request.keys() <= writes.WITHOUT_RULES:
+        return
     writes.check_replacing(request)
+    writes.check_replacing_late(request)

@@ -12,7 +12,7 @@ from keyplan.messages import exports as messages
 SHAPE = Structure(
     "ExportTableToPointInTimeInput",
     {
-        "TableArn": job_members.TABLE_ARN,
+        "TableArn": String(max=1024),
         "ExportTime": Timestamp(),
         "ClientToken": job_members.CLIENT_TOKEN,
         "S3Bucket": job_members.BUCKET,
@@ -47,6 +47,8 @@ SHAPE = Structure(
 
 def check(request: dict[str, Any]) -> None:
     """Rules between members. Raises ValidationError."""
+    if not request["TableArn"]:
+        raise ValidationError(messages.TABLE_ARN_EMPTY)
     if request.get("ExportFormat") == "ION":
         raise ValidationError(messages.ION)
     specification = request.get("IncrementalExportSpecification")

@@ -26,11 +26,18 @@ _EXPRESSIONS = ("ProjectionExpression",)
 _WITHOUT_RULES = frozenset(("TableName", "Key", "ConsistentRead", "ReturnConsumedCapacity"))
 
 
+def is_plain(request: dict[str, Any]) -> bool:
+    """Whether no rule between members is about this request."""
+    return request.keys() <= _WITHOUT_RULES
+
+
 def check(request: dict[str, Any]) -> None:
-    """Rules between members. Raises ValidationError."""
-    if request.keys() <= _WITHOUT_RULES:
-        return
+    """Rules that come before the key's values. Raises ValidationError."""
     given = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet",))
     rules.check_placeholders_wanted(request, given, value_expressions=())
+
+
+def check_late(request: dict[str, Any]) -> None:
+    """Rules that come after them, and before the projection. Raises ValidationError."""
     rules.check_attributes_to_get(request)
     rules.check_placeholders(request)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from keyplan import limits
-from keyplan.engine.requests import backup_members, members
+from keyplan.engine.requests import members
 from keyplan.engine.requests.backup_members import epoch_s
 from keyplan.engine.shapes.model import Integer, String, Structure, Timestamp
 from keyplan.errors import ValidationError
@@ -18,7 +18,7 @@ SHAPE = Structure(
         "Limit": Integer(min=1, max=limits.BACKUPS_PAGE),
         "TimeRangeLowerBound": Timestamp(),
         "TimeRangeUpperBound": Timestamp(),
-        "ExclusiveStartBackupArn": backup_members.BACKUP_ARN,
+        "ExclusiveStartBackupArn": String(min=37, max=1024),
         "BackupType": String(enum=("USER", "SYSTEM", "AWS_BACKUP", "ALL")),
     },
 )

@@ -14,7 +14,7 @@ NEW_TABLE_NAME = String(min=limits.TABLE_NAME_MIN, max=limits.TABLE_NAME_MAX, pa
 DEMANDED_TABLE_NAME = ("TableName", messages.TABLE_NAME_REQUIRED)
 MAP_TABLE_NAME = String(min=limits.TABLE_NAME_MIN, max=limits.TABLE_NAME_MAX, pattern=_NAME_PATTERN, arn=True)
 LISTED_TABLE_NAME = String(min=limits.TABLE_NAME_MIN, max=limits.TABLE_NAME_MAX, pattern=_NAME_PATTERN)
-INDEX_NAME = String(min=3, max=255, pattern=_NAME_PATTERN)
+INDEX_NAME = String(min=3, max=255, pattern=_NAME_PATTERN, length_first=True)
 
 TEXT = String()
 FLAG = Boolean()

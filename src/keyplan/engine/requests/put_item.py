@@ -28,6 +28,16 @@ SHAPE = Structure(
 )
 
 
+def is_plain(request: dict[str, Any]) -> bool:
+    """Whether no rule between members is about this request."""
+    return request.keys() <= writes.WITHOUT_RULES
+
+
 def check(request: dict[str, Any]) -> None:
-    """Rules between members. Raises ValidationError."""
+    """Rules that come before the item's values. Raises ValidationError."""
     writes.check_replacing(request)
+
+
+def check_late(request: dict[str, Any]) -> None:
+    """Rules that come after them, and before the condition. Raises ValidationError."""
+    writes.check_replacing_late(request)

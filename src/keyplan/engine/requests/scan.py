@@ -15,8 +15,9 @@ SHAPE = Structure(
     {
         "TableName": members.TABLE_NAME,
         "IndexName": members.INDEX_NAME,
-        "AttributesToGet": members.ATTRIBUTES_TO_GET,
+        # Before AttributesToGet: the two meet in one place of the order of faults (see shapes.order).
         "Limit": Integer(min=1),
+        "AttributesToGet": members.ATTRIBUTES_TO_GET,
         "Select": members.SELECT,
         "ScanFilter": members.CONDITIONS,
         "ConditionalOperator": members.CONDITIONAL_OPERATOR,

@@ -49,7 +49,7 @@ STREAM_SPECIFICATION = Structure(
 )
 SSE_SPECIFICATION = Structure(
     "SSESpecification",
-    {"Enabled": Boolean(), "SSEType": String(enum=("AES256", "KMS")), "KMSMasterKeyId": String()},
+    {"Enabled": Boolean(), "SSEType": String(enum=("AES256", "KMS")), "KMSMasterKeyId": String(min=1)},
 )
 # What a tag must be is a rule, with messages of its own.
 TAGS = List(Structure("Tag", {"Key": String(), "Value": String()}))

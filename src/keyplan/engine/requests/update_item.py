@@ -33,5 +33,10 @@ SHAPE = Structure(
 
 
 def check(request: dict[str, Any]) -> None:
-    """Rules between members. Raises ValidationError."""
+    """Rules that come before the key's values. Raises ValidationError."""
     writes.check_updating(request)
+
+
+def check_late(request: dict[str, Any]) -> None:
+    """Rules that come after them, and before the expressions. Raises ValidationError."""
+    writes.check_conditions(request)

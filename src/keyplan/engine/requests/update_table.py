@@ -70,9 +70,9 @@ def _check_update(update: dict[str, Any], request: dict[str, Any], names: set[st
     names.add(name)
     if given[0] == "Create":
         _check_new_index(change, request.get("AttributeDefinitions"))
+        capacity.check_bounds(change.get("ProvisionedThroughput"), name)
     if given[0] == "Update" and _is_empty(change.get("WarmThroughput")):
         raise ValidationError(messages.index_warm_empty(name))
-    capacity.check_bounds(change.get("ProvisionedThroughput"), name)
 
 
 def _check_new_index(index: dict[str, Any], definitions: list[dict[str, Any]] | None) -> None:
@@ -88,7 +88,12 @@ def _is_empty(structure: dict[str, Any] | None) -> bool:
 
 
 def check_late(request: dict[str, Any]) -> None:
-    """One index at a time may be created or deleted. Raises LimitExceededError."""
+    """What is looked at once the table is found: one index at a time may be created or deleted.
+
+    Raises LimitExceededError for more, ValidationError for more capacity than an index can have.
+    """
     updates = request.get("GlobalSecondaryIndexUpdates") or ()
     if sum(update.get("Update") is None for update in updates) > 1:
         raise LimitExceededError(messages.INDEXES_AT_ONCE)
+    for update in updates:
+        capacity.check_known_index((update.get("Update") or {}).get("ProvisionedThroughput"))

@@ -66,13 +66,17 @@ def check_constraints(shape: Structure, request: dict[str, Any]) -> None:
 
 
 def _check_demanded(shape: Structure, name: str, message: str, request: dict[str, Any]) -> None:
-    """The demanded member must be there, of the right length; its pattern is a constraint like all others."""
+    """The demanded member must be there, of the right length; its pattern alone is a constraint like all others."""
     content, member = request.get(name), shape.members[name]
     if content is None:
         raise ValidationError(message)
-    for text, _ in _lengths(member, content):
-        fault = Fault((name,), member, content, text)
-        raise ValidationError(messages.detected([_worded(fault, newer=False)]))
+    texts = [text for text, _ in _lengths(member, content)]
+    if not texts:
+        return
+    if isinstance(member, String) and member.pattern is not None and not re.fullmatch(member.pattern, content):
+        texts.append(messages.pattern(member.pattern))
+    faults = [Fault((name,), member, content, text) for text in texts]
+    raise ValidationError(messages.detected([_worded(fault, newer=False) for fault in faults]))
 
 
 def _missing(shape: Structure, request: dict[str, Any]) -> bool:
@@ -194,22 +198,26 @@ def _text_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
     if shape.arn:
         yield from _name_constraints(shape, text)
         return
+    lengths = list(_bounds(shape, text))
+    if shape.length_first:
+        yield from lengths
     if shape.pattern is not None and not re.fullmatch(shape.pattern, text):
         yield messages.pattern(shape.pattern), False
-    yield from _bounds(shape, text)
+    if not shape.length_first:
+        yield from lengths
 
 
 def _name_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
-    """A table's name or ARN: the first broken constraint alone."""
+    """A table's name or ARN: its characters, then its length; an empty one is told by its length alone."""
     if is_table_arn(text):
         return
+    if text and shape.pattern is not None and not re.fullmatch(shape.pattern, text):
+        yield messages.pattern(shape.pattern), False
     too_long_or_short = next(_lengths(shape, text), None)
     if too_long_or_short is not None:
         yield too_long_or_short
     elif len(text) < limits.TABLE_NAME_MIN:
         yield messages.min_length(limits.TABLE_NAME_MIN), False
-    elif shape.pattern is not None and not re.fullmatch(shape.pattern, text):
-        yield messages.pattern(shape.pattern), False
 
 
 def is_table_arn(text: str) -> bool:

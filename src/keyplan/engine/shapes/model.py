@@ -35,7 +35,8 @@ class String:
     """Text. `min` and `max` count characters, `pattern` must match all of it.
 
     `newer_enum` is how the newer layers list the enum, without naming the member. `arn` admits the ARN
-    of a table in place of a name.
+    of a table in place of a name. Where both are broken, the pattern is told before the length, unless
+    `length_first`.
     """
 
     min: int | None = None
@@ -44,6 +45,7 @@ class String:
     enum: tuple[str, ...] | None = None
     newer_enum: tuple[str, ...] | None = None
     arn: bool = False
+    length_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,11 +58,6 @@ class Plan:
     steps: tuple[Step, ...]
     reverse: bool
 
-    @property
-    def keyed(self) -> bool:
-        """Whether partitions are queried."""
-        return self.steps[0].partition is not None
-
 
 class _Part(NamedTuple):
     """What one branch of the WHERE clause asks of one partition."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -125,12 +126,12 @@ def parse(model: type[Body], body: object) -> Body:
     try:
         return model.model_validate(body)
     except ValidationError as error:
-        raise refusal(error) from error
+        raise refusal(error.errors(include_url=False)) from error
 
 
-def refusal(error: ValidationError) -> InvalidRequestError:
+def refusal(findings: Sequence[Mapping[str, Any]]) -> InvalidRequestError:
     """Pydantic's findings in the system's own error shape: the first one in the message, all of them in the details."""
-    found = [_finding(one["loc"], one["msg"], one["type"]) for one in error.errors(include_url=False)]
+    found = [_finding(one["loc"], one["msg"], one["type"]) for one in findings]
     first = found[0]
     return InvalidRequestError(f"{first['field']}: {first['problem']}", {**first, "problems": found})
 

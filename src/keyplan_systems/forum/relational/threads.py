@@ -76,11 +76,14 @@ def rights_in(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None)
     )
 
 
-def update_thread(database: Database, clock: Clock, user_id: str, key: ThreadKey, update: ThreadUpdate) -> Thread:
+def update_thread(
+    database: Database, clock: Clock, user_id: str, key: ThreadKey, update: ThreadUpdate
+) -> Thread | None:
     """Change a thread, or start it, in one transaction that holds the row's lock, and return it as stored.
 
     A change of status leaves its log entry in the outbox, in the same transaction. A wish that is fulfilled already
-    changes nothing, not even the time. Raises `BadRequestError` or `NotAllowedError`; nothing is stored then.
+    changes nothing, not even the time; None is returned where who wishes it may not read the thread. Raises
+    `BadRequestError` or `NotAllowedError`; nothing is stored then.
     """
     check_shape(update)
     with database.write() as session:
@@ -116,15 +119,16 @@ def now_ms(clock: Clock) -> int:
 
 def _locked_update(
     session: Session, clock: Clock, user_id: str, key: ThreadKey, update: ThreadUpdate
-) -> tuple[Thread, bool]:
+) -> tuple[Thread | None, bool]:
     """One look at the locked row, the decision, and the write; False if the row to insert is there already."""
     helpers = () if update.helper_group_id is None else (checked_id(update.helper_group_id, "helper_group_id"),)
     thread = locked_thread(session, key)
     facts = load_thread_facts(session, user_id, [key], helpers)
-    change = changed_thread(Situation(facts, user_id, key, thread), update, now_ms(clock))
+    at_ms = now_ms(clock)
+    change = changed_thread(Situation(facts, user_id, key, thread), update, at_ms)
     if change is None:
         assert thread is not None, "a thread without a row is never as wished"
-        return thread, True
+        return thread if may_read(facts, user_id, key, thread, at_ms) else None, True
     return change.thread, _stored(session, thread, change)
 
 

@@ -223,9 +223,9 @@ class EventShape:
     slots: list[str]
     kind: EventKind
     title: str | None
-    description: str | None
     booking_id: strawberry.ID | None
     version: int | None
+    source: strawberry.Private[Event]
 
     @classmethod
     def of(cls, event: Event, actor: Actor) -> EventShape:
@@ -239,10 +239,20 @@ class EventShape:
             slots=list(event.slots),
             kind=event.kind,
             title=event.title if seen else None,
-            description=event.description if seen else None,
             booking_id=None if booking_id is None else strawberry.ID(booking_id),
             version=event.version if seen else None,
+            source=event,
         )
+
+    @field("What is said of it, if the caller may see that.")
+    async def description(self, info: Asked) -> str | None:
+        """Of an event that was read by its slots loaded together with those of the other events."""
+        if self.id is None:
+            return None
+        if self.source.description is not None:
+            return self.source.description
+        event = await info.context.events.load(str(self.id))
+        return None if event is None else event.description
 
     @field("The booking that it is of, if the caller may see that.")
     async def booking(self, info: Asked) -> BookingShape | None:

@@ -23,7 +23,7 @@ class Event:
     """What holds slots of a date.
 
     `booking_id` is there for bookings only. `created_by` is the user whose booking it is, or the administrator who
-    entered it. `updated_at` is UTC.
+    entered it. `updated_at` is UTC. `description` is None where only the slots were read, which do not have it.
     """
 
     event_id: str
@@ -35,7 +35,7 @@ class Event:
     created_by: str
     updated_at: datetime
     booking_id: str | None = None
-    description: str = ""
+    description: str | None = ""
     version: int = 1
 
     def __post_init__(self) -> None:
@@ -133,10 +133,10 @@ def dates(venue: Venue, first: date, last: date) -> tuple[date, ...]:
     """The dates of a range; InvalidRequestError if it is empty or too long."""
     count = (last - first).days + 1
     if count < 1:
-        raise InvalidRequestError("The range ends before it begins.", {"field": "to"})
+        raise InvalidRequestError("The range ends before it begins.", {"field": "lastDate"})
     if count > venue.availability_days:
         message = f"Ask for at most {venue.availability_days} days at once, not {count}."
-        raise InvalidRequestError(message, {"field": "to", "limit": venue.availability_days})
+        raise InvalidRequestError(message, {"field": "lastDate", "limit": venue.availability_days})
     return tuple(first + timedelta(days=offset) for offset in range(count))
 
 

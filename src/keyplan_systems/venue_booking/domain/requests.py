@@ -94,12 +94,21 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def parse(model: type[Model], values: Mapping[str, Any]) -> Model:
-    """The values as this kind of input; InvalidRequestError names every wrong field and quotes no value."""
+    """The values as this kind of input.
+
+    InvalidRequestError names every wrong field, as callers of the API know it, and quotes no value.
+    """
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        fields = {".".join(map(str, found["loc"])): found["msg"] for found in error.errors(include_input=False)}
+        findings = error.errors(include_input=False)
+        fields = {".".join(_camel(str(part)) for part in found["loc"]): found["msg"] for found in findings}
         raise InvalidRequestError(f"Invalid input: {', '.join(sorted(fields))}.", {"fields": fields}) from error
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
 def checked_booking(request: BookingRequest, venue: Venue, now: datetime) -> BookingRequest:
