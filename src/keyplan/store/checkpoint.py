@@ -33,7 +33,8 @@ class Checkpointer:
         self._connection = connection
         self._connection.set_busy_timeout(BUSY_MS)
         self._wake = threading.Event()
-        self._pages = 0
+        self.pages = 0
+        """How long the log was after this process's last commit."""
         self._begin_anew()
         self.crowded = False
         """Whether the next writer is to call `wait_for_room` before it begins."""
@@ -43,9 +44,9 @@ class Checkpointer:
 
     def committed(self, _connection: apsw.Connection, _schema: str, pages: int) -> int:
         """The write-ahead log's hook: called after each commit with the log's length in pages."""
-        if pages < self._pages:  # the log has begun anew
+        if pages < self.pages:  # the log has begun anew
             self._begin_anew()
-        self._pages = pages
+        self.pages = pages
         if pages >= self._checkpoint_at:
             if pages >= self._crowded_at:
                 self._have_writers_wait()
@@ -86,7 +87,7 @@ class Checkpointer:
             self._room.set()
 
     def _checkpoint(self) -> None:
-        pages, writers_wait = self._pages, self.crowded and not self._room.is_set()
+        pages, writers_wait = self.pages, self.crowded and not self._room.is_set()
         self._checkpoint_at = pages + PASSIVE_PAGES
         try:
             log, moved = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
@@ -115,4 +116,4 @@ class Checkpointer:
         """Move the last mark up if writers waited in vain: they are not to do so again and again, but as long as
         they only were too fast, they have to wait."""
         if writers_wait:
-            self._crowded_at = max(self._crowded_at, 2 * self._pages)
+            self._crowded_at = max(self._crowded_at, 2 * self.pages)

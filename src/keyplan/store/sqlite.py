@@ -283,6 +283,8 @@ class SqliteStore:
 
     def _commit(self) -> None:
         writing = self._writing
+        if self.sync is not None and self._checkpointer is not None:
+            self.sync.make_room(self._checkpointer.pages)
         writing.execute(statements.COMMIT)
         self._seen = writing.connection.data_version()
         self._group_begun = False

@@ -6,17 +6,26 @@ not inside SQLite's COMMIT means that the next transactions run while the disk w
 covers all of them. A log frame counts only with its checksum and its commit mark, so a crash before the
 sync leaves the state before the commit, never a part of it. When a checkpoint moves frames into the
 database file, SQLite syncs the log first and the file after, at this setting too.
+
+To sync bytes that make a file longer takes a file system two or three times as long as to sync bytes written over
+others. So the log's file is made longer ahead of the commits, a good piece at a time, with zeros: they are no
+frame, and the log ends for SQLite where it did.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from keyplan.errors import StorageError
 
 _sync_data = getattr(os, "fdatasync", os.fsync)
+
+FRAME_BYTES = 24 + 4096
+"""A page in the log, with its header."""
+LEAST_PIECE_BYTES, MOST_PIECE_BYTES = 256 * 1024, 4 * 1024 * 1024
 
 
 class LogSync:
@@ -31,6 +40,26 @@ class LogSync:
         """How many commits were appended to the log; counted by the writer, under its lock."""
         self.synced = 0
         """How many of them are known to be on the disk."""
+        self._reach = 0  # how long the log's file is at least
+
+    def make_room(self, pages: int) -> None:
+        """Have the log's file reach well beyond that many pages.
+
+        To be called in a write transaction: nobody else writes the log then, so that what lies behind its end
+        is nobody's. Without success the commit that follows makes the file longer itself, or says why it cannot.
+        """
+        used = pages * FRAME_BYTES
+        if used + LEAST_PIECE_BYTES > self._reach and hasattr(os, "pwrite"):
+            with self._lock, suppress(OSError):
+                self._lengthen(used)
+
+    def _lengthen(self, used: int) -> None:
+        descriptor = self._opened()
+        end = os.fstat(descriptor).st_size
+        piece = min(max(used, LEAST_PIECE_BYTES), MOST_PIECE_BYTES)
+        self._reach = max(end, used + LEAST_PIECE_BYTES + piece)
+        if end < self._reach:
+            os.pwrite(descriptor, bytes(self._reach - end), end)
 
     def wait(self, commit: int) -> None:
         """Return when that many commits are on the disk. Raises StorageError if the disk fails."""
