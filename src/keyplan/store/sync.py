@@ -25,7 +25,7 @@ _sync_data = getattr(os, "fdatasync", os.fsync)
 
 FRAME_BYTES = 24 + 4096
 """A page in the log, with its header."""
-LEAST_PIECE_BYTES, MOST_PIECE_BYTES = 256 * 1024, 4 * 1024 * 1024
+LEAST_PIECE_BYTES, MOST_PIECE_BYTES = 256 * 1024, 1024 * 1024
 
 
 class LogSync:
