@@ -148,9 +148,10 @@ def submitted(caller: Caller, uses: Uses, limit: Limit = 20, next_token: NextTok
 
 
 @router.get("/attempts/drafts", tags=["attempts"])
-def in_progress(caller: Caller, uses: Uses) -> Listed:
+def in_progress(caller: Caller, uses: Uses, limit: Limit = 20, next_token: NextToken = None) -> Listed:
     """The caller's attempts in progress, last touched first."""
-    return Listed(items=[_attempt(attempt) for attempt in uses.in_progress(_user(caller))])
+    page = uses.in_progress(_user(caller), limit, next_token)
+    return Listed(items=[_attempt(attempt) for attempt in page], next_token=page.cursor)
 
 
 @router.get("/attempts/{attempt_id}", tags=["attempts"])

@@ -116,9 +116,9 @@ class Service:
         """A user's submitted attempts, newest first. Raises CursorError."""
         return self.db.run(design.submitted_attempts(user_id), limit=limit, cursor=cursor)
 
-    def in_progress(self, user_id: str) -> list[StoredAttempt]:
-        """A user's attempts in progress, last touched first."""
-        return self.db.all(design.open_attempts(user_id))
+    def in_progress(self, user_id: str, limit: int, cursor: str | None) -> Page[StoredAttempt]:
+        """A user's attempts in progress, last touched first. Raises CursorError."""
+        return self.db.run(design.open_attempts(user_id), limit=limit, cursor=cursor)
 
     def _graded(self, attempt: Attempt, scenario: Scenario, texts: Mapping[str, str]) -> Attempt:
         attempts.require_open(attempt, "submitted")  # before anybody is asked to grade it

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from keyplan.connections.errors import AlreadyExistsError
 from keyplan_systems.venue_booking import reads, writes
 from keyplan_systems.venue_booking.asking import Asking, Listed
-from keyplan_systems.venue_booking.domain.contacts import normalise_email, single_line
+from keyplan_systems.venue_booking.domain.contacts import normalise_email, normalise_phone, single_line
 from keyplan_systems.venue_booking.domain.refusals import InvalidRequestError, StaleVersionError
 from keyplan_systems.venue_booking.domain.requests import ProfileChange, parse
 from keyplan_systems.venue_booking.domain.users import Actor, User, changed_profile, require_admin
@@ -32,6 +32,7 @@ class Person:
     email: str | None = None
     name: str | None = None
     email_is_verified: bool = True
+    phone: str | None = None
 
 
 @dataclass(frozen=True)
@@ -135,9 +136,19 @@ class Users:
                 email=normalise_email(person.email),
                 name=single_line(person.name or person.email)[:_NAME_CHARACTERS],
                 created_at=moment(self.asking.clock.now()),
+                phone=self._phone(person),
                 role=person.actor.role,
             )
             user_item(user, 0)
         except (ValueError, ValidationError) as error:
             raise InvalidRequestError("No profile can be made of what the token says.", {"field": "token"}) from error
         return user
+
+    def _phone(self, person: Person) -> str | None:
+        """The token's telephone number, if it can be one: it is optional, so nobody is kept out for a wrong one."""
+        if person.phone is None:
+            return None
+        try:
+            return normalise_phone(person.phone, self.asking.venue.country)
+        except ValueError:
+            return None

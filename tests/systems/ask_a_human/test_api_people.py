@@ -95,6 +95,9 @@ def test_what_is_wrong_with_an_answer_is_said_in_the_documented_order(stage: Sta
         stage.answer(stage.asked(agent=f"agent-{number}"), "ada")
     fresh = stage.asked(agent="fresh")
     assert refused(stage.answer(fresh, "ada", **bad)) == (429, "RATE_LIMITED")
+    assert refused(stage.answer(text, "ada", **bad)) == (409, "ALREADY_ANSWERED")
+    assert refused(stage.answer(closed, "ada", **bad)) == (410, "QUESTION_CLOSED")
+    assert refused(stage.answer(str(uuid.uuid4()), "ada", **bad)) == (404, "QUESTION_NOT_FOUND")
     clock.advance(60)
     assert refused(stage.answer(fresh, "ada", **bad)) == (400, "VALIDATION_ERROR")
     assert stage.answer(fresh, "ada").status_code == 201
@@ -272,6 +275,7 @@ def test_a_subscription_is_made_refreshed_and_switched_off(stage: Stage, engine:
     assert stored["active"] == {"BOOL": False}
     assert "notify_pk" not in stored
     assert stored["next_eligible_at"]["S"] == stored["created_at"]["S"]
+    assert stage.client.put(path, json={"min_interval_minutes": 10}).json()["active"] is False
     assert stage.subscribe("refreshed", "ada").json()["active"] is True
 
 

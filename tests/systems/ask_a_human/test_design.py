@@ -196,3 +196,15 @@ def test_an_agents_list_may_lag_while_a_poll_never_does(lagging: Stage, clock: M
     assert lagging.answer(question, "ada").status_code == 409
     clock.advance(5)
     assert len(lagging.client.get("/agent/questions", headers={"X-Agent-Id": "agent"}).json()["questions"]) == 1
+
+
+@pytest.mark.embedded("faults on purpose")
+def test_who_switched_off_a_moment_ago_is_not_told_though_the_index_still_says_so(
+    lagging: Stage, clock: ManualClock
+) -> None:
+    made = [lagging.subscribe(token, f"person-{token}").json()["subscription_id"] for token in ("off", "on")]
+    lagging.asked()
+    clock.advance(6)
+    assert lagging.client.delete(f"/human/push/subscribe/{made[0]}").status_code == 204
+    assert lagging.pusher().run_once() == 1
+    assert [token for token, _ in lagging.told()] == ["on"]

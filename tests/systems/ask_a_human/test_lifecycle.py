@@ -115,9 +115,12 @@ def test_lists_leave_out_what_is_past_its_time_and_not_removed_yet(
 def test_expiry_removes_questions_and_answers_and_keeps_what_people_have_earned(
     clock: ManualClock, stage: Stage, engine: Engine
 ) -> None:
+    stage.subscribe("token", "ben")
     question = stage.asked(min_responses=1, idempotency_key="k")
+    stage.pusher().run_once()
     stage.answer(question, "ada")
     stage.rank()
+    assert any("notified_at" in one for one in items(engine, entities.subscriptions))
     clock.advance(7 * DAY + 1)
     engine.sweep()
     left = {one["question_id"]["S"] for one in items(engine, entities.questions)}
@@ -126,6 +129,11 @@ def test_expiry_removes_questions_and_answers_and_keeps_what_people_have_earned(
     clock.advance(23 * DAY)
     engine.sweep()
     assert items(engine, entities.responses) == []
+    assert not any("ttl" in one for one in items(engine, entities.subscriptions))
+    people = items(engine, entities.user_stats)
+    assert [one["_leaderboard"]["S"][:-3] for one in people if "_leaderboard" in one] == ["ALL_TIME"]
+    histograms = [one["fingerprint_hash"]["S"] for one in people if "buckets" in one]
+    assert [name[:-3] for name in histograms] == ["HISTOGRAM#ALL_TIME"]
     assert stage.get("/stats", "ada").json()["total_points"] == 15
     assert stage.get("/leaderboard", "ada").json()["you"] == {"rank": 1, "points": 15}
     assert stage.get("/leaderboard", period="daily").json()["entries"] == []

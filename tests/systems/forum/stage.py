@@ -70,11 +70,14 @@ class Stage:
         return self.world.key("task", participant)
 
     def update(self, user: str, participant: str, **wish: Any) -> Thread:
-        """Change a thread; the asked group is given by its name."""
+        """Change a thread; the asked group is given by its name. As it is stored, also if the user may not read it."""
         if "helper_group_id" in wish:
             wish["helper_group_id"] = self.world[wish["helper_group_id"]]
         user_id = self.world[user]
-        return update_thread(self.database, self.clock, user_id, self.key(participant), ThreadUpdate(**wish))
+        told = update_thread(self.database, self.clock, user_id, self.key(participant), ThreadUpdate(**wish))
+        thread = told or self.stored(participant)
+        assert thread is not None, "there is one after a change"
+        return thread
 
     def open(self, participant: str) -> Thread:
         return self.update(participant, participant, status=Status.WAITING_FOR_TRAINER, helper_group_id="tutors")

@@ -167,7 +167,9 @@ def test_history_is_back_filled_once_however_often_it_is_told(live: Live) -> Non
     platform, path = live.person("9", "platform"), f"/thread/{LOOPS}/{ANN}/events"
     events = [{"type": "attempt_started", "time": 1_500_000_000_000, "attempt_id": "5"}, submission(score=0)]
     assert platform.post(path, json={"events": events}).json()["new"] == 2
-    assert platform.post(path, json={"events": events}).json()["new"] == 0
+    later = [{**one, "time": one["time"] + 1} for one in events]
+    for again in (events, later):
+        assert platform.post(path, json={"events": again}).json()["new"] == 0, "whatever time it comes with"
     told = live.writer().get("events", limit=100)["events"]
     assert [one["type"] for one in told[-2:]] == ["submission", "attempt_started"]
     assert (told[-2]["score"], "validated" in told[-2]) == (0, False)
@@ -181,6 +183,7 @@ def test_only_the_platform_tells_and_only_what_fits(live: Live) -> None:
         submission(answer_id=None),
         submission(score=101),
         submission(attempt_id="1#2"),
+        submission(attempt_id="1" * 20),
         submission(score_improved=True),
         submission(type="message"),
         submission(type="attempt_started"),
@@ -192,13 +195,7 @@ def test_only_the_platform_tells_and_only_what_fits(live: Live) -> None:
     ):
         assert platform.post(path, json={"events": [submission(), wrong]}).status_code == 400, wrong
     assert platform.post(path, json={"events": []}).status_code == 400
-    assert platform.post(path, json={"events": [submission()]}).json()["new"] == 1, "of a refused list none is stored"
-
-
-def test_a_score_may_be_as_small_as_a_float_can_be(live: Live) -> None:
-    path = f"/thread/{LOOPS}/{ANN}/events"
-    told = live.person("9", "platform").post(path, json={"events": [submission(score=1e-300)]})
-    assert (told.status_code, told.json()["events"][0]["score"]) == (200, 0)
+    assert platform.post(path, json={"events": [submission()]}).json()["new"] == 1, "of refused lists none is stored"
 
 
 @pytest.mark.embedded("refused before any table is met")

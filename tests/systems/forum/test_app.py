@@ -20,11 +20,13 @@ from tests.systems.forum.live import ANN, AUDIENCE, PATIENCE_S, TUTOR, Live, Mov
 
 import keyplan
 from keyplan.changes import checkpoint_table
-from keyplan.clock import SystemClock
+from keyplan.clock import Clock, SystemClock
 from keyplan.connections.connection import Connection
 from keyplan_systems.forum import app, sample
 from keyplan_systems.forum.domain import LogEntry, LogKind, Status, ThreadUpdate
 from keyplan_systems.forum.entities import forum
+from keyplan_systems.forum.event_log import EventLog
+from keyplan_systems.forum.hub import Hub, Limits
 from keyplan_systems.forum.relational.models import OutboxRow
 from keyplan_systems.forum.relational.outbox import LEASE_MS
 from keyplan_systems.forum.service import place_of
@@ -215,6 +217,25 @@ def test_settings_that_cannot_be_are_refused(
     monkeypatch.setenv(variable, value)
     with pytest.raises(ValueError, match=r"seconds|SQLite"), built(tmp_path, ":memory:"):
         pass
+
+
+def test_connections_last_as_long_as_the_gateways_unless_told_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, hub = list[Limits](), app.Hub
+
+    def noted(log: EventLog, clock: Clock, limits: Limits) -> Hub:
+        found.append(limits)
+        return hub(log, clock, limits)
+
+    monkeypatch.setattr(app, "Hub", noted)
+    with built(tmp_path, ":memory:"):
+        pass
+    for variable in (app.IDLE, app.TOTAL):
+        monkeypatch.setenv(variable, "30")
+    with built(tmp_path, ":memory:"):
+        pass
+    assert [(one.idle_s, one.total_s) for one in found] == [(600, 7200), (30, 30)]
 
 
 def test_the_relational_database_may_be_postgresql(

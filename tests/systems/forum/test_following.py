@@ -128,6 +128,11 @@ def test_a_message_told_twice_is_one_notification_and_stays_read(live: Live) -> 
     assert again.is_read
 
 
+def test_of_a_long_message_the_beginning_is_told(live: Live) -> None:
+    live.writer(TUTOR).say("\U0001f600" * 8_000)
+    assert "\U0001f600" * 200 in told(live, ANN)
+
+
 def test_notifications_are_kept_for_sixty_days(live: Live) -> None:
     live.writer(TUTOR).say("for a while")
     assert "for a while" in told(live, ANN)

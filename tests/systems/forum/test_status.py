@@ -171,6 +171,8 @@ def test_the_message_count_is_set_raised_and_floored_at_zero(stage: Stage) -> No
     assert stage.update("hub", "ann", message_count_increment=-3).message_count == 4
     assert stage.update("tom", "ann", message_count_increment=-9).message_count == 0
     assert stage.stored("ann") == stage.update("ann", "ann", message_count=0)
+    stage.update("ann", "ann", message_count=MESSAGE_COUNT_MOST)
+    assert stage.update("ann", "ann", message_count_increment=1).message_count == MESSAGE_COUNT_MOST
 
 
 def test_a_change_of_status_brings_group_and_count_with_it(stage: Stage) -> None:

@@ -10,7 +10,8 @@ from tests.systems.thinking_trainer.stage import ANSWERS, FERRY, Caller, Stage, 
 
 from keyplan.clock import ManualClock
 from keyplan_systems.thinking_trainer import design
-from keyplan_systems.thinking_trainer.domain.attempts import MAX_ANSWER_CHARACTERS
+from keyplan_systems.thinking_trainer.domain.attempts import MAX_ANSWER_CHARACTERS, SILENCE
+from keyplan_systems.thinking_trainer.domain.errors import EvaluationRefused, EvaluationUnavailable
 from keyplan_systems.thinking_trainer.domain.records import instant_of
 
 
@@ -162,6 +163,28 @@ def test_pages_go_newest_first_and_no_attempt_is_missed_or_shown_twice(
     assert sizes[:2] == [3, 3]
 
 
+def test_a_page_holds_twenty_attempts_by_default(ada: Caller) -> None:
+    for _ in range(21):
+        ada.submitted()
+    page = ada.get("/attempts").json()
+    assert len(page["items"]) == 20
+    assert len(ada.get("/attempts", nextToken=page["nextToken"]).json()["items"]) == 1
+
+
+def test_drafts_come_last_touched_first_in_pages(ada: Caller, clock: ManualClock) -> None:
+    begun = []
+    for _ in range(3):
+        begun.append(ada.begun())
+        clock.advance(1)
+    ada.post(f"/attempts/{begun[0]}/resume")
+    first = ada.get("/attempts/drafts", limit=2).json()
+    rest = ada.get("/attempts/drafts", limit=2, nextToken=first["nextToken"]).json()
+    assert [one["attemptId"] for one in first["items"] + rest["items"]] == [begun[0], begun[2], begun[1]]
+    assert rest["nextToken"] is None
+    for wrong in ({"limit": 101}, {"nextToken": "bm9uc2Vuc2U"}):
+        assert ada.get("/attempts/drafts", **wrong).status_code == 400
+
+
 def test_tokens_of_others_and_made_up_ones_are_400_and_limits_hold(stage: Stage, ada: Caller) -> None:
     bob = stage.person("bob")
     for _ in range(3):
@@ -193,6 +216,42 @@ def test_a_day_of_silence_ends_an_attempt_and_a_touch_keeps_it(stage: Stage, ada
     assert [one.attempt_id for one in stage.connection.all(design.silent_attempts(instant_of(clock.now())))] == [
         touched
     ]
+
+
+def test_the_sweeper_looks_at_an_attempt_itself_since_the_index_may_lag(
+    stage: Stage, ada: Caller, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draft = ada.begun()
+    clock.advance(24 * 3600)
+    lagging = stage.connection.all(design.silent_attempts(instant_of(clock.now()) - SILENCE))
+    assert [one.attempt_id for one in lagging] == [draft]
+    ada.post(f"/attempts/{draft}/resume")
+    monkeypatch.setattr(stage.connection, "all", lambda _call: lagging)
+    assert stage.service.abandon_silent() == 0
+    assert ada.get(f"/attempts/{draft}").json()["status"] == "in-progress"
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(EvaluationRefused("no access"), 502), (EvaluationUnavailable("three tries"), 503)]
+)
+def test_without_an_evaluation_an_attempt_stays_in_progress(
+    stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise error
+
+    draft, done = ada.begun(), ada.submitted()["attemptId"]
+    monkeypatch.setattr(type(stage.service.evaluator), "evaluate", fail)
+    for answer in (
+        ada.post(f"/attempts/{draft}/submit", {"answers": given()}),
+        ada.post("/attempts", {"scenarioId": FERRY, "answers": given()}),
+    ):
+        assert (answer.status_code, answer.json()["error"]["message"]) == (status, str(error))
+        assert answer.headers.get("Retry-After") == ("30" if status == 503 else None)
+    assert ada.get(f"/attempts/{draft}").json()["status"] == "in-progress"
+    assert [one["attemptId"] for one in ada.get("/attempts").json()["items"]] == [done]
+    again = ada.post(f"/attempts/{done}/submit", {"answers": given()})
+    assert again.status_code == 409, "what is closed is not graded again"
 
 
 def test_letters_of_every_kind_come_back_as_they_were_sent(ada: Caller) -> None:

@@ -113,7 +113,7 @@ def test_newest_first_is_said_by_the_query(recorded: tuple[Service, Recording]) 
     service.submitted("ada", 20, None)
     service.profile("ada")
     service.history("ada", 20, None)
-    service.in_progress("ada")
+    service.in_progress("ada", 20, None)
     assert [request["ScanIndexForward"] for _, request in recording.sent] == [False] * 4
 
 

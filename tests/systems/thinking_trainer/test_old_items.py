@@ -66,7 +66,7 @@ def test_an_old_draft_is_saved_in_the_form_of_today(db: Connection, service: Ser
     assert saved.version == 1
     item = db.transport.call("GetItem", {"TableName": "Attempts", "Key": {"attemptId": {"S": attempt_id(5)}}})["Item"]
     assert (item["schemaVersion"], "timestamp" in item, item["draftOf"]) == ({"S": "1.0"}, False, {"S": USER})
-    assert [one.attempt_id for one in service.in_progress(USER)] == [attempt_id(5)]
+    assert [one.attempt_id for one in service.in_progress(USER, 20, None)] == [attempt_id(5)]
 
 
 def test_an_old_attempt_is_taken_into_a_profile_once(db: Connection) -> None:

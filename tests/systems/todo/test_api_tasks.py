@@ -100,6 +100,7 @@ def test_writes_need_an_idempotency_key(ada: Caller) -> None:
         ada.client.delete(f"/tasks/{task['task_id']}"),
         ada.client.post("/tasks/bulk/delete-completed"),
         ada.client.post("/tasks", json={"title": "x"}, headers={"Idempotency-Key": "two words"}),
+        ada.client.post("/tasks", json={"title": "x"}, headers={"Idempotency-Key": "x" * 129}),
     ):
         assert answer.status_code == 422
         assert answer.json()["error"]["details"][0]["field"] == "Idempotency-Key"
@@ -183,12 +184,17 @@ def test_a_deleted_task_is_gone_from_everywhere(ada: Caller) -> None:
 
 def test_lists_come_in_the_order_of_their_index(ada: Caller, clock: ManualClock) -> None:
     for number, (status, priority, day) in enumerate(
-        [("pending", "low", "2025-12-03"), ("completed", "urgent", "2025-12-01"), ("cancelled", "high", "2025-12-02")]
+        [
+            ("pending", "low", "2025-12-03"),
+            ("completed", "urgent", "2025-12-01"),
+            ("cancelled", "high", "2025-12-02"),
+            ("in_progress", "medium", "2025-12-04"),
+        ]
     ):
-        ada.task(str(number), status=status, priority=priority, category="cba"[number], due_date=day)
+        ada.task(str(number), status=status, priority=priority, category="dcba"[number], due_date=day)
         clock.advance(1)
-    orders = {"created": "012", "status": "210", "due_date": "120", "priority": "201", "category": "210"}
-    for order, expected in {**orders, "urgency": "120"}.items():
+    orders = {"created": "0123", "status": "2130", "due_date": "1203", "priority": "2031", "category": "3210"}
+    for order, expected in {**orders, "urgency": "1230"}.items():
         assert "".join(titles(ada.get("/tasks", order=order))) == expected, order
 
 

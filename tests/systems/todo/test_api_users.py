@@ -31,6 +31,7 @@ def test_a_user_is_made_on_first_use_from_the_token(stage: Stage, engine: Engine
 def test_the_name_falls_back_to_the_user_name_then_to_the_address(stage: Stage) -> None:
     assert stage.person("a", name="", preferred_username="ay").get("/users").json()["name"] == "ay"
     assert stage.person("b", name=None).get("/users").json()["name"] == "b@example.org"
+    assert stage.person("c", name="c" * 150).get("/users").json()["name"] == "c" * 100
 
 
 def test_a_user_is_made_with_what_is_said_once(stage: Stage) -> None:
@@ -95,7 +96,9 @@ def test_an_address_that_grows_too_long_without_capitals_is_refused(ada: Caller)
 
 
 @pytest.mark.embedded("refused before any table is met")
-@pytest.mark.parametrize("body", [{}, {"email": "no address"}, {"email": None}, {"name": ""}, {"admin": True}])
+@pytest.mark.parametrize(
+    "body", [{}, {"email": "no address"}, {"email": None}, {"name": ""}, {"name": "x" * 101}, {"admin": True}]
+)
 def test_changes_that_break_a_rule_are_refused(ada: Caller, body: dict[str, object]) -> None:
     assert ada.put("/users", body).status_code == 422
 

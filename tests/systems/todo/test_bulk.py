@@ -10,6 +10,7 @@ import pytest
 from tests.systems.todo.stage import Caller, Stage, new_key
 
 from keyplan.clock import ManualClock
+from keyplan_systems.todo import service_tasks
 
 
 def outcomes(answer: httpx.Response) -> dict[str, str]:
@@ -44,6 +45,7 @@ def test_each_task_is_told_of(ada: Caller, stage: Stage) -> None:
         (ids[2], "updated"),
         (ids[3], "missing"),
     ]
+    assert len(answer.json()["results"]) == 4, "a task that is named twice is told of once"
     assert {status_of(ada, task) for task in tasks} == {"completed"}
     assert len(ada.get("/tasks", status="completed").json()["tasks"]) == 3
     assert ada.get(f"/tasks/{ids[0]}").json()["completed_at"] is not None
@@ -91,6 +93,16 @@ def test_completed_tasks_are_deleted_and_others_stay(ada: Caller, stage: Stage) 
     assert ada.get("/tasks").json()["tasks"] == [left]
     assert ada.post("/tasks/bulk/delete-completed").json() == {"results": [], "more": False}
     assert len(stage.person("bob").get("/tasks").json()["tasks"]) == 1
+
+
+def test_more_completed_tasks_than_one_request_deletes_are_told_of(
+    ada: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service_tasks, "AT_ONCE", 2)
+    for _ in range(3):
+        ada.task(status="completed")
+    found = [ada.post("/tasks/bulk/delete-completed").json() for _ in range(2)]
+    assert [(len(one["results"]), one["more"]) for one in found] == [(2, True), (1, False)]
 
 
 def test_a_task_reopened_after_it_was_chosen_is_kept(

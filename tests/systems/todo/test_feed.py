@@ -162,6 +162,25 @@ def test_a_stream_that_was_switched_on_anew_is_followed(
     assert_same(connection, lake)
 
 
+@pytest.mark.embedded("a stream trimmed when the test says so")
+def test_what_was_in_shards_that_are_gone_is_made_up_for_by_a_full_reading(
+    connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine
+) -> None:
+    town, name = Town(connection, clock, 1), {"TableName": "todo-app-data"}
+    town.write(30)
+    feed.run_once()
+    feed.close()
+    town.write(30)
+    engine.call("UpdateTable", {**name, "StreamSpecification": {"StreamEnabled": False}})
+    clock.advance(2 * DAY_S)
+    engine.trim_streams()
+    on = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+    engine.call("UpdateTable", {**name, "StreamSpecification": on})
+    Feed(connection, lake, clock=clock).run_once()
+    assert len(lake.snapshot.baselines) == 2
+    assert_same(connection, lake)
+
+
 @pytest.mark.embedded("expiry when the test says so")
 def test_expired_tasks_are_archived_and_deleted_ones_deleted(
     connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine

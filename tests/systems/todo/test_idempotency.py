@@ -15,6 +15,7 @@ from tests.systems.todo.stage import Caller, Stage, new_key
 from keyplan.clock import ManualClock
 from keyplan.connections.errors import UnavailableError
 from keyplan.engine.engine import Engine
+from keyplan_systems.todo.once import Answer, Once, Request
 
 DAY = 86_400
 
@@ -93,6 +94,11 @@ def test_the_same_key_for_another_method_path_body_or_version_is_refused(ada: Ca
         assert answer.status_code == 422
         assert answer.json()["error"]["code"] == "idempotency_key_reused"
     assert len(tasks(ada)) == 1
+    user, key = {"name": "Ada L."}, new_key()
+    assert ada.put("/users", user, key).status_code == 200
+    assert ada.post("/users", user, key).json()["error"]["code"] == "idempotency_key_reused", (
+        "all but the method is same"
+    )
 
 
 def test_refusals_are_not_kept_so_a_corrected_request_may_use_the_key(ada: Caller) -> None:
@@ -149,6 +155,23 @@ def test_equal_requests_at_once_have_one_effect_and_one_answer(ada: Caller, roun
     deleted = at_once(8, lambda _: ada.delete(path, key + "d"))
     assert {answer.status_code for answer in deleted} == {204}
     assert tasks(ada) == []
+
+
+def test_who_is_refused_because_an_equal_request_was_done_meanwhile_is_answered_like_it(
+    stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, key, look, looked = f"/tasks/{ada.task()['task_id']}", new_key(), Once.given, list[Request]()
+
+    def overtaken(once: Once, request: Request) -> Answer | None:
+        if looked:
+            return look(once, request)
+        looked.append(request)
+        assert stage.person("ada").delete(path, key).status_code == 204
+        return None
+
+    monkeypatch.setattr(Once, "given", overtaken)
+    answer = ada.delete(path, key)
+    assert (answer.status_code, answer.headers["Idempotency-Replayed"]) == (204, "true")
 
 
 def test_different_changes_at_once_are_all_kept(ada: Caller) -> None:

@@ -239,5 +239,18 @@ def test_user_and_bookings_come_in_one_query_without_letters(stage: Stage, ada: 
     assert told["profile"]["bookings"] == [{"bookingId": made["id"], "booking": {"attendees": 50}}]
 
 
+def test_a_profile_with_all_there_is_to_know_of_its_bookings_is_not_too_much(ada: Caller) -> None:
+    made = ada.request()
+    user = "id email name phone role language createdAt version stats { pending approved rejected cancelled total }"
+    booking = (
+        "id code date duration description attendees association language status requestedAt decidedAt reason slots"
+        " eventId version conflicting contact { fullName email phone } user { name } event { id title }"
+    )
+    copies = f"bookings {{ bookingId date duration status requestedAt booking {{ {booking} }} }}"
+    told = ada.ask(f"{{ profile {{ user {{ {user} }} {copies} }} }}")["profile"]
+    assert told["user"]["stats"]["total"] == 1
+    assert [(one["bookingId"], one["booking"]["code"]) for one in told["bookings"]] == [(made["id"], made["code"])]
+
+
 def test_the_input_of_the_stage_is_the_rules_own() -> None:
     assert date.fromisoformat(booking_input()["date"]) == date(2025, 11, 15)

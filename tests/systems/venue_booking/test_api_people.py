@@ -43,6 +43,16 @@ def test_a_profile_is_made_of_the_token_on_first_use(stage: Stage, engine: Engin
 
 
 @pytest.mark.parametrize(
+    ("claimed", "phone"), [("+393331234567", "+393331234567"), ("12", None), (39, None), (None, None)], ids=str
+)
+@pytest.mark.embedded("a rule of tokens")
+def test_a_telephone_number_of_the_token_is_taken_where_it_can_be_one(
+    claimed: Any, phone: str | None, stage: Stage
+) -> None:
+    assert stage.person("ada", phone_number=claimed).ask("{ me { phone } }") == {"me": {"phone": phone}}
+
+
+@pytest.mark.parametrize(
     "claims",
     [{"email": None}, {"email": "nobody"}, {"email_verified": False}, {"email_verified": "false"}, {"name": "a\nb"}],
     ids=str,
@@ -90,16 +100,25 @@ def test_a_change_of_nothing_or_of_an_old_version_is_refused(ada: Caller) -> Non
 
 
 def test_administrators_find_users_by_address_and_list_them(stage: Stage, admin: Caller, clock: ManualClock) -> None:
-    for name in ("ada", "bob", "eve"):
+    for name in ("eve", "ada", "bob"):
         stage.person(name).ask("{ me { id } }")
         clock.advance(1)
     assert admin.ask('{ userByEmail(email: "BOB@example.org") { id } }') == {"userByEmail": {"id": "bob"}}
     assert admin.ask('{ userByEmail(email: "none@example.org") { id } }') == {"userByEmail": None}
     assert code_of(admin, '{ userByEmail(email: "bob") { id } }') == "invalid"
     first = admin.ask("{ users(first: 2) { entries { id } cursor } }")["users"]
-    assert [one["id"] for one in first["entries"]] == ["ada", "bob"]
+    assert [one["id"] for one in first["entries"]] == ["eve", "ada"]
     rest = admin.ask("query ($c: String) { users(first: 2, after: $c) { entries { id } } }", c=first["cursor"])
-    assert rest["users"]["entries"] == [{"id": "eve"}]
+    assert rest["users"]["entries"] == [{"id": "bob"}]
+
+
+def test_a_lock_code_is_told_for_thirty_days_after_its_hours(admin: Caller, clock: ManualClock) -> None:
+    event = admin.event(date="2025-10-21", duration="EVENING")["id"]
+    digits = admin.ask(ISSUE, id=event)["issueLockCode"]["digits"]
+    clock.advance((12 * 60 + 30 - 1) * 60 + 30 * 86_400)  # noon at the venue, until half past midnight
+    assert admin.ask(CODE, id=event)["lockCode"]["digits"] == digits
+    clock.advance(60)
+    assert admin.ask(CODE, id=event) == {"lockCode": None}
 
 
 PAY = "mutation ($input: PaymentInput!) { recordPayment(input: $input) { id amountCents currency } }"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from email import message_from_bytes
 from email.policy import default
@@ -121,6 +122,10 @@ def test_a_letter_that_left_is_in_its_users_history_and_expires_in_the_outbox(
     for letter in of_kind(all_items(engine), "Outbox"):
         assert "GSI1PK" not in letter
         assert int(letter["expiresAt"]["N"]) == int(clock.now() + KEPT.total_seconds())
+    clock.advance(60)
+    ada.decide("cancel", made["id"])
+    runner.run_once()
+    assert [one["kind"] for one in ada.ask(query)["myNotifications"]["entries"]] == ["CANCELLED", "RECEIVED"]
 
 
 def test_another_consumer_from_the_beginning_sends_nothing_again(
@@ -131,6 +136,33 @@ def test_another_consumer_from_the_beginning_sends_nothing_again(
     anew = letter_runner(postman, tmp_path / "failed", FileCheckpoints(tmp_path / "anew.json"))
     assert anew.run_once().delivered == 2
     assert len(box.letters) == 2
+
+
+@dataclass
+class _Overtaken(Box):
+    """A sender that is so slow that another postman sends the letter meanwhile."""
+
+    meanwhile: Callable[[], object] = lambda: None
+
+    def send(self, letter: Letter) -> Sent:
+        self.meanwhile()
+        return super().send(letter)
+
+
+def test_a_letter_that_two_postmen_sent_left_under_one_key_and_is_in_the_history_once(
+    ada: Caller, box: Box, postman: Postman, engine: Engine | Elsewhere, clock: ManualClock
+) -> None:
+    key = f"{ada.request()['id']}.1.received"
+
+    def other() -> None:
+        assert postman.send(key)
+        clock.advance(1)
+
+    slow = _Overtaken(meanwhile=other)
+    Postman(postman.asking, postman.writer, slow).send(key)
+    assert [letter.key for letter in (*box.letters, *slow.letters)] == [key, key]
+    assert len(of_kind(all_items(engine), "Notification")) == 1
+    assert not postman.send(key)
 
 
 def test_a_mail_server_that_is_away_is_tried_again(ada: Caller, box: Box, runner: Runner, clock: ManualClock) -> None:

@@ -81,8 +81,8 @@ def refusal(of: Window, now_ms: int) -> RateLimitedError:
     """The refusal of a request whose window is used up, with the seconds until the next one."""
     retry_after_s = max(1, -(-(of.reset_s * SECOND_MS - now_ms) // SECOND_MS))
     details = {"limit": of.limit.allowed, "window_s": of.limit.window_s, "scope": of.limit.scope, "reset": of.reset_s}
-    unit = "minute" if of.limit.window_s == MINUTE_S else "hour"
-    message = f"at most {of.limit.allowed} requests a {unit} per {of.limit.scope}; try again in {retry_after_s} s"
+    unit = "a minute" if of.limit.window_s == MINUTE_S else "an hour"
+    message = f"at most {of.limit.allowed} requests {unit} per {of.limit.scope}; try again in {retry_after_s} s"
     return RateLimitedError(message, details, retry_after_s)
 
 

@@ -81,6 +81,7 @@ def person_of(principal: Principal) -> Person:
         _text(claims.get("email")),
         _text(claims.get("name")),
         claims.get("email_verified", True) not in {False, "false"},
+        _text(claims.get("phone_number")),
     )
 
 

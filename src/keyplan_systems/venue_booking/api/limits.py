@@ -37,7 +37,7 @@ _LISTS: Final[Mapping[str, int]] = {
     "eventsOn": 3,
     "myBookings": FIRST,
     "myNotifications": FIRST,
-    "profile": 50,
+    "profile": 2,  # of all its bookings, which have the name and so the number of a list with `first`
     "bookings": FIRST,
     "bookingsByMonth": FIRST,
     "users": FIRST,

@@ -249,9 +249,7 @@ class EventShape:
         """Of an event that was read by its slots loaded together with those of the other events."""
         if self.id is None:
             return None
-        if self.source.description is not None:
-            return self.source.description
-        event = await info.context.events.load(str(self.id))
+        event = self.source if self.source.description is not None else await info.context.events.load(str(self.id))
         return None if event is None else event.description
 
     @field("The booking that it is of, if the caller may see that.")

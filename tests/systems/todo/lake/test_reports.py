@@ -42,6 +42,14 @@ def test_top_users_are_those_who_completed_most(filled: Lake) -> None:
     assert [(row["user_id"], row["completed"]) for row in answer] == [("ann", 2)]
 
 
+def test_of_many_tasks_only_the_completed_make_a_top_user(lake: Lake) -> None:
+    history = History()
+    busy = [history.put_task("busy", str(number)) for number in range(3)]
+    lake.bronze.write([*busy, history.put_task("done", "3", status="completed")])
+    lake.refresh()
+    assert lake.report("top_users")["user_id"].to_pylist() == ["done", "busy"]
+
+
 def test_users_without_tasks_are_found(filled: Lake) -> None:
     assert filled.report("users_without_tasks")["user_id"].to_pylist() == ["cid"]
 

@@ -1,0 +1,103 @@
+"""Both groups of routes: the one shape of refusals, lengths of lists, what a poll shows, the zone of a person."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import httpx
+import pytest
+from tests.systems.ask_a_human.stage import Stage, items
+from tests.systems.ask_a_human.test_api_agents import refused
+from tests.systems.elsewhere import Elsewhere
+
+from keyplan.clock import ManualClock
+from keyplan.engine.engine import Engine
+from keyplan_systems.ask_a_human import entities
+from keyplan_systems.ask_a_human.client import AgentClient
+from keyplan_systems.ask_a_human.client_errors import ValidationFailedError
+from keyplan_systems.ask_a_human.domain.requests import fingerprint_hash
+
+
+def test_what_does_not_fit_is_told_in_one_shape_whoever_finds_it(stage: Stage) -> None:
+    def told(answer: httpx.Response) -> tuple[str, str]:
+        assert refused(answer) == (400, "VALIDATION_ERROR")
+        error = answer.json()["error"]
+        assert error["message"].startswith(error["details"]["field"])
+        return error["details"]["field"], error["details"]["constraint"]
+
+    send, headers = stage.client.post, {"X-Agent-Id": "a", "Content-Type": "application/json"}
+    assert told(stage.ask(prompt="too short")) == ("prompt", "string_too_short")
+    assert told(stage.ask(type="multiple_choice", options=["a", "x" * 201])) == ("options.1", "string_too_long")
+    assert told(send("/agent/questions", content=b"{", headers=headers)) == ("body", "json_invalid")
+    assert told(send("/agent/questions", json=[1], headers=headers)) == ("body", "model_attributes_type")
+    assert told(stage.client.get("/agent/questions?limit=x", headers=headers)) == ("limit", "int_parsing")
+    assert told(stage.client.get("/agent/questions?cursor=x", headers=headers)) == ("cursor", "cursor")
+    assert told(stage.ask(agent="a b")) == ("X-Agent-Id", "format")
+    assert told(stage.answer(stage.asked(), "ada", answer="")) == ("answer", "string_too_short")
+    assert told(stage.get("/leaderboard", period="yearly")) == ("period", "enum")
+
+
+@pytest.mark.embedded("refused before any table is met")
+def test_the_client_tells_what_does_not_fit(stage: Stage) -> None:
+    with AgentClient(stage.url, "agent") as agent, pytest.raises(ValidationFailedError) as raised:
+        agent.submit("too short", type="text")
+    assert (raised.value.status, raised.value.details["field"]) == (400, "prompt")
+
+
+def test_a_poll_shows_answers_in_the_order_they_came(stage: Stage, clock: ManualClock) -> None:
+    question = stage.asked(min_responses=50)
+    given = [f"the answer number {number}" for number in range(8)]
+    for number, text in enumerate(given):
+        clock.advance(1)
+        stage.answer(question, f"person-{number}", answer=text)
+    assert [one["answer"] for one in stage.poll(question)["responses"]] == given
+
+
+def test_answers_and_count_of_a_poll_agree_though_one_comes_in_between(stage: Stage) -> None:
+    question = stage.asked(min_responses=2)
+    stage.answer(question, "ada")
+    call, answers = stage.connection._call, [partial(stage.answer, question, "ben")]
+
+    def overtaken(operation: str, request: dict[str, Any]) -> Any:
+        if operation == "Query" and request["TableName"] == "aah-responses" and answers:
+            assert answers.pop()().status_code == 201
+        return call(operation, request)
+
+    stage.connection._call = overtaken
+    before, after = stage.poll(question), stage.poll(question)
+    assert answers == []
+    assert (before["status"], before["current_responses"], len(before["responses"])) == ("PARTIAL", 1, 1)
+    assert (after["status"], after["current_responses"], len(after["responses"])) == ("CLOSED", 2, 2)
+
+
+def test_lists_have_the_documented_lengths_where_nothing_is_said(stage: Stage) -> None:
+    ids = [stage.asked(min_responses=50) for _ in range(21)]
+    headers = {"X-Agent-Id": "agent"}
+    for first, rest in (
+        (stage.get("/questions"), lambda cursor: stage.get("/questions", cursor=cursor)),
+        (
+            stage.client.get("/agent/questions", headers=headers),
+            lambda cursor: stage.client.get("/agent/questions", params={"cursor": cursor}, headers=headers),
+        ),
+    ):
+        assert len(first.json()["questions"]) == 20
+        assert len(rest(first.json()["cursor"]).json()["questions"]) == 1
+    for limit, status in ((50, 200), (51, 400), (0, 400)):
+        assert stage.client.get("/agent/questions", params={"limit": limit}, headers=headers).status_code == status
+    for number in range(11):
+        assert stage.answer(ids[0], f"person-{number}").status_code == 201
+    assert len(stage.get("/leaderboard").json()["entries"]) == 10
+    assert len(stage.get("/leaderboard", limit=100).json()["entries"]) == 11
+
+
+def test_a_persons_days_and_nights_are_those_of_the_zone_of_each_answer(
+    stage: Stage, engine: Engine | Elsewhere
+) -> None:
+    for zone, day, nights in (("Pacific/Auckland", "2026-02-03", "1"), (None, "2026-02-02", "0")):
+        person = f"from {zone}".replace(" ", "-")
+        assert stage.answer(stage.asked(), person, zone=zone, answer="noon in UTC").status_code == 201
+        records = items(engine, entities.user_stats)
+        (stored,) = [one for one in records if one["fingerprint_hash"]["S"] == fingerprint_hash(person)]
+        assert (stored["streak_last_date"]["S"], stored["night_answers"]["N"]) == (day, nights)
+        assert list(stored["daily_points"]["M"]) == ["2026-02-02"]

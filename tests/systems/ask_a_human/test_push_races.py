@@ -1,0 +1,65 @@
+"""Push workers that meet each other, and subscribers who change their mind while they are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from threading import Barrier, get_ident
+from typing import Any
+
+from tests.systems.ask_a_human.stage import Stage, at_once, items
+from tests.systems.ask_a_human.test_push import MINUTE, Scripted
+from tests.systems.elsewhere import Elsewhere
+
+from keyplan.clock import ManualClock
+from keyplan.engine.engine import Engine
+from keyplan_systems.ask_a_human import entities
+from keyplan_systems.ask_a_human.domain.notifications import DeadToken, Outcome
+from keyplan_systems.ask_a_human.notifier import PushMessage
+
+
+@dataclass
+class _Overtaken(Scripted):
+    """A push service that finds a token dead while its browser is telling of the next one."""
+
+    refresh: Callable[[], object] = lambda: None
+
+    async def send(self, message: PushMessage) -> Outcome:
+        self.refresh()
+        return await super().send(message)
+
+
+def test_a_token_that_was_refreshed_meanwhile_keeps_its_subscription(
+    stage: Stage, clock: ManualClock, engine: Engine | Elsewhere
+) -> None:
+    made = stage.subscribe("dead", "ada", min_interval_minutes=5).json()["subscription_id"]
+    refresh = partial(stage.client.put, f"/human/push/subscribe/{made}", json={"fcm_token": "new"})
+    service = _Overtaken([DeadToken("UNREGISTERED")], refresh=refresh)
+    worker = stage.pusher(service)
+    stage.asked()
+    worker.run_once()
+    (stored,) = [one for one in items(engine, entities.subscriptions) if "fcm_token" in one]
+    assert (stored["active"], stored["fcm_token"]) == ({"BOOL": True}, {"S": "new"})
+    clock.advance(15 * MINUTE)
+    worker.run_once()
+    assert [message.token for message in service.sent] == ["dead", "new"]
+
+
+def test_of_ten_push_workers_at_once_one_has_a_round(stage: Stage) -> None:
+    for number in range(60):
+        assert stage.subscribe(f"token-{number}", f"person-{number}").status_code == 201
+    stage.asked(min_responses=2)
+    call, meeting, met = stage.connection._call, Barrier(10), set()
+
+    def together(operation: str, request: dict[str, Any]) -> Any:
+        """All workers have read that the round is due before any of them takes it."""
+        if operation == "TransactWriteItems" and get_ident() not in met:
+            met.add(get_ident())
+            meeting.wait(240)
+        return call(operation, request)
+
+    stage.connection._call = together
+    at_once([stage.pusher().run_once for _ in range(10)])
+    assert len(met) == 10
+    assert len(stage.told()) == 6

@@ -1,0 +1,56 @@
+"""What the platform tells is told on: each grade once, in pages, and to watchers although the stream was silent."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.systems.forum.live import ANN, TUTOR, Live
+
+from keyplan_systems.forum.hub import Hub
+from keyplan_systems.forum.sample import LOOPS
+
+EVENTS = f"/thread/{LOOPS}/{ANN}/events"
+LONG_AGO_MS = 1_500_000_000_000
+
+
+def tell(live: Live, events: list[dict[str, Any]]) -> int:
+    """How many of them were new."""
+    answer = live.person("9", "platform").post(EVENTS, json={"events": events})
+    assert answer.status_code == 200, answer.text
+    return int(answer.json()["new"])
+
+
+def test_every_grade_of_an_answer_is_told_once(live: Live) -> None:
+    graded = {"type": "grade_updated", "attempt_id": "5", "answer_id": "6"}
+    grades = [{**graded, "score": score, "time": LONG_AGO_MS + score} for score in (40, 80)]
+    assert [tell(live, grades) for _ in range(2)] == [2, 0]
+
+
+def test_a_score_may_be_as_small_as_a_float_can_be(live: Live) -> None:
+    fact = {"type": "submission", "time": LONG_AGO_MS, "attempt_id": "5", "answer_id": "6", "score": 1e-300}
+    assert tell(live, [fact]) == 1
+    assert live.writer().get("events", limit=100)["events"][-1]["score"] == 0
+
+
+def test_history_comes_in_pages_of_twenty_by_default_and_a_hundred_at_most(live: Live) -> None:
+    started = [{"type": "attempt_started", "time": LONG_AGO_MS, "attempt_id": str(number)} for number in range(25)]
+    assert tell(live, started) == 25
+    writer = live.writer()
+    assert len(writer.get("events")["events"]) == 20
+    assert len(writer.get("events", limit=100)["events"]) > 25
+    assert writer.client.get(EVENTS, params={"limit": 101}).status_code == 400
+
+
+def test_a_heartbeat_finds_what_the_stream_did_not_tell(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Hub, "events", lambda _hub, _events: None)
+
+    async def story() -> None:
+        async with live.socket(ANN) as ann:
+            await ann.watch(live.token(ANN))
+            said = live.writer(TUTOR).say("not told")
+            assert await ann.ask("heartbeat") == {"action": "heartbeat"}
+            assert (await ann.hear())["seq"] == said["seq"]
+
+    asyncio.run(story())
