@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -18,6 +18,9 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
     endpoint: Annotated[str | None, typer.Option("--endpoint", help="Another DynamoDB: http://host:port.")] = None,
     aws: Annotated[str | None, typer.Option("--aws", help="Amazon DynamoDB in this region.")] = None,
     sample: Annotated[bool, typer.Option("--sample/--no-sample", help="Load a little data to look at.")] = True,
+    log_level: Annotated[
+        Literal["info", "warning"], typer.Option("--log-level", help="Info has a line for each request.")
+    ] = "warning",
 ) -> None:
     """Run the systems: APIs, sweepers, stream consumers and the DynamoDB endpoint on one port."""
     try:
@@ -30,7 +33,7 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
         typer.echo("keyplan up: give --endpoint or --aws, not both", err=True)
         raise typer.Exit(2)
     url = endpoint if endpoint is not None else f"aws://{aws}" if aws is not None else None
-    settings = Settings(folder, host, port, tuple(system or ()), url, sample)
+    settings = Settings(folder, host, port, tuple(system or ()), url, sample, log_level)
     try:
         run(settings, lambda line: typer.echo(f"keyplan up: {line}"))
     except UpError as error:

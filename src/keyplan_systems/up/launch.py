@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import errno
-import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import uvicorn
 
@@ -27,16 +26,18 @@ from keyplan.server.asgi import DynamoDBApplication
 from keyplan_systems.up import registry
 from keyplan_systems.up.host import Host, Hosted
 from keyplan_systems.up.workers import Workers
+from keyplan_systems.web.development import DevelopmentKeyError, development_key
 from keyplan_systems.web.logs import configure_logs
+from keyplan_systems.web.serving import server_config
 from keyplan_systems.web.system import Resources, System
 from keyplan_systems.web.tokens import TokenRules, TokenSettings, TokenVerifier, verifier_for
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
 
+LogLevel = Literal["info", "warning"]
 AUDIENCE = "keyplan"
 _GRACE_S = 10
-_log = logging.getLogger("keyplan_systems.up")
 
 
 class UpError(Exception):
@@ -56,6 +57,8 @@ class Settings:
     url: str | None = None
     """Another DynamoDB: http://host:port or aws://region; the embedded engine when None."""
     sample: bool = True
+    log_level: LogLevel = "warning"
+    """What is logged: "info" has a line for each request."""
 
 
 class _Server(uvicorn.Server):
@@ -78,15 +81,11 @@ def up(settings: Settings, say: Callable[[str], None]) -> None:
     with ExitStack() as stack:
         listener = stack.enter_context(_socket(settings.host, settings.port))
         host = prepare(settings, stack, say)
-        configure_logs(logging.WARNING)
+        configure_logs(settings.log_level.upper())
         address = f"http://{settings.host}:{listener.getsockname()[1]}"
-        config = uvicorn.Config(
-            host, lifespan="on", log_config=None, access_log=False, server_header=False,
-            timeout_graceful_shutdown=_GRACE_S,
-        )  # fmt: skip
         for line in _hints(host, address, settings):
             say(line)
-        _Server(config).run(sockets=[listener])
+        _Server(server_config(host, "on", grace_s=_GRACE_S)).run(sockets=[listener])
         if not host.workers.stop():
             say("background work did not end in time; it goes on at the next start")
         say("stopped")
@@ -132,13 +131,15 @@ def _systems(names: Sequence[str]) -> list[System]:
 
 def _connection(settings: Settings, stack: ExitStack, clock: Clock) -> tuple[Connection, Engine | None]:
     try:
+        # Cursors hold across restarts, and between processes of one folder.
+        cursor_key = development_key(_keys(settings)).derived("cursors")
         if settings.url is not None:
-            return stack.enter_context(keyplan.connect(settings.url, clock=clock)), None
+            return stack.enter_context(keyplan.connect(settings.url, clock=clock, cursor_key=cursor_key)), None
         engine = stack.enter_context(
             keyplan.Engine.open(settings.folder / "keyplan.db", durability="full", clock=clock)
         )
-        return stack.enter_context(keyplan.connect(engine=engine, clock=clock)), engine
-    except (KeyplanError, ValueError, ImportError) as error:
+        return stack.enter_context(keyplan.connect(engine=engine, clock=clock, cursor_key=cursor_key)), engine
+    except (KeyplanError, DevelopmentKeyError, ValueError, ImportError) as error:
         raise UpError(str(error)) from error
 
 
@@ -159,8 +160,11 @@ def _reason(error: Exception) -> str:
 
 
 def _verifier(settings: Settings, clock: Clock) -> TokenVerifier:
-    keys = TokenSettings(TokenRules(AUDIENCE), development_folder=settings.folder / "keys")
-    return verifier_for(keys, clock)
+    return verifier_for(TokenSettings(TokenRules(AUDIENCE), development_folder=_keys(settings)), clock)
+
+
+def _keys(settings: Settings) -> Path:
+    return settings.folder / "keys"
 
 
 def _folder(settings: Settings, system: System) -> Path:

@@ -46,7 +46,7 @@ class Running:
     """Runs an ASGI application in a thread while the `with` block lasts; port 0 takes a free one."""
 
     def __init__(self, app: Any, *, host: str = "127.0.0.1", port: int = 0, lifespan: Lifespan = "on") -> None:
-        self._server = _Server(_config(app, lifespan))
+        self._server = _Server(server_config(app, lifespan))
         self._address = (host, port)
         self._socket: socket.socket | None = None
         self._failure: BaseException | None = None
@@ -105,11 +105,14 @@ class Running:
 def serve(app: Any, *, host: str = "127.0.0.1", port: int = 8000) -> None:
     """Serve the application until the process is told to stop; logs go to standard error as JSON lines."""
     configure_logs()
-    config = _config(app, "on", host=host, port=port)
+    config = server_config(app, "on", host=host, port=port)
     uvicorn.Server(config).run()
 
 
-def _config(app: Any, lifespan: Lifespan, **address: Any) -> uvicorn.Config:
+def server_config(
+    app: Any, lifespan: Lifespan, *, grace_s: float = STOP_TIMEOUT_S / 2, **address: Any
+) -> uvicorn.Config:
+    """How an application is served; `grace_s` is what requests under way have when it stops."""
     # The application writes one line per request itself; the server's name is nobody's business.
     return uvicorn.Config(
         app,
@@ -118,6 +121,6 @@ def _config(app: Any, lifespan: Lifespan, **address: Any) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=int(STOP_TIMEOUT_S / 2),
+        timeout_graceful_shutdown=int(grace_s),
         **address,
     )

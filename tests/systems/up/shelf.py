@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import FastAPI
 
 from keyplan.connections.errors import AlreadyExistsError
-from keyplan.design import Change, Entity, Key, Table, key_of, put
+from keyplan.design import Change, Cond, Entity, Key, Table, everything, key_of, put
 from keyplan_systems.web.system import Built, Resources, System, Worker
 
 shelf = Table("shelf", pk="note_id")
@@ -29,6 +29,12 @@ def note_by_id(note_id: str) -> Key:
     return key_of(note_id=note_id)
 
 
+@shelf.scan(Note)
+def notes() -> Cond:
+    """All notes."""
+    return everything()
+
+
 def build(resources: Resources) -> Built:
     app = FastAPI(title="Shelf")
     (resources.folder / "built").write_text("yes")
@@ -37,6 +43,11 @@ def build(resources: Resources) -> Built:
     def read(note_id: str) -> dict[str, str | None]:
         found = resources.connection.run(note_by_id(note_id))
         return {"text": None if found is None else found.text}
+
+    @app.get("/notes")
+    def read_all(cursor: str | None = None) -> dict[str, object]:
+        page = resources.connection.run(notes(), limit=1, cursor=cursor)
+        return {"notes": [note.note_id for note in page.items], "cursor": page.cursor}
 
     @app.post("/notes/{note_id}")
     def write(note_id: str, text: str) -> None:

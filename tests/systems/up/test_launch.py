@@ -56,7 +56,7 @@ def nobody() -> Iterator[str]:
 
 def test_everything_answers_on_one_port(tmp_path: Path) -> None:
     with running(Settings(tmp_path)) as (url, said):
-        assert said == ["shelf: 1 table(s), 2 patterns, checked"]
+        assert said == ["shelf: 1 table(s), 3 patterns, checked"]
         assert get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
         page = get(url)
         assert page.status_code == 200
@@ -92,6 +92,23 @@ def test_a_second_start_goes_on_where_the_first_stopped(tmp_path: Path) -> None:
     with running(Settings(tmp_path)) as (url, _):
         assert get(f"{url}/shelf/notes/mine").json() == {"text": "kept"}
         assert get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
+
+
+def test_cursors_hold_across_a_restart(tmp_path: Path) -> None:
+    with running(Settings(tmp_path)) as (url, _):
+        post(f"{url}/shelf/notes/second", params={"text": "two"})
+        first = get(f"{url}/shelf/notes").json()
+    with running(Settings(tmp_path)) as (url, _):
+        second = get(f"{url}/shelf/notes", params={"cursor": first["cursor"]}).json()
+    assert sorted(first["notes"] + second["notes"]) == ["first", "second"]
+
+
+def test_keys_that_others_can_read_are_a_clear_error(tmp_path: Path) -> None:
+    with running(Settings(tmp_path)):
+        pass
+    (tmp_path / "keys" / "development-key.pem").chmod(0o644)
+    with ExitStack() as stack, pytest.raises(UpError, match="can be read by others"):
+        prepare(Settings(tmp_path), stack, lambda _line: None)
 
 
 def test_it_runs_on_another_endpoint_and_offers_none_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,8 +178,9 @@ def test_missing_credentials_are_told_with_what_to_do(tmp_path: Path, monkeypatc
 def test_the_command_starts_says_where_and_drains_on_ctrl_c(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "keyplan", "up", "--folder", str(tmp_path), "--port", "0"]
     command += ["--system", "thinking_trainer"]
-    for _start in ("first", "second"):
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    for level in ("info", "warning"):
+        started = [*command, "--log-level", level]
+        with subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
             assert process.stdout is not None
             lines = []
             for line in process.stdout:
@@ -172,10 +190,12 @@ def test_the_command_starts_says_where_and_drains_on_ctrl_c(tmp_path: Path) -> N
             told = "".join(lines)
             url = told.partition("home page ")[2].partition("\n")[0].rstrip("/")
             assert get(f"{url}/health").json()["systems"] == ["thinking_trainer"]
+            assert get(f"{url}/thinking_trainer/nothing").status_code == 404
             process.send_signal(signal.SIGINT)
             rest = process.stdout.read()
             assert process.wait(PATIENCE_S) == 0
             assert rest.endswith("stopped\n")
+            assert ('"message":"request"' in rest) == (level == "info")
 
 
 def test_the_demonstration_plays_every_part_there_is() -> None:
