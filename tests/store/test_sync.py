@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from keyplan.errors import StorageError
 from keyplan.store.rows import Transaction
 from keyplan.store.sqlite import Durability, SqliteStore
 from keyplan.store.statements import tree
@@ -90,6 +91,19 @@ def test_a_disk_without_room_for_the_piece_still_takes_the_commit(
     monkeypatch.setattr(os, "pwrite", refuses)
     store = filled(tmp_path / "x.db", 100)
     assert len(keys(store)) == 100
+    store.close()
+
+
+def test_a_folder_that_cannot_be_synced_fails_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_descriptor: int) -> None:
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(os, "fsync", fails)
+    store = SqliteStore(str(tmp_path / "x.db"), durability="full")
+    with pytest.raises(StorageError, match="the disk is gone"):
+        store.write(lambda transaction: transaction.create_tree())
+    with pytest.raises(StorageError, match="an earlier sync failed"):
+        store.write(lambda transaction: transaction.create_tree())
     store.close()
 
 

@@ -48,13 +48,12 @@ class LogSync:
         To be called in a write transaction: nobody else writes the log then, so that what lies behind its end
         is nobody's. Without success the commit that follows makes the file longer itself, or says why it cannot.
         """
-        used = pages * FRAME_BYTES
-        if used + LEAST_PIECE_BYTES > self._reach and hasattr(os, "pwrite"):
-            with self._lock, suppress(OSError):
-                self._lengthen(used)
+        used, descriptor = pages * FRAME_BYTES, self._descriptor  # opened by the first sync, which tells if that fails
+        if used + LEAST_PIECE_BYTES > self._reach and descriptor is not None and hasattr(os, "pwrite"):
+            with suppress(OSError):
+                self._lengthen(descriptor, used)
 
-    def _lengthen(self, used: int) -> None:
-        descriptor = self._opened()
+    def _lengthen(self, descriptor: int, used: int) -> None:
         end = os.fstat(descriptor).st_size
         piece = min(max(used, LEAST_PIECE_BYTES), MOST_PIECE_BYTES)
         self._reach = max(end, used + LEAST_PIECE_BYTES + piece)
