@@ -73,8 +73,8 @@ def _check_demanded(shape: Structure, name: str, message: str, request: dict[str
     texts = [text for text, _ in _lengths(member, content)]
     if not texts:
         return
-    if isinstance(member, String) and member.pattern is not None and not re.fullmatch(member.pattern, content):
-        texts.append(messages.pattern(member.pattern))
+    if isinstance(member, String):
+        texts += [text for text, _ in _patterns(member, content)]
     faults = [Fault((name,), member, content, text) for text in texts]
     raise ValidationError(messages.detected([_worded(fault, newer=False) for fault in faults]))
 
@@ -198,21 +198,23 @@ def _text_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
     if shape.arn:
         yield from _name_constraints(shape, text)
         return
-    lengths = list(_bounds(shape, text))
-    if shape.length_first:
-        yield from lengths
+    both = (_bounds, _patterns) if shape.length_first else (_patterns, _bounds)
+    for broken in both:
+        yield from broken(shape, text)
+
+
+def _patterns(shape: String, text: str) -> Iterator[tuple[str, bool]]:
+    """The pattern, if it is broken."""
     if shape.pattern is not None and not re.fullmatch(shape.pattern, text):
         yield messages.pattern(shape.pattern), False
-    if not shape.length_first:
-        yield from lengths
 
 
 def _name_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
     """A table's name or ARN: its characters, then its length; an empty one is told by its length alone."""
     if is_table_arn(text):
         return
-    if text and shape.pattern is not None and not re.fullmatch(shape.pattern, text):
-        yield messages.pattern(shape.pattern), False
+    if text:
+        yield from _patterns(shape, text)
     too_long_or_short = next(_lengths(shape, text), None)
     if too_long_or_short is not None:
         yield too_long_or_short

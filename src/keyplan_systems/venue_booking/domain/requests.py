@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic.alias_generators import to_camel
 
 from keyplan_systems.venue_booking.domain.contacts import (
     Contact,
@@ -102,13 +103,8 @@ def parse(model: type[Model], values: Mapping[str, Any]) -> Model:
         return model.model_validate(values)
     except ValidationError as error:
         findings = error.errors(include_input=False)
-        fields = {".".join(_camel(str(part)) for part in found["loc"]): found["msg"] for found in findings}
+        fields = {".".join(to_camel(str(part)) for part in found["loc"]): found["msg"] for found in findings}
         raise InvalidRequestError(f"Invalid input: {', '.join(sorted(fields))}.", {"fields": fields}) from error
-
-
-def _camel(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(map(str.capitalize, others))
 
 
 def checked_booking(request: BookingRequest, venue: Venue, now: datetime) -> BookingRequest:
