@@ -103,11 +103,15 @@ def stage_sizes(items: int) -> Sequence[int]:
 
 
 def resident_mib() -> float:
-    """Resident memory of this process; 0 where the system does not tell."""
+    """Resident memory that is this process's own; 0 where the system does not tell.
+
+    Pages of mapped files do not count: they are the system's, which drops them when it needs the room.
+    """
     statistics = Path("/proc/self/statm")
     if not statistics.exists():
         return 0.0
-    return int(statistics.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / MIB
+    _, resident, of_files, *_ = map(int, statistics.read_text().split())
+    return (resident - of_files) * os.sysconf("SC_PAGE_SIZE") / MIB
 
 
 def file_mib(folder: Path, name: str) -> float:

@@ -20,6 +20,7 @@ Checkpoints = Literal["in line", "in background"]
 
 # The engine's own settings, so that the two differ in nothing but the work above SQLite.
 CACHE_KIB = 64 * 1024
+MAPPED_BYTES = 1 << 40
 CHECKPOINT_PAGES = 4000
 RESTART_PAGES = 4 * CHECKPOINT_PAGES
 BUSY_MS = 10_000
@@ -64,6 +65,7 @@ class Bare:
         connection.set_busy_timeout(BUSY_MS)
         connection.pragma("synchronous", self._synchronous)
         connection.pragma("cache_size", -CACHE_KIB)
+        connection.pragma("mmap_size", MAPPED_BYTES)
         if not self._in_line:
             connection.wal_autocheckpoint(0)
         self._open.append(connection)

@@ -11,8 +11,6 @@ from keyplan.store.failures import storage_error
 BUSY_MS = 30_000
 CACHED_STATEMENTS = 512
 CACHE_KIB = 64 * 1024
-# The file is not mapped into memory (`mmap_size`), though reads of a database larger than the cache would gain by
-# it: a failing disk, or another program that cuts the file short, would then kill the process instead of raising.
 
 
 def connect(path: str) -> apsw.Connection:

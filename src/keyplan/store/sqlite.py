@@ -9,7 +9,6 @@ so that writers share syncs. A database in memory has a settled connection for e
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,9 +22,10 @@ from keyplan.store.checkpoint import Checkpointer
 from keyplan.store.combine import Call, Combiner
 from keyplan.store.failures import failures, storage_error
 from keyplan.store.files import connect, copy, prepare
-from keyplan.store.rows import Row, Transaction, Tree, View
+from keyplan.store.readers import FileReaders, MemoryReaders
+from keyplan.store.rows import Row, Transaction, Tree
 from keyplan.store.sync import LogSync
-from keyplan.store.views import Connected, Locked, Writing
+from keyplan.store.views import Writing
 
 T = TypeVar("T")
 Durability = Literal["normal", "full"]
@@ -41,8 +41,6 @@ class SqliteStore:
         self.in_memory = path == MEMORY
         self.durability = durability
         self._lock = threading.RLock()
-        self._local = threading.local()
-        self._readers: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
         self._closed = False
         self._group_thread: int | None = None
         self._group_begun = False
@@ -55,50 +53,20 @@ class SqliteStore:
             connection.close()
             raise
         self._writing = Writing(connection)
-        self._seen = connection.data_version()
+        self._readers = (
+            MemoryReaders(connection, self._lock) if self.in_memory else FileReaders(path, self._writing, self._lock)
+        )
+        self.view = self._readers.view
+        """The calling thread's reads, each at its own moment, of committed rows."""
+        self.snapshot = self._readers.snapshot
+        """Reads that all see one moment."""
         self.sync = LogSync(path) if durability == "full" and not self.in_memory else None
         """What makes commits durable; None where a commit is acknowledged without."""
         self._combiner = Combiner(self._run_batch, self._settle_batch) if self.sync is not None else None
         self._checkpointer: Checkpointer | None = None
-        self._memory_view: Connected | None = None
-        if self.in_memory:
-            self._memory_view = Locked(connection, self._lock)
-        else:
+        if not self.in_memory:
             self._checkpointer = Checkpointer(connect(self.path))
             connection.set_wal_hook(self._checkpointer.committed)
-
-    # Reads.
-
-    def view(self) -> Connected:
-        """The calling thread's reads, each at its own moment, of committed rows."""
-        view: Connected | None = getattr(self._local, "view", None)
-        return view if view is not None else self._new_view()
-
-    @contextmanager
-    def snapshot(self) -> Iterator[View]:
-        """Reads that all see one moment."""
-        view = self.view()
-        if self.in_memory:
-            with self._lock:
-                yield view
-            return
-        with failures(self.path):
-            view.connection.execute(statements.BEGIN_READ)
-        try:
-            yield view
-        finally:
-            view.connection.execute(statements.COMMIT)
-
-    def _new_view(self) -> Connected:
-        if self._closed:
-            raise EngineClosedError(f"{self.path} is closed")
-        view = self._memory_view
-        if view is None:
-            connection = connect(self.path)
-            self._readers.add(connection)
-            view = Connected(connection)
-        self._local.view = view
-        return view
 
     # Writes.
 
@@ -130,10 +98,11 @@ class SqliteStore:
         with self._lock:
             self._wait_for_room()
             writing = self._writing
+            writing.thread = threading.get_ident()
             writing.execute(tree.upsert_while, (*row, sequence, value))
             written = writing.connection.changes() > 0
             if written:  # whatever others have committed, it was not that sequence
-                self._seen = writing.connection.data_version()
+                writing.seen = writing.connection.data_version()
             return written
 
     def write_apart(self, work: Callable[[Transaction], T]) -> T:
@@ -146,7 +115,7 @@ class SqliteStore:
             if self._group_thread == threading.get_ident():
                 self._end_group()
             result = self._write_alone(work)
-            self._seen = -1
+            self._writing.seen = -1
         if self.sync is not None:
             self.sync.wait(self.sync.committed)
         return result
@@ -274,19 +243,20 @@ class SqliteStore:
 
     def _begin(self) -> None:
         writing = self._writing
+        writing.thread = threading.get_ident()
         self._wait_for_room()
         try:
             writing.execute(statements.BEGIN)
         except (apsw.ConnectionClosedError, apsw.CursorClosedError):
             raise EngineClosedError(f"{self.path} is closed") from None
-        writing.foreign = writing.connection.data_version() != self._seen
+        writing.foreign = writing.connection.data_version() != writing.seen
 
     def _commit(self) -> None:
         writing = self._writing
         if self.sync is not None and self._checkpointer is not None:
             self.sync.make_room(self._checkpointer.pages)
         writing.execute(statements.COMMIT)
-        self._seen = writing.connection.data_version()
+        writing.seen = writing.connection.data_version()
         self._group_begun = False
         if self.sync is not None:
             self.sync.committed += 1
@@ -296,7 +266,7 @@ class SqliteStore:
         # SQLite rolls back by itself on some failures (a full disk); only what is left is undone.
         if connection.in_transaction:
             connection.execute(statements.ROLLBACK)
-        self._seen = -1
+        self._writing.seen = -1
 
     # The file.
 
@@ -317,7 +287,7 @@ class SqliteStore:
         made = SqliteStore(MEMORY)
         with failures(self.path):
             self._copy(made._writing.connection)
-        made._seen = made._writing.connection.data_version()
+        made._writing.seen = made._writing.connection.data_version()
         return made
 
     def _copy(self, target: apsw.Connection) -> None:
@@ -345,8 +315,7 @@ class SqliteStore:
             self._closed = True
             if self._checkpointer is not None:
                 self._checkpointer.stop()
-            for reader in list(self._readers):
-                reader.close()
+            self._readers.close()
             self._writing.connection.close()
             if self.sync is not None:
                 self.sync.close()

@@ -1,0 +1,186 @@
+"""Reads of committed rows: every thread has a connection of its own, and the one that wrote last has the writer's too.
+
+A connection drops all the pages it holds when it sees that another one has committed. A thread that reads what it
+wrote a moment ago would fetch every page anew; through the write connection it need not. Only that connection has
+the file mapped into memory, for the same reason: a mapping too is made anew after somebody else's commit. Where
+other processes commit all the time that costs more than it saves, and is given up.
+
+A disk that fails under a mapped page, or a program that cuts the file short, ends the process by a signal (SIGBUS),
+where a read of the file would raise. Nothing acknowledged is lost by it.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from keyplan.errors import EngineClosedError
+from keyplan.store import statements
+from keyplan.store.failures import failures
+from keyplan.store.files import connect
+from keyplan.store.rows import Row, Tree, View
+from keyplan.store.views import Connected, Locked, Writing
+
+LEAST_GROWTH_BYTES = 1024 * 1024
+BRIEF_ROWS = 100  # to fetch more would keep writers waiting
+READS_PER_LOOK = 64
+FOREIGN_WEIGHT, MOST_WEIGHT = 8, 80  # one look in eight may find that somebody else has committed
+
+
+class MemoryReaders:
+    """The reads of a database in memory, all through its one connection."""
+
+    def __init__(self, connection: apsw.Connection, lock: threading.RLock) -> None:
+        self._lock = lock
+        self._view = Locked(connection, lock)
+
+    def view(self) -> Connected:
+        """Reads, each at its own moment."""
+        return self._view
+
+    @contextmanager
+    def snapshot(self) -> Iterator[View]:
+        """Reads that all see one moment: nobody writes meanwhile."""
+        with self._lock:
+            yield self._view
+
+    def close(self) -> None:
+        """There is nothing to close beside the one connection."""
+
+
+class FileReaders:
+    """The reads of a file, by thread."""
+
+    def __init__(self, path: str, writing: Writing, lock: threading.RLock) -> None:
+        self._path = path
+        self._writing = writing
+        self._lock = lock
+        self._local = threading.local()
+        self._connections: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
+        self._closed = False
+        self._mapping = Mapping(path, writing)
+
+    def view(self) -> Connected:
+        """The calling thread's reads, each at its own moment."""
+        view: Connected | None = getattr(self._local, "view", None)
+        return view if view is not None else self._new_view()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[View]:
+        """Reads that all see one moment."""
+        own = self._own()
+        with failures(self._path):
+            own.connection.execute(statements.BEGIN_READ)
+        try:
+            yield own
+        finally:
+            own.connection.execute(statements.COMMIT)
+
+    def _new_view(self) -> Connected:
+        if self._writing.thread is None:  # nobody has written yet: it is of use to the first that reads
+            self._writing.thread = threading.get_ident()
+        view = self._local.view = Borrowing(self._own().connection, self._writing, self._lock, self._mapping)
+        return view
+
+    def _own(self) -> Connected:
+        own: Connected | None = getattr(self._local, "own", None)
+        if own is None:
+            if self._closed:
+                raise EngineClosedError(f"{self._path} is closed")
+            connection = connect(self._path)
+            self._connections.add(connection)
+            own = self._local.own = Connected(connection)
+        return own
+
+    def close(self) -> None:
+        """Close every thread's connection."""
+        self._closed = True
+        for connection in list(self._connections):
+            connection.close()
+
+
+class Mapping:
+    """The file in memory, for reads through the write connection: all of it, as long as it was at the last look."""
+
+    def __init__(self, path: str, writing: Writing) -> None:
+        self._path = Path(path)
+        self._writing = writing
+        self._connection = writing.connection
+        self._version = writing.seen
+        self._weight = 0
+        self._bytes = 0
+        self._map_growth()
+
+    def look(self) -> None:
+        """Map what the file has grown by; give up if others commit all the time. Under the writer's lock."""
+        version = self._connection.data_version()
+        if version in (self._version, self._writing.seen):
+            self._weight = max(0, self._weight - 1)
+        else:
+            self._version = version
+            self._weight += FOREIGN_WEIGHT
+        if self._weight <= MOST_WEIGHT:
+            self._map_growth()
+        else:
+            self._connection.pragma("mmap_size", 0)
+
+    def _map_growth(self) -> None:
+        """SQLite maps the file anew when its limit is changed, and by itself never more of a file that grows."""
+        try:
+            size = self._path.stat().st_size
+        except FileNotFoundError:  # removed while it is open, on systems where that can be
+            return
+        if size > self._bytes + max(self._bytes // 8, LEAST_GROWTH_BYTES):
+            self._connection.pragma("mmap_size", size)
+            self._bytes = size
+
+
+class Borrowing(Connected):
+    """Reads of one thread: what takes a moment through the write connection if it wrote last, else through its own."""
+
+    def __init__(self, connection: apsw.Connection, writing: Writing, lock: threading.RLock, mapping: Mapping) -> None:
+        super().__init__(connection)
+        self._thread = threading.get_ident()
+        self._writing = writing
+        self._lent = writing.connection
+        self._execute_lent = writing.execute
+        self._acquire, self._release = lock.acquire, lock.release
+        self._mapping = mapping
+        self._reads = 0
+
+    def point(self, tree: Tree, key: bytes) -> tuple[int, bytes] | None:
+        # The path of every read of one item: nothing is called that can be written out.
+        found: tuple[int, bytes] | None
+        if self._writing.thread == self._thread and self._acquire(False):
+            try:
+                if not self._lent.in_transaction:  # else it is this thread's own: not committed
+                    self._reads += 1
+                    if self._reads >= READS_PER_LOOK:
+                        self._look()
+                    found = self._execute_lent(tree.point, (key,)).get
+                    return found
+            finally:
+                self._release()
+        found = self.execute(tree.point, (key,)).get
+        return found
+
+    def rows(self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1) -> list[Row]:
+        if self._writing.thread == self._thread and 0 <= limit <= BRIEF_ROWS and self._acquire(False):
+            try:
+                if not self._lent.in_transaction:
+                    self._reads += 1
+                    if self._reads >= READS_PER_LOOK:
+                        self._look()
+                    return self._writing.rows(tree, low, high, reverse=reverse, limit=limit)
+            finally:
+                self._release()
+        return super().rows(tree, low, high, reverse=reverse, limit=limit)
+
+    def _look(self) -> None:
+        self._reads = 0
+        self._mapping.look()
