@@ -99,8 +99,24 @@ def test_many_rows_are_not_read_through_it(store: SqliteStore) -> None:
     assert len(view.rows(tree, b"", None)) == readers.BRIEF_ROWS + 20
     assert made == []
     assert len(view.rows(tree, b"", None, limit=readers.BRIEF_ROWS)) == readers.BRIEF_ROWS
-    assert len(made) == 1
+    assert len(list(view.span(tree, b"", None))) == readers.BRIEF_ROWS + 20
+    assert len(made) == 2
     connection.trace_v2(0, None)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("count", [0, 1, 24, 25, 26, 80])
+def test_a_span_of_any_length_is_read_once_and_in_order(store: SqliteStore, count: int, reverse: bool) -> None:
+    assert readers.FIRST_ROWS == 25
+    tree = new_tree(store)
+    keys = [b"%03d" % number for number in range(count)]
+    store.write(lambda transaction: transaction.put_all(tree, [(key, 1, b"x") for key in keys]))
+    ordered = keys[::-1] if reverse else keys
+    view = store.view()
+    assert [row[0] for row in view.span(tree, b"", None, reverse=reverse)] == ordered
+    assert [row[0] for row in view.span(tree, b"", b"05", reverse=reverse)] == [key for key in ordered if key < b"05"]
+    for limit in (0, 1, 24, 25, 26, 50, 79, 80, 90):
+        assert [row[0] for row in view.span(tree, b"", None, reverse=reverse, limit=limit)] == ordered[:limit]
 
 
 def test_a_read_in_a_transaction_of_its_own_thread_sees_what_is_committed(store: SqliteStore) -> None:

@@ -15,6 +15,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 import apsw
@@ -24,10 +25,11 @@ from keyplan.store import statements
 from keyplan.store.failures import failures
 from keyplan.store.files import connect
 from keyplan.store.rows import Row, Tree, View
-from keyplan.store.views import Connected, Locked, Writing
+from keyplan.store.views import Connected, Locked, Writing, rest
 
 LEAST_GROWTH_BYTES = 1024 * 1024
 BRIEF_ROWS = 100  # to fetch more would keep writers waiting
+FIRST_ROWS = 25  # of a span: most have no more, and of large rows a page may need but a few
 READS_PER_LOOK = 64
 FOREIGN_WEIGHT, MOST_WEIGHT = 8, 80  # one look in eight may find that somebody else has committed
 
@@ -168,6 +170,17 @@ class Borrowing(Connected):
                 self._release()
         found = self.execute(tree.point, (key,)).get
         return found
+
+    def span(
+        self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1
+    ) -> Iterator[Row]:
+        """The rows in key order: the first at one moment, those after them at another."""
+        wanted = FIRST_ROWS if limit < 0 else min(limit, FIRST_ROWS)
+        rows = self.rows(tree, low, high, reverse=reverse, limit=wanted)
+        if len(rows) < FIRST_ROWS or limit == FIRST_ROWS:
+            return iter(rows)
+        low, high = rest(low, high, rows[-1][0], reverse=reverse)
+        return chain(rows, super().span(tree, low, high, reverse=reverse, limit=limit if limit < 0 else limit - wanted))
 
     def rows(self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1) -> list[Row]:
         if self._writing.thread == self._thread and 0 <= limit <= BRIEF_ROWS and self._acquire(False):

@@ -14,6 +14,11 @@ from keyplan.store.rows import Log, Row, Tree
 CHUNK_ROWS = 256
 
 
+def rest(low: bytes, high: bytes | None, last: bytes, *, reverse: bool) -> tuple[bytes, bytes | None]:
+    """The span that is left when rows up to a last one have been read."""
+    return (low, last) if reverse else (last + b"\x00", high)
+
+
 class Connected:
     """Reads through one connection."""
 
@@ -183,10 +188,7 @@ class Locked(Connected):
             if len(rows) < wanted:
                 return
             limit = limit - wanted if limit > 0 else limit
-            if reverse:
-                high = rows[-1][0]
-            else:
-                low = rows[-1][0] + b"\x00"
+            low, high = rest(low, high, rows[-1][0], reverse=reverse)
 
     def rows(self, tree: Tree, low: bytes, high: bytes | None, *, reverse: bool = False, limit: int = -1) -> list[Row]:
         with self._lock:
