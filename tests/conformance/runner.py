@@ -40,6 +40,7 @@ import orjson
 import pytest
 
 from keyplan.clock import ManualClock
+from keyplan.engine import fsck
 from keyplan.engine.engine import Engine
 from keyplan.errors import ServiceError
 from keyplan.server.thread import ThreadedServer
@@ -107,9 +108,10 @@ class OverHTTP:
 
 
 def play_in_process(case: dict[str, Any], tables: Tables) -> None:
-    """Ask a case of a new engine."""
+    """Ask a case of a new engine, which is sound afterwards."""
     with Engine.memory(clock=ManualClock(NOW)) as engine:
         play(case, InProcess(engine), tables)
+        assert fsck.check(engine) == []
 
 
 def play_over_http(case: dict[str, Any], tables: Tables) -> None:

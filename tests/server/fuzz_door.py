@@ -18,18 +18,26 @@ import sys
 import zlib
 from collections import Counter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import orjson
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from fake_engine import FakeEngine
 from plain_http import Client, Reply, get, headers_for, put, raw
 
+from keyplan.engine import fsck
+from keyplan.engine.engine import Engine
 from keyplan.server.protocol import ServedEngine
 from keyplan.server.thread import ThreadedServer
 
+TABLE = {
+    "TableName": "t",
+    "BillingMode": "PAY_PER_REQUEST",
+    "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}],
+    "AttributeDefinitions": [{"AttributeName": "p", "AttributeType": "S"}],
+}
 STATUSES = {200, 400, 404, 408, 413, 431, 500, 503}
 TYPE = re.compile(r"com\.amazon(aws)?\.[a-z0-9.]+#[A-Za-z]+")
 
@@ -38,6 +46,11 @@ SEEDS: list[bytes] = [
     get("a"),
     put("a") + get("a"),
     raw(headers_for("ListTables"), b"{}"),
+    raw(
+        headers_for("Scan"),
+        b'{"TableName":"t","FilterExpression":"p<>:v","ExpressionAttributeValues":{":v":{"S":"a"}}}',
+    ),
+    raw(headers_for("ExecuteStatement"), b'{"Statement":"SELECT * FROM t WHERE p=?","Parameters":[{"S":"a"}]}'),
     raw(headers_for("Scan", accept_encoding=b"gzip;q=0.5, *"), b'{"Size":5000}'),
     raw(headers_for("PutItem", content_encoding=b"gzip"), gzip.compress(b'{"Item":{"p":1}}')),
     raw(headers_for("PutItem", content_encoding=b"deflate"), zlib.compress(b'{"Item":{"p":1}}')),
@@ -147,7 +160,7 @@ def still_serves(port: int) -> None:
 
 
 def fuzz(engine: ServedEngine, count: int, seed: int) -> Counter[int]:
-    """Run the rounds; how often each status was answered. Raises FindingError."""
+    """Run the rounds before an engine with a table "t"; how often each status was answered. Raises FindingError."""
     chance = random.Random(seed)
     seen: Counter[int] = Counter()
     with ThreadedServer(engine) as server:
@@ -165,8 +178,13 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    seen = fuzz(FakeEngine(), options.count, options.seed)
+    with TemporaryDirectory() as folder, Engine.open(Path(folder) / "data.db", durability="full") as engine:
+        engine.call("CreateTable", TABLE)
+        seen = fuzz(engine, options.count, options.seed)
+        problems = fsck.check(engine)
     print(f"{options.count} rounds, answers by status: {dict(sorted(seen.items()))}")
+    if seen[500] or problems:
+        raise FindingError(f"{seen[500]} internal errors, {problems}")
 
 
 if __name__ == "__main__":

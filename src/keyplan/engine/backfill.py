@@ -18,12 +18,11 @@ import orjson
 
 from keyplan.engine import expiry, tables, writes
 from keyplan.engine.catalog import DOCUMENT_PREFIX as TABLE_PREFIX
-from keyplan.engine.catalog import Index, Table, parse
+from keyplan.engine.catalog import Table, parse
 from keyplan.engine.workers import Worker
-from keyplan.errors import EngineClosedError, StorageError, ValidationError
+from keyplan.errors import EngineClosedError, StorageError
 from keyplan.store.rows import Row, Transaction, Tree
 from keyplan.values import encoding
-from keyplan.values.types import Item
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
@@ -40,15 +39,6 @@ CHUNKS_AT_ONCE = 8
 """How much the operation itself fills, so that small tables are ready at once."""
 
 _log = logging.getLogger(__name__)
-
-
-def expected_entry(index: Index, item: Item, key: bytes) -> bytes | None:
-    """Stored key of the entry an item must have in the index; None if none."""
-    try:
-        index.key.check(item)
-    except ValidationError:
-        return None  # such items were there before the index was
-    return index.key.entry(item, key)
 
 
 def forget(transaction: Transaction, tree: Tree) -> None:
@@ -121,7 +111,7 @@ def _fill_entry(transaction: Transaction, table: Table, name: str, row: Row) -> 
         writes.add_to_collection(transaction, table, key, writes.Version(item, size, body))
         return
     index = table.indexes[name]
-    entry = expected_entry(index, item, key)
+    entry = index.key.entry(item, key)
     if entry is not None:
         transaction.put(index.tree, entry, *index.row(item, size, body))
 

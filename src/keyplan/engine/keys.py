@@ -167,12 +167,17 @@ class IndexKey:
             self._check_sizes(item)
 
     def _check_sizes(self, item: Item) -> None:
+        fault = self._size_fault(item)
+        if fault is not None:
+            raise ValidationError(fault)
+
+    def _size_fault(self, item: Item) -> str | None:
+        """What is too long for a key."""
         partition = sum(sizes.value_bytes(item[name]) for name, _ in self.schema.partition if name in item)
         if partition > limits.PARTITION_KEY_BYTES:
-            raise ValidationError(messages.PARTITION_KEY_TOO_LONG)
+            return messages.PARTITION_KEY_TOO_LONG
         sort = sum(sizes.value_bytes(item[name]) for name, _ in self.schema.sort if name in item)
-        if sort > limits.SORT_KEY_BYTES:
-            raise ValidationError(messages.SORT_KEY_TOO_LONG)
+        return messages.SORT_KEY_TOO_LONG if sort > limits.SORT_KEY_BYTES else None
 
     def same(self, left: Item, right: Item) -> bool:
         """Whether two versions of an item have the same key attributes, and so the same entry key or none."""
@@ -196,15 +201,19 @@ class IndexKey:
     def place(self, item: Item) -> bytes | None:
         """What the stored key of the item's entry begins with; None when the item lacks a key attribute.
 
-        An attribute of another type, or empty, counts as lacking: it was there before the index was.
+        An attribute of another type, empty or too long counts as lacking: it was there before the index was.
         """
         parts = []
+        longest = 0
         for name, kind in self._all:
             value = item.get(name)
             content = None if value is None else value.get(kind)
             if not content:
                 return None
+            longest = max(longest, len(content))
             parts.append(scalar_key(kind, content))
+        if longest > _SURELY_SHORT and self._size_fault(item) is not None:
+            return None
         roles = len(self.schema.partition)
         prefix = partition_prefix(parts[0] if roles == 1 else joined(parts[:roles]))
         for part in parts[roles:]:

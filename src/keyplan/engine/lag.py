@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import orjson
 
-from keyplan.engine.backfill import expected_entry
 from keyplan.engine.catalog import Index, Table
 from keyplan.store import statements
 from keyplan.store.rows import Row, Transaction, Tree, View
@@ -197,4 +196,4 @@ def _entry_now(
         return None
     size, body = row
     item = encoding.decode(body)
-    return index.row(item, size, body) if expected_entry(index, item, item_key) == entry else None
+    return index.row(item, size, body) if index.key.entry(item, item_key) == entry else None

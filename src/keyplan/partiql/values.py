@@ -118,11 +118,13 @@ def parameters(given: Several[dict[str, Any]], *, wire: bool) -> list[AttributeV
     return canonical
 
 
-def _number_fault(value: dict[str, Any], level: int) -> str | None:
+def _number_fault(value: dict[str, Any] | None, level: int) -> str | None:
     """What is said of the first number, in the order of the value, that no decimal of the service can be."""
-    if level > limits.NESTING_LEVELS:
-        return None  # the value nests too deeply, which is told by then
+    if value is None or level > limits.NESTING_LEVELS:
+        return None  # nothing there, or the value nests too deeply, which is told by then
     for kind, content in value.items():
+        if content is None:
+            continue
         texts = [content] if kind == "N" else content if kind == "NS" else ()
         inner = content if kind == "L" else content.values() if kind == "M" else ()
         faults = [_of_number(text) for text in texts] + [_number_fault(member, level + 1) for member in inner]

@@ -1,9 +1,9 @@
 """Phase 1: the types of a request, as the service words what is wrong with them.
 
 The walk over attribute values keeps its own stack, so that no nesting, however deep, meets Python's.
-What the service converts (a fraction cut off, the word "yes" taken for true) is converted in place:
-a request in wire form is the server's own parsed JSON. A call in Python is never changed; there such
-values are refused.
+What the service converts (a fraction cut off, the word "yes" taken for true) is converted in place, and
+members it does not know are dropped: a request in wire form is the server's own parsed JSON. A call in
+Python is never changed; there both are refused.
 """
 
 from __future__ import annotations
@@ -96,16 +96,16 @@ class _Walk:
         if not isinstance(content, dict):
             _refuse_as_structure(shape, content, field)
         for member, inner in list(content.items()):
-            if inner is None:
-                continue
             inner_shape = shape.members.get(member)
-            if inner_shape is None:
-                if member in shape.unsupported:
-                    raise ValidationError(messages.unsupported_parameter(member))
-                if not self.wire:
-                    raise ValidationError(messages.unknown_member(str(member), shape.members))
-                continue
-            self.hold(content, member, inner_shape, str(member), True)
+            if inner_shape is not None:
+                if inner is not None:
+                    self.hold(content, member, inner_shape, str(member), True)
+            elif inner is not None and member in shape.unsupported:
+                raise ValidationError(messages.unsupported_parameter(member))
+            elif self.wire:
+                del content[member]
+            elif inner is not None:
+                raise ValidationError(messages.unknown_member(str(member), shape.members))
 
     def map(self, shape: Map, content: Any, name: str, field: bool) -> None:
         """Names to values."""
