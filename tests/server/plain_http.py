@@ -41,13 +41,13 @@ def raw(headers: dict[bytes, bytes], body: bytes = b"", method: bytes = b"POST",
 
 def put(key: str, **more: bytes) -> bytes:
     """The bytes of a PutItem of the key."""
-    body = orjson.dumps({"TableName": "t", "Item": {"p": {"S": key}}})
+    body = orjson.dumps({"TableName": "tab", "Item": {"p": {"S": key}}})
     return raw(headers_for("PutItem", **more), body)
 
 
 def get(key: str) -> bytes:
     """The bytes of a GetItem of the key."""
-    return raw(headers_for("GetItem"), orjson.dumps({"Key": {"p": {"S": key}}}))
+    return raw(headers_for("GetItem"), orjson.dumps({"TableName": "tab", "Key": {"p": {"S": key}}}))
 
 
 @dataclass
