@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import Any
 
 import orjson
-from tests.conformance.runner import HERE, NOW, found, tables_of, written_out
+from tests.conformance.runner import NOW, cases_of, found, tables_of, written_out
 
 from keyplan.clock import ManualClock
 from keyplan.engine import fsck
@@ -183,11 +183,9 @@ def run(count: int, seed: int, ask: Ask) -> Counter[str]:
     chance = random.Random(seed)
     damage = Damage(chance)
     cases = [
-        (case, tables_of(tables))
-        for folder, tables in FOLDERS.items()
-        for path in sorted((HERE / folder).rglob("*.json"))
-        if path.name != "tables.json"
-        for case in json.loads(path.read_text())
+        (case, tables)
+        for folder, tables in [(folder, tables_of(file)) for folder, file in FOLDERS.items()]
+        for (case,) in (each.values for each in cases_of(folder))
     ]
     codes: Counter[str] = Counter()
     while codes.total() < count:

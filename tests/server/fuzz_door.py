@@ -18,6 +18,7 @@ import re
 import sys
 import zlib
 from collections import Counter
+from logging.handlers import BufferingHandler
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -179,26 +180,17 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    told: list[str] = []
-    logging.getLogger("keyplan").addHandler(_Listener(told))
+    # Keeps what the server logs, which it does where it met what nobody foresaw.
+    listener = BufferingHandler(capacity=sys.maxsize)
+    listener.setLevel(logging.ERROR)
+    logging.getLogger("keyplan").addHandler(listener)
     with TemporaryDirectory() as folder, Engine.open(Path(folder) / "data.db", durability="full") as engine:
         engine.call("CreateTable", TABLE)
         seen = fuzz(engine, options.count, options.seed)
-        told += map(str, fsck.check(engine))
+        told = [listener.format(record) for record in listener.buffer] + [str(each) for each in fsck.check(engine)]
     print(f"{options.count} rounds, answers by status: {dict(sorted(seen.items()))}")
     if told:
         raise FindingError("\n".join(told))
-
-
-class _Listener(logging.Handler):
-    """Keeps what the server logs: it does so where it met what nobody foresaw."""
-
-    def __init__(self, told: list[str]) -> None:
-        super().__init__(logging.ERROR)
-        self._told = told
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._told.append(self.format(record))
 
 
 if __name__ == "__main__":

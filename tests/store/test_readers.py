@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -51,15 +52,22 @@ def read(store: SqliteStore, tree: Tree, key: bytes) -> bytes | None:
     return None if row is None else row[1]
 
 
-def lent(store: SqliteStore, tree: Tree) -> int:
-    """How many of two reads, of one row and of some, are made through the write connection."""
+@contextmanager
+def through_the_writer(store: SqliteStore) -> Iterator[list[str]]:
+    """The statements that run on the write connection meanwhile."""
     made: list[str] = []
     connection = store._writing.connection
     connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: made.append(event["sql"]))
     try:
-        read(store, tree, b"a")
+        yield made
     finally:
         connection.trace_v2(0, None)
+
+
+def lent(store: SqliteStore, tree: Tree) -> int:
+    """How many of two reads, of one row and of some, are made through the write connection."""
+    with through_the_writer(store) as made:
+        read(store, tree, b"a")
     return len(made)
 
 
@@ -91,17 +99,14 @@ def test_many_rows_are_not_read_through_it(store: SqliteStore) -> None:
     tree = new_tree(store)
     for number in range(readers.BRIEF_ROWS + 20):
         put(store, tree, b"%03d" % number)
-    connection = store._writing.connection
-    made: list[str] = []
-    connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: made.append(event["sql"]))
     view = store.view()
-    assert len(view.rows(tree, b"", None, limit=readers.BRIEF_ROWS + 1)) == readers.BRIEF_ROWS + 1
-    assert len(view.rows(tree, b"", None)) == readers.BRIEF_ROWS + 20
-    assert made == []
-    assert len(view.rows(tree, b"", None, limit=readers.BRIEF_ROWS)) == readers.BRIEF_ROWS
-    assert len(list(view.span(tree, b"", None))) == readers.BRIEF_ROWS + 20
-    assert len(made) == 2
-    connection.trace_v2(0, None)
+    with through_the_writer(store) as made:
+        assert len(view.rows(tree, b"", None, limit=readers.BRIEF_ROWS + 1)) == readers.BRIEF_ROWS + 1
+        assert len(view.rows(tree, b"", None)) == readers.BRIEF_ROWS + 20
+        assert made == []
+        assert len(view.rows(tree, b"", None, limit=readers.BRIEF_ROWS)) == readers.BRIEF_ROWS
+        assert len(list(view.span(tree, b"", None))) == readers.BRIEF_ROWS + 20
+        assert len(made) == 2
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -220,8 +225,11 @@ def test_the_mapping_is_given_up_where_others_commit_all_the_time(store: SqliteS
     finally:
         other.close()
     assert not mapped_bytes(store)
-    put(store, tree, b"a", b"mine")
-    assert read(store, tree, b"a") == b"mine"
+    put(store, tree, b"a", b"mine" + bytes(50_000))
+    store._writing.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+    for _ in range(2 * readers.MOST_WEIGHT):
+        assert read(store, tree, b"a") == b"mine" + bytes(50_000)
+    assert not mapped_bytes(store)
 
 
 @pytest.mark.usefixtures("looks")

@@ -163,11 +163,7 @@ class IndexKey:
                     raise EmptyKeyError(messages.empty_updated_index_key(kind))
                 raise EmptyKeyError(messages.empty_index_key(name, kind, self.index))
             longest = max(longest, len(content))
-        if longest > _SURELY_SHORT:
-            self._check_sizes(item)
-
-    def _check_sizes(self, item: Item) -> None:
-        fault = self._size_fault(item)
+        fault = self._size_fault(item) if longest > _SURELY_SHORT else None
         if fault is not None:
             raise ValidationError(fault)
 

@@ -115,21 +115,25 @@ class Mapping:
         self._connection = writing.connection
         self._version = writing.seen
         self._weight = 0
+        self._given_up = False
         self._bytes = 0
         self._map_growth()
 
     def look(self) -> None:
-        """Map what the file has grown by; give up if others commit all the time. Under the writer's lock."""
+        """Map what the file has grown by; give up for good if others commit all the time. Under the writer's lock."""
+        if self._given_up:
+            return
         version = self._connection.data_version()
         if version in (self._version, self._writing.seen):
             self._weight = max(0, self._weight - 1)
         else:
             self._version = version
             self._weight += FOREIGN_WEIGHT
-        if self._weight <= MOST_WEIGHT:
-            self._map_growth()
-        else:
+        self._given_up = self._weight > MOST_WEIGHT
+        if self._given_up:
             self._connection.pragma("mmap_size", 0)
+        else:
+            self._map_growth()
 
     def _map_growth(self) -> None:
         """SQLite maps the file anew when its limit is changed, and by itself never more of a file that grows."""
