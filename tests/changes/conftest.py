@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import boto3
 import pytest
 from tests.changes.shop import NOW, Shop, World
-from tests.sdk import ONCE
+from tests.sdk import ONCE, alone
 
 from keyplan.changes import TableCheckpoints
 from keyplan.clock import ManualClock
@@ -19,18 +19,7 @@ from keyplan.server.thread import ThreadedServer
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Credentials, no files of the user, and no proxy between here and here."""
-    missing = str(tmp_path_factory.getbasetemp() / "no-such-file")
-    for name, value in {
-        "AWS_SHARED_CREDENTIALS_FILE": missing,
-        "AWS_CONFIG_FILE": missing,
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "AWS_ACCESS_KEY_ID": "id",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "NO_PROXY": "127.0.0.1",
-    }.items():
-        monkeypatch.setenv(name, value)
-    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB", "AWS_CA_BUNDLE"):
-        monkeypatch.delenv(name, raising=False)
+    alone(monkeypatch, tmp_path_factory)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from typing import Any
 
 import boto3
 import pytest
+from tests.sdk import alone
 
 from keyplan.engine.engine import Engine
 from keyplan.testing.boto import answered_by
@@ -18,19 +19,7 @@ REGION = "eu-west-1"
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """A region and credentials, no files of the user, and no proxy between here and here."""
-    missing = str(tmp_path_factory.getbasetemp() / "no-such-file")
-    for name, value in {
-        "AWS_SHARED_CREDENTIALS_FILE": missing,
-        "AWS_CONFIG_FILE": missing,
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "AWS_DEFAULT_REGION": REGION,
-        "AWS_ACCESS_KEY_ID": "id",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "NO_PROXY": "127.0.0.1",
-    }.items():
-        monkeypatch.setenv(name, value)
-    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB", "AWS_CA_BUNDLE"):
-        monkeypatch.delenv(name, raising=False)
+    alone(monkeypatch, tmp_path_factory, AWS_DEFAULT_REGION=REGION)
 
 
 @pytest.fixture

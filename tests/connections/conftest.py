@@ -10,7 +10,7 @@ from typing import Any
 import boto3
 import pytest
 from tests.connections.board import TABLES
-from tests.sdk import ONCE
+from tests.sdk import ONCE, alone
 
 import keyplan
 from keyplan.clock import ManualClock
@@ -52,19 +52,7 @@ async def _collected(results: Any) -> Any:
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """No files of the user, no proxy, and credentials that nobody checks."""
-    missing = str(tmp_path_factory.getbasetemp() / "no-such-file")
-    for name, value in {
-        "AWS_SHARED_CREDENTIALS_FILE": missing,
-        "AWS_CONFIG_FILE": missing,
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_ACCESS_KEY_ID": "id",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "NO_PROXY": "127.0.0.1",
-    }.items():
-        monkeypatch.setenv(name, value)
-    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB", "AWS_CA_BUNDLE"):
-        monkeypatch.delenv(name, raising=False)
+    alone(monkeypatch, tmp_path_factory, AWS_DEFAULT_REGION="us-east-1")
 
 
 @pytest.fixture

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from tests.systems.ask_a_human import readme
-
-TRACE = readme.README.with_name("TRACE.md")
-TESTS = Path(__file__).parent
-WANTED = [f"AH-{kind}{number}" for kind, last in (("R", 66), ("B", 31), ("W", 39)) for number in range(1, last + 1)]
-_ROW = re.compile(r"^\| (AH-[RBW]\d+) \| (.+) \| ((?:`[\w/]+\.py::test_\w+`(?:, )?)+) \|$", re.MULTILINE)
+from tests.systems.trace import check_trace
 
 
 def test_every_requirement_is_there_once_with_words_and_tests_that_exist() -> None:
-    found = _ROW.findall(TRACE.read_text())
-    assert [row[0] for row in found] == WANTED
-    for requirement, words, tests in found:
-        assert len(words) > 10, requirement
-        for file, name in re.findall(r"`([\w/]+\.py)::(test_\w+)`", tests):
-            assert f"def {name}(" in (TESTS / file).read_text(), f"{requirement}: {file} {name}"
+    check_trace("ask_a_human", "AH", stated=66, behaviour=31, faults=39)
 
 
 def test_the_table_of_patterns_is_that_of_the_design() -> None:

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 from tests.systems.forum import readme
+from tests.systems.trace import check_trace
 
 from keyplan_systems.forum.sockets import _asked
 from keyplan_systems.forum.wire import ACTIONS
 
-TRACE = readme.README.with_name("TRACE.md")
-TESTS = Path(__file__).parent
-WANTED = [f"FO-{kind}{number}" for kind, last in (("R", 18), ("B", 21), ("W", 20)) for number in range(1, last + 1)]
-_ROW = re.compile(r"^\| (FO-[RBW]\d+) \| (.+) \| (\S+\.py) `(test_\w+)` \|$", re.MULTILINE)
-
 
 def test_every_requirement_is_there_once_with_words_and_a_test_that_exists() -> None:
-    found = _ROW.findall(TRACE.read_text())
-    assert [row[0] for row in found] == WANTED
-    for requirement, words, file, name in found:
-        assert len(words) > 10, requirement
-        assert f"def {name}(" in (TESTS / file).read_text(), f"{requirement}: {file} {name}"
+    check_trace("forum", "FO", stated=18, behaviour=21, faults=20)
 
 
 def test_the_table_of_patterns_is_that_of_the_design() -> None:

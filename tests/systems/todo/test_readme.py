@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from tests.systems.todo import readme
-
-TRACE = readme.README.with_name("TRACE.md")
-TESTS = Path(__file__).parent
-WANTED = [f"TD-{kind}{number}" for kind, last in (("R", 69), ("B", 16), ("W", 41)) for number in range(1, last + 1)]
-_ROW = re.compile(r"^\| (TD-[RBW]\d+) \| (.+) \| (\S+\.py) `(test_\w+)` \|$", re.MULTILINE)
+from tests.systems.trace import check_trace
 
 
 def test_every_requirement_is_there_once_with_words_and_a_test_that_exists() -> None:
-    found = _ROW.findall(TRACE.read_text())
-    assert [row[0] for row in found] == WANTED
-    for requirement, words, file, name in found:
-        assert len(words) > 10, requirement
-        assert f"def {name}(" in (TESTS / file).read_text(), f"{requirement}: {file} {name}"
+    check_trace("todo", "TD", stated=69, behaviour=16, faults=41)
 
 
 def test_the_table_of_patterns_is_that_of_the_design() -> None:

@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from graphql import parse, validate
+from tests.systems.trace import check_trace
 from tests.systems.venue_booking import readme
 
 from keyplan_systems.venue_booking.api.schema import make_schema
 
-TRACE = readme.README.with_name("TRACE.md")
-TESTS = Path(__file__).parent
-WANTED = [f"BK-{kind}{number}" for kind, last in (("R", 60), ("B", 11), ("W", 31)) for number in range(1, last + 1)]
-_ROW = re.compile(r"^\| (BK-[RBW]\d+) \| (.+) \| (.+) \|$", re.MULTILINE)
-_TESTS = re.compile(r"(?:^|, )(\S+\.py) `(test_\w+)`(?=,|$)")
-
 
 def test_every_requirement_is_there_once_with_words_and_tests_that_exist() -> None:
-    found = _ROW.findall(TRACE.read_text())
-    assert [row[0] for row in found] == WANTED
-    for requirement, words, tests in found:
-        assert len(words) > 10, requirement
-        named = _TESTS.findall(tests)
-        assert len(named) == len(tests.split(", ")), requirement
-        for file, name in named:
-            assert f"def {name}(" in (TESTS / file).read_text(), f"{requirement}: {file} {name}"
+    check_trace("venue_booking", "BK", stated=60, behaviour=11, faults=31)
 
 
 def test_the_table_of_patterns_is_that_of_the_design() -> None:
