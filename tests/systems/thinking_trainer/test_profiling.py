@@ -31,6 +31,8 @@ from keyplan_systems.thinking_trainer.domain.rubric import DIMENSIONS
 from keyplan_systems.thinking_trainer.profiling import BusyLedgerError, Profiler
 
 LATEST_S = 1_800_000_000.0
+PATIENT = 60
+"""Attempts at a request: each of a transaction's fifteen items may conflict, so most of them fail at first."""
 
 
 def varied(count: int) -> list[Attempt]:
@@ -58,7 +60,10 @@ DELIVERIES = st.lists(st.sampled_from(range(13)), max_size=12).flatmap(
 def test_racing_handlers_make_the_same_snapshots_in_any_order(order: list[int], workers: int, seed: int) -> None:
     clock = ManualClock(LATEST_S)
     faults = Faults(seed=seed, conflicts=0.1, internal_errors=0.05, stale_reads=0.5, gsi_lag=3600.0)
-    with Engine.memory(clock=clock, faults=faults, ttl_sweep_s=None) as engine, connected(engine, clock) as connection:
+    with (
+        Engine.memory(clock=clock, faults=faults, ttl_sweep_s=None) as engine,
+        connected(engine, clock, attempts=PATIENT) as connection,
+    ):
         stored = written(connection, ATTEMPTS)
         profiler = Profiler(connection, clock)
         with ThreadPoolExecutor(workers) as pool:
@@ -94,7 +99,7 @@ def test_a_stream_that_repeats_reorders_and_is_read_again_makes_the_same_snapsho
     with (
         TemporaryDirectory() as folder,
         Engine.memory(clock=clock, faults=faults, stream_shards=2, ttl_sweep_s=None) as engine,
-        connected(engine, clock) as connection,
+        connected(engine, clock, attempts=PATIENT) as connection,
     ):
         waiting = [ATTEMPTS[number] for number in order]
         written(connection, [])
@@ -151,7 +156,7 @@ def test_runners_that_share_the_shards_in_threads_make_the_same_snapshots(
     with (
         TemporaryDirectory() as folder,
         Engine.memory(clock=clock, faults=faults, stream_shards=3, ttl_sweep_s=None) as engine,
-        connected(engine, clock) as db,
+        connected(engine, clock, attempts=PATIENT) as db,
     ):
         written(db, [ATTEMPTS[number] for number in order[:7]])
         runners = [runner(db, clock, Path(folder) / "shared.json") for _ in range(workers)]
