@@ -76,7 +76,7 @@ def by_rank(owner: str) -> Cond:
 
 @notes.scan(Note, index="by_size")
 def everywhere() -> Cond:
-    return where(F.kind == "plain")
+    return where(F.size > 0)
 
 
 @notes.count(Note, index="by_kind")
@@ -117,7 +117,8 @@ def test_a_local_index_gives_whole_entities_though_it_holds_only_keys(local: Any
 def test_whole_items_are_asked_for_only_where_an_index_lacks_some() -> None:
     assert build(by_size.plan, {"owner": "o"})["Select"] == "ALL_ATTRIBUTES"
     assert build(by_rank.plan, {"owner": "o"})["Select"] == "ALL_ATTRIBUTES", "it lacks size and kind"
-    assert build(sized.plan, {"owner": "o"})["Select"] == "COUNT"
+    assert build(leaflets_of_kind.plan, {"kind": "plain"})["Select"] == "COUNT"
+    assert "Select" not in build(sized.plan, {"owner": "o"}), "whose its entries are, and their expiry, is fetched"
     assert "Select" not in build(everything.plan, {"owner": "o"})
 
 
@@ -188,3 +189,66 @@ def test_an_index_in_which_nothing_tells_two_entities_apart_is_refused(engine: E
             with pytest.raises(DesignError, match="lacks type: nothing in it tells Dog from Cat") as refused:
                 db.run(call)
             assert refused.value.code == "KP306"
+
+
+old = Table(
+    "old",
+    pk="owner",
+    sk="id",
+    ttl="until",
+    indexes=[LSI("by_size", sk="size", project="keys"), GSI("by_kind", pk="kind", project="keys")],
+)
+
+
+@old.entity()
+class Leaflet(Entity):
+    owner: str
+    id: str
+    size: int
+    kind: str
+    until: datetime | None = None
+    colour: str = "red"
+
+
+@old.create(Leaflet)
+def add_leaflet(new: Leaflet) -> Change:
+    return put(new)
+
+
+@old.count(Leaflet, index="by_size")
+def of_owner(owner: str) -> Cond:
+    return pk(owner=owner)
+
+
+@old.count(Leaflet, index="by_kind")
+def leaflets_of_kind(kind: str) -> Cond:
+    return pk(kind=kind)
+
+
+@old.query(Leaflet, index="by_size")
+def red(owner: str) -> Cond:
+    return pk(owner=owner) & where(F.colour == "red")
+
+
+@old.scan(Leaflet, index="by_size")
+def all_red() -> Cond:
+    return where(F.colour == "red")
+
+
+def test_no_index_is_asked_to_filter_by_an_expiry_that_it_lacks(engine: Engine) -> None:
+    assert "FilterExpression" not in build(of_owner.plan, {"owner": "o"})
+    assert "FilterExpression" not in build(leaflets_of_kind.plan, {"kind": "k"})
+    with keyplan.connect(engine=engine) as db:
+        for number, until in enumerate((None, datetime(2099, 1, 1, tzinfo=UTC), datetime(2020, 1, 1, tzinfo=UTC))):
+            db.run(add_leaflet(Leaflet(owner="o", id=str(number), size=number, kind="k", until=until)))
+        assert db.run(of_owner("o")) == 2, "a local index fetches the expiry, so that what has expired is left out"
+        assert db.run(leaflets_of_kind("k")) == 3, "a global index cannot, which its plan says"
+
+
+def test_a_local_index_cannot_be_filtered_by_what_it_lacks() -> None:
+    for pattern in (red, all_red):
+        (fault,) = pattern.plan.faults
+        assert (fault.code, fault.problem) == (
+            "KP306",
+            f"{pattern.plan.pattern} reads Leaflet from index by_size, which lacks colour",
+        )

@@ -92,10 +92,10 @@ def _reads(filtered: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "Scan", {**scan, "Limit": 3}
     yield "Scan", {**scan, "ProjectionExpression": "b, p"}
     yield "Scan", {**scan, "IndexName": "by_p"}
+    yield "Scan", {**scan, "IndexName": "by_l", "Select": "ALL_ATTRIBUTES", "ReturnConsumedCapacity": "INDEXES"}
     bound = {**filtered.get("ExpressionAttributeValues", {}), ":p": {"S": "all"}}
     query = {**scan, "KeyConditionExpression": "p = :p", "ExpressionAttributeValues": bound}
     yield "Query", {**query, "ScanIndexForward": False}
-    yield "Query", {**query, "IndexName": "by_l", "ReturnConsumedCapacity": "INDEXES"}
 
 
 X, Y, XY = {"S": "x"}, {"S": "y"}, {"SS": ["x", "y"]}

@@ -85,10 +85,12 @@ class RangeReader:
         return None if residue is None else with_values(residue, lambda source: reader(source)(arguments))
 
     def counted(self, items: list[Item], arguments: Arguments) -> int:
-        """How many of some items are wanted; their expiry is filtered by the service."""
+        """How many of some items are wanted; their expiry is there unless the service has filtered by it."""
         if self.plan.residue is not None:
             return len(self.entities(items, arguments))
-        return sum(self.sorter.reader(item) is not None for item in items)
+        drops, now_s = self.plan.expired == "drop", arguments[NOW]
+        readers = [(self.sorter.reader(item), item) for item in items]
+        return sum(its is not None and not (drops and its.has_expired(item, now_s)) for its, item in readers)
 
 
 class _Partition:

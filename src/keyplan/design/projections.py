@@ -1,7 +1,8 @@
 """What an index holds of an item, and what follows: fetches from the table, and whether it can be told whose it is.
 
 A local index gives what it lacks too: the service fetches the whole item from the table, at the price of reading
-it. A global index cannot. Source: developer guide, "Local Secondary Indexes" and "Using Global Secondary Indexes".
+it. A global index cannot. No index is filtered by what it lacks: the service refuses such a query, and a scan
+finds the attribute absent. Source: developer guide, "Local Secondary Indexes" and "Using Global Secondary Indexes".
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from keyplan.design.algebra import can_equal
-from keyplan.design.conditions import paths_of
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import KeyAttribute
 from keyplan.design.places import Fault
@@ -43,23 +43,25 @@ def fetched(plan: Plan) -> tuple[str, ...]:
     index = plan.index
     if index is None or index.kind != "LSI":
         return ()
-    wanted = [
-        spec.fields[path.field].attribute
-        for spec in plan.entities
-        for path in paths_of(plan.filter)
-        if path.field in spec.fields
-    ]
+    wanted: list[str] = []
     if wants_whole(plan):
         wanted += [spec.fields[name].attribute for spec in plan.entities for name in lacking(index, spec)]
     if plan.select == "count":  # counted without what has expired, and without other entities
-        expires = plan.expired == "drop" and any(_expiring(spec) for spec in plan.entities)
-        wanted += [plan.schema.ttl] if expires and plan.schema.ttl is not None else []
+        wanted += [plan.schema.ttl] if drops_expired(plan) and plan.schema.ttl is not None else []
         wanted += [plan.schema.discriminator] if plan.schema.discriminator is not None else []
     return tuple(dict.fromkeys(name for name in wanted if not index.projects(name, plan.schema.key)))
 
 
-def _expiring(spec: EntitySpec) -> bool:
-    return any(stored.attribute == spec.schema.ttl for stored in spec.fields.values())
+def drops_expired(plan: Plan) -> bool:
+    """Whether a range leaves out items by their expiry."""
+    return plan.expired == "drop" and any(
+        stored.attribute == plan.schema.ttl for spec in plan.entities for stored in spec.fields.values()
+    )
+
+
+def holds_attribute(plan: Plan, attribute: str | None) -> bool:
+    """Whether what a range reads, the table or an index, holds an attribute: the service can filter by it."""
+    return attribute is not None and (plan.index is None or plan.index.projects(attribute, plan.schema.key))
 
 
 # Whose item an entry is.
@@ -68,9 +70,7 @@ def _expiring(spec: EntitySpec) -> bool:
 def holds_discriminator(plan: Plan) -> bool:
     """Whether what a range reads says whose item it is; a local index fetches that if it must."""
     name, index = plan.schema.discriminator, plan.index
-    if name is None:
-        return False
-    return index is None or index.kind == "LSI" or index.projects(name, plan.schema.key)
+    return holds_attribute(plan, name) or (name is not None and index is not None and index.kind == "LSI")
 
 
 def neighbours(plan: Plan) -> Sequence[EntitySpec]:

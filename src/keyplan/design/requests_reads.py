@@ -10,8 +10,8 @@ from keyplan.design.entities import EntitySpec
 from keyplan.design.field_types import AttributeValue
 from keyplan.design.keys import KeyAttribute
 from keyplan.design.plan import Plan, SortCondition
-from keyplan.design.projections import holds_discriminator, wants_whole
-from keyplan.design.requests_guards import alive, expiry_of
+from keyplan.design.projections import drops_expired, holds_attribute, holds_discriminator, wants_whole
+from keyplan.design.requests_guards import alive
 from keyplan.design.requests_keys import item_key, key_value, walk_values
 from keyplan.design.requests_sources import WALKED, Arguments
 from keyplan.design.requests_text import Fragment, Make, Placeholders, Writer
@@ -131,10 +131,10 @@ class RangeRequest:
         fields = {name: stored for spec in reversed(plan.entities) for name, stored in spec.fields.items()}
         writer = Writer(placeholders, fields)
         texts = [] if plan.filter is None else [writer.condition(plan.filter)]
-        ttl = next((found for spec in plan.entities if (found := expiry_of(spec)) is not None), None)
-        if plan.select == "count" and plan.expired == "drop" and ttl is not None:
+        ttl = plan.schema.ttl
+        if plan.select == "count" and drops_expired(plan) and ttl is not None and holds_attribute(plan, ttl):
             texts.append(alive(writer, ttl))
-        if self._counted and plan.schema.discriminator is not None and holds_discriminator(plan):
+        if self._counted and plan.schema.discriminator is not None and holds_attribute(plan, plan.schema.discriminator):
             texts.append(_of_entities(writer, plan, plan.schema.discriminator))
         if not texts:
             return None
@@ -190,10 +190,12 @@ def sort_order(value: AttributeValue) -> Any:
 
 
 def is_confined(plan: Plan) -> bool:
-    """Whether the service can count a range: only the pattern's own entities are in it."""
-    if plan.residue is not None:
+    """Whether the service can count a range: only the pattern's own entities are in it, or it can tell them."""
+    if plan.residue is not None or _expires_unseen(plan):
         return False
     if holds_discriminator(plan):
+        if not holds_attribute(plan, plan.schema.discriminator):
+            return False  # a local index fetches it, but is not filtered by it
         own = [stored.attribute for spec in plan.entities for stored in spec.fields.values()]
         return plan.schema.discriminator not in own
     if plan.key is None or len(plan.entities) > 1:
@@ -208,6 +210,13 @@ def is_confined(plan: Plan) -> bool:
         if sort.low.template is not None and sort.op in _WITHIN
     ]
     return bool(within) and bool(within[0]) and not any(_meets(plan, within[0], spec) for spec in plan.siblings)
+
+
+def _expires_unseen(plan: Plan) -> bool:
+    """Whether a range drops what has expired, and its local index shows the expiry only of items it fetches."""
+    if plan.index is None or plan.index.kind != "LSI":
+        return False
+    return drops_expired(plan) and not holds_attribute(plan, plan.schema.ttl)
 
 
 def _meets(plan: Plan, prefix: str, spec: EntitySpec) -> bool:
@@ -230,12 +239,12 @@ _WITHIN = frozenset({"=", "BETWEEN", "begins_with"})
 
 
 def _keys_only(plan: Plan, placeholders: Placeholders) -> Fragment | None:
-    """What tells whose items they are, where they are counted here: the keys, and fields that are compared."""
+    """What tells which items are wanted, where they are counted here: their keys, whose they are, their expiry."""
     if plan.residue is not None:
         return None
     index = plan.index.attributes if plan.index is not None else ()
     told = plan.schema.discriminator if holds_discriminator(plan) else None
-    discriminator = () if told is None else (told,)
+    expiry = plan.schema.ttl if _expires_unseen(plan) else None
     writer = Writer(placeholders, {})
-    names = dict.fromkeys((*plan.schema.key, *index, *discriminator))
+    names = dict.fromkeys((*plan.schema.key, *index, *(name for name in (told, expiry) if name is not None)))
     return writer.fragment(", ".join(writer.name(name) for name in names))

@@ -158,39 +158,21 @@ def check_projected(index: Index | None, projection: Projection | None) -> None:
             raise ValidationError(messages.not_projected(index.name, missing))
 
 
-def shown_part(
-    index: Index | None, request: dict[str, Any], projection: Projection | None
-) -> Callable[[Item], Item] | None:
-    """What is shown of an item that a read has found; None: all of it.
-
-    A local index shows what it holds, also where a filter had the whole item fetched.
-    """
-    if projection is not None:
-        return projection.apply
-    is_part = index is not None and not index.is_global and index.projection != "ALL"
-    if index is None or not is_part or request.get("Select") == "ALL_ATTRIBUTES" or not _filtered(request):
-        return None
-    return index.project
+def check_filter_projected(index: Index | None, condition: Filter | None) -> None:
+    """Raise ValidationError if a query filters by what its index does not hold; a scan may, and finds nothing."""
+    if index is not None and index.projection != "ALL" and condition is not None:
+        missing = sorted(condition.condition.attributes - index.attributes)
+        if missing:
+            raise ValidationError(messages.filter_not_projected(index.name, missing))
 
 
-def _filtered(request: dict[str, Any]) -> bool:
-    return bool(request.get("FilterExpression") or request.get("QueryFilter") or request.get("ScanFilter"))
-
-
-def needs_fetch(
-    index: Index | None, request: dict[str, Any], projection: Projection | None, condition: Condition | None
-) -> bool:
-    """Whether a local index lacks attributes that the request wants, so that items are fetched."""
+def needs_fetch(index: Index | None, request: dict[str, Any], projection: Projection | None) -> bool:
+    """Whether a local index lacks attributes that the request wants to see, so that items are fetched."""
     if index is None or index.is_global or index.projection == "ALL":
         return False
     if request.get("Select") == "ALL_ATTRIBUTES":
         return True
-    wanted: frozenset[str] = frozenset()
-    if projection is not None:
-        wanted |= projection.attributes
-    if condition is not None:
-        wanted |= condition.attributes
-    return not wanted <= index.attributes
+    return projection is not None and not projection.attributes <= index.attributes
 
 
 def check_scalar_keys(table: Table, condition: Condition | Projection | None) -> None:

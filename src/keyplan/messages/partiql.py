@@ -213,12 +213,6 @@ def not_projected(index: str, names: Sequence[str]) -> str:
     return f"{_INVALID}Global secondary index {index} does not project [{', '.join(names)}]"
 
 
-def filter_not_projected(index: str, names: Sequence[str]) -> str:
-    """Attributes that a keyed read filters by and the index lacks."""
-    listed = ", ".join(names)
-    return f"{_INVALID}Secondary index {index} does not project one or more filter attributes: [{listed}]"
-
-
 def in_transaction(number: int, problem: str) -> str:
     """What is wrong with one statement of a transaction."""
     return f"Validation failed in TransactStatements[{number}]: {problem}"

@@ -53,6 +53,12 @@ def not_projected(index: str, names: Iterable[str]) -> str:
     return f"{_INVALID}Global secondary index {index} does not project [{', '.join(names)}]"
 
 
+def filter_not_projected(index: str, names: Iterable[str]) -> str:
+    """Attributes that a query filters by and the index that it reads, global or local, does not hold."""
+    listed = ", ".join(names)
+    return f"{_INVALID}Secondary index {index} does not project one or more filter attributes: [{listed}]"
+
+
 def backfilling(index: str) -> str:
     """A read of a global index that is still being built."""
     return f"Cannot read from backfilling global secondary index: {index}"

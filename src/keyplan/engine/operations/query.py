@@ -48,6 +48,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
         ranges.check_query_start(index, selected, span, start_key)
         span = span.after(start_key, reverse=reverse)
     _check_filter(schema, condition)
+    reads.check_filter_projected(index, condition)
     reads.check_select(index, request)
     reads.check_scalar_keys(table, condition and condition.condition)
     reads.check_scalar_keys(table, projection)
@@ -61,9 +62,9 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
         consistent=bool(request.get("ConsistentRead")),
         test=condition.tester() if condition is not None else None,
         traces=condition.traces() if condition is not None else (),
-        project=reads.shown_part(index, request, projection),
+        project=None if projection is None else projection.apply,
         count_only=request.get("Select") == "COUNT",
-        fetch=reads.needs_fetch(index, request, projection, condition and condition.condition),
+        fetch=reads.needs_fetch(index, request, projection),
     )
     page = pages.read(engine, reading)
     return pages.answer(reading, page, form, request)

@@ -46,9 +46,9 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
         consistent=bool(request.get("ConsistentRead")),
         test=condition.tester() if condition is not None else None,
         traces=condition.traces() if condition is not None else (),
-        project=reads.shown_part(index, request, projection),
+        project=None if projection is None else projection.apply,
         count_only=request.get("Select") == "COUNT",
-        fetch=reads.needs_fetch(index, request, projection, condition and condition.condition),
+        fetch=reads.needs_fetch(index, request, projection),
     )
     page = pages.read(engine, reading)
     return pages.answer(reading, page, form, request)

@@ -20,6 +20,7 @@ from keyplan.expressions.compiled import KeyRange
 from keyplan.expressions.key_condition import SortOperator
 from keyplan.messages import items as item_messages
 from keyplan.messages import partiql as messages
+from keyplan.messages import queries as query_messages
 from keyplan.partiql import translate, trees
 from keyplan.partiql.nodes import (
     Between,
@@ -216,7 +217,7 @@ def _check_filter(index: Index | None, steps: Iterable[Step]) -> None:
         if step.filter is not None:
             missing = [name for name in step.filter.attributes if name not in index.attributes]
             if missing:
-                raise ValidationError(messages.filter_not_projected(index.name, missing))
+                raise ValidationError(query_messages.filter_not_projected(index.name, missing))
 
 
 # ORDER BY

@@ -2,8 +2,9 @@
 
 A query of a global index returns what the index projects, and nothing else: it cannot fetch from the table. If
 a required field is missing, the item cannot come back as its entity, so the pattern is refused. If an optional
-field is missing, it comes back as None although the table holds a value. A filter on an attribute that is not
-there is true of no item. Where the design does not say what an index projects, none of this can be told.
+field is missing, it comes back as None although the table holds a value. No index, global or local, can be
+filtered by an attribute that it lacks: the service refuses such a query, and to a scan the attribute is absent.
+Where the design does not say what an index projects, none of this can be told.
 
 Add the attributes to `project=[...]`, project all, or read the items by key after the query.
 
