@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
@@ -13,6 +14,7 @@ from keyplan.connections.errors import (
     ConditionFailedError,
     NotFoundError,
     OutcomeUnknownError,
+    RunError,
     TransactionFailedError,
     VersionConflictError,
 )
@@ -24,6 +26,8 @@ from keyplan_systems.ask_a_human.domain.moments import from_seconds
 from keyplan_systems.ask_a_human.domain.questions import Question
 from keyplan_systems.ask_a_human.domain.refusals import QuestionNotFoundError
 
+Thing = TypeVar("Thing")
+Given = TypeVar("Given")
 ATTEMPTS = 80
 """How often something is made anew because what it rests on has changed: more often than a question takes answers."""
 
@@ -34,6 +38,31 @@ STALE = (AlreadyExistsError, ConditionFailedError, NotFoundError, VersionConflic
 
 class BusyError(Exception):
     """Others kept changing the same for longer than a caller can be made to wait."""
+
+
+@dataclass(frozen=True)
+class Failures:
+    """What a worker could not do just now: it goes on with the rest, and tells in the end."""
+
+    found: list[RunError] = field(default_factory=list)
+
+    def each(self, do: Callable[[Thing], Given | None], things: Iterable[Thing]) -> list[Given]:
+        """What is given for each thing, where something is; a thing that fails keeps none behind it waiting."""
+        given: list[Given] = []
+        for thing in things:
+            try:
+                one = do(thing)
+            except RunError as error:
+                self.found.append(error)
+                continue
+            if one is not None:
+                given.append(one)
+        return given
+
+    def tell(self) -> None:
+        """Raise an ExceptionGroup of what failed, if anything did."""
+        if self.found:
+            raise ExceptionGroup(f"{len(self.found)} could not be done; they are tried again", self.found)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from keyplan.connections.errors import RunError
 from keyplan_systems.ask_a_human import design_push, design_questions, records
 from keyplan_systems.ask_a_human.asking import PUSH
-from keyplan_systems.ask_a_human.base import STALE, Base
+from keyplan_systems.ask_a_human.base import STALE, Base, Failures
 from keyplan_systems.ask_a_human.domain import notifications, questions
 from keyplan_systems.ask_a_human.domain.moments import SECOND_MS, iso, parse_iso
 from keyplan_systems.ask_a_human.domain.notifications import Outcome, Reservoir, Step, Subscription
@@ -49,44 +49,55 @@ class Pusher:
         self._link_base = link_base.rstrip("/")
 
     def run_once(self) -> int:
-        """Do the rounds and retries that are due; how many there were."""
-        now_ms = self._base.now_ms
-        due = self._connection.run(design_questions.due_errands(PUSH, iso(now_ms)), limit=ROUNDS_AT_ONCE)
-        taken = [question for errand in due if (question := self._take(errand, now_ms)) is not None]
-        self._send([push for pair in self._dealt(taken, now_ms) if (push := self._claim(*pair)) is not None])
-        waiting = self._connection.run(design_push.due_deliveries(iso(now_ms)), limit=DELIVERIES_AT_ONCE)
-        again = [push for delivery in waiting if (push := self._retake(delivery)) is not None]
-        self._send(again)
-        return len(taken) + len(again)
+        """Do the rounds and retries that are due; how many there were.
+
+        Raises an ExceptionGroup of what failed, after all the rest: a round or a retry that fails waits for the next
+        run, and nobody else's push with it.
+        """
+        failures = Failures()
+        done = sum(failures.each(lambda part: part(failures), (self._do_rounds, self._do_retries)))
+        failures.tell()
+        return done
 
     # Rounds.
 
-    def _take(self, errand: Errand, now_ms: int) -> Question | None:
-        """The question whose round is now this worker's; None where there is none or another worker has it."""
+    def _do_rounds(self, failures: Failures) -> int:
+        """Whoever may be told is read before any round is taken: a round is over once it is taken."""
+        now_ms = self._base.now_ms
+        errands = self._connection.run(design_questions.due_errands(PUSH, iso(now_ms)), limit=ROUNDS_AT_ONCE)
+        due = failures.each(lambda errand: self._due(errand, now_ms), errands)
+        people = self._sample(sum(notifications.target(question) for _, question in due), now_ms)
+        taken = failures.each(lambda one: self._take(*one, now_ms), due)
+        pushes = [push for pair in self._dealt(people, taken) if (push := self._claim(*pair)) is not None]
+        self._send(pushes, failures)
+        return len(taken)
+
+    def _due(self, errand: Errand, now_ms: int) -> tuple[Errand, Question] | None:
+        """An errand with its question, if a round is due; the errand of a question that has no more rounds ends."""
         question = self._kept(errand.question, now_ms)
         last_ms = None if errand.last_round_at is None else parse_iso(errand.last_round_at)
         due = None if question is None else notifications.next_round(question, errand.rounds_done, last_ms, now_ms)
-        if due is not None and due.due_at_ms > now_ms:
+        if question is None or due is None:
+            with suppress(*STALE):  # another worker was first
+                self._connection.run(design_questions.claim_last_round(PUSH, errand.question, errand.rounds_done))
             return None
-        try:
-            self._advance(errand, None if due is None else question, now_ms)
-        except STALE:
-            return None
-        return None if due is None else question
+        return None if due.due_at_ms > now_ms else (errand, question)
 
-    def _advance(self, errand: Errand, question: Question | None, now_ms: int) -> None:
-        """Move the errand to its next round, or end it."""
-        done, then = errand.rounds_done, None
-        if question is not None:
-            then = notifications.next_round(question, done + 1, now_ms, now_ms)
+    def _take(self, errand: Errand, question: Question, now_ms: int) -> Question | None:
+        """The question, if its round is now this worker's; None where another worker has it."""
+        then = notifications.next_round(question, errand.rounds_done + 1, now_ms, now_ms)
         if then is None:
-            self._connection.run(design_questions.claim_last_round(PUSH, errand.question, done))
+            call = design_questions.claim_last_round(PUSH, errand.question, errand.rounds_done)
         else:
             call = design_questions.claim_round(
-                PUSH, errand.question, done, last_round_at=iso(now_ms), due_at=iso(then.due_at_ms)
+                PUSH, errand.question, errand.rounds_done, last_round_at=iso(now_ms), due_at=iso(then.due_at_ms)
             )
-            # In a transaction, because an addition that must be exact is only repeated safely in one.
+        try:
+            # In a transaction: only there does a repetition after a lost answer tell whether the claim is one's own.
             self._base.decide(call)
+        except STALE:
+            return None
+        return question
 
     def _kept(self, question_id: str, now_ms: int) -> Question | None:
         try:
@@ -94,26 +105,31 @@ class Pusher:
         except QuestionNotFoundError:
             return None
 
-    def _dealt(self, taken: Sequence[Question], now_ms: int) -> list[tuple[Subscription, Question]]:
-        """A uniform sample of all who may be told now, dealt to the questions at random: one pass for all rounds."""
+    def _sample(self, size: int, now_ms: int) -> list[Subscription]:
+        """A uniform sample of all who may be told now, in random order: one pass for all rounds."""
+        sample = Reservoir[Subscription](size, self._base.clock.random)
+        if size:
+            sample.offer(
+                one
+                for stored in self._connection.iterate(design_push.eligible_for_notification(iso(now_ms)))
+                if notifications.eligible(one := records.subscription(stored), now_ms)
+            )
+        return sample.sample()
+
+    def _dealt(self, people: Sequence[Subscription], taken: Sequence[Question]) -> list[tuple[Subscription, Question]]:
+        """The people dealt to the questions at random, to each as many as it may tell."""
         slots = [question for question in taken for _ in range(notifications.target(question))]
-        if not slots:
-            return []
-        chance = self._base.clock.random
-        sample = Reservoir[Subscription](len(slots), chance)
-        sample.offer(
-            one
-            for stored in self._connection.iterate(design_push.eligible_for_notification(iso(now_ms)))
-            if notifications.eligible(one := records.subscription(stored), now_ms)
-        )
-        chance.shuffle(slots)
-        return list(zip(sample.sample(), slots, strict=False))
+        self._base.clock.random.shuffle(slots)
+        return list(zip(people, slots, strict=False))
 
     def _claim(self, subscription: Subscription, question: Question) -> Push | None:
-        """The push, if this worker may send it; whoever else claimed the subscription first sends theirs instead."""
+        """The push, if this worker may send it; whoever else claimed the subscription first sends theirs instead.
+
+        Also none once the question is over: claiming many takes its time, and a person told in vain is told no other.
+        """
         now_ms = self._base.now_ms
         claimed = notifications.claim(subscription, now_ms)
-        if claimed is None:
+        if claimed is None or not questions.status_at(question, now_ms).answerable:
             return None
         call = design_push.claim(
             design_push.Claimed(
@@ -135,11 +151,11 @@ class Pusher:
 
     # Sending.
 
-    def _send(self, pushes: Sequence[Push]) -> None:
+    def _send(self, pushes: Sequence[Push], failures: Failures) -> None:
         if not pushes:
             return
-        for push, outcome in zip(pushes, self._outbound.send([self._message(one) for one in pushes]), strict=True):
-            self._after(push, outcome)
+        outcomes = self._outbound.send([self._message(one) for one in pushes])
+        failures.each(lambda one: self._after(*one), zip(pushes, outcomes, strict=True))
 
     def _message(self, push: Push) -> PushMessage:
         question = push.question
@@ -178,18 +194,23 @@ class Pusher:
 
     # Retries.
 
+    def _do_retries(self, failures: Failures) -> int:
+        due = design_push.due_deliveries(iso(self._base.now_ms))
+        waiting = self._connection.run(due, limit=DELIVERIES_AT_ONCE)
+        again = failures.each(self._retake, waiting)
+        self._send(again, failures)
+        return len(again)
+
     def _retake(self, delivery: Delivery) -> Push | None:
         """The push to be tried again, taken from the other workers; None if it is worthless by now."""
-        try:
-            taken = self._connection.run(
-                design_push.claim_delivery(delivery.question, delivery.subscription, delivery.attempt)
-            )
-        except STALE:
-            return None
         now_ms = self._base.now_ms
         question = self._kept(delivery.question, now_ms)
         stored = self._connection.run(design_push.subscription_by_id(delivery.subscription))
-        if taken is None or stored is None or question is None or not stored.active:
+        try:
+            self._base.decide(design_push.claim_delivery(delivery.question, delivery.subscription, delivery.attempt))
+        except STALE:
+            return None
+        if stored is None or question is None or not stored.active:
             return None
         told_since = stored.last_notified_at != delivery.claimed_at
         if told_since or not questions.status_at(question, now_ms).answerable:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from keyplan.connections.errors import TransactionFailedError
 from keyplan_systems.ask_a_human import design_questions, records
 from keyplan_systems.ask_a_human.asking import EXPIRE
-from keyplan_systems.ask_a_human.base import STALE, Base
+from keyplan_systems.ask_a_human.base import STALE, Base, Failures
 from keyplan_systems.ask_a_human.domain import questions
 from keyplan_systems.ask_a_human.domain.moments import SECOND_MS, iso
 from keyplan_systems.ask_a_human.entities import Errand
@@ -25,10 +25,12 @@ class Sweeper:
         self._base, self._connection = base, base.connection
 
     def run_once(self) -> int:
-        """Expire what is due; how many questions were."""
-        now_ms = self._base.now_ms
+        """Expire what is due; how many questions were. Raises an ExceptionGroup of what failed, after all the rest."""
+        now_ms, failures = self._base.now_ms, Failures()
         due = self._connection.run(design_questions.due_errands(EXPIRE, iso(now_ms)), limit=AT_ONCE)
-        return sum(self._sweep(errand, now_ms) for errand in due)
+        swept = sum(failures.each(lambda errand: self._sweep(errand, now_ms), due))
+        failures.tell()
+        return swept
 
     def _sweep(self, errand: Errand, now_ms: int) -> int:
         stored = self._connection.run(design_questions.question_by_id(errand.question))

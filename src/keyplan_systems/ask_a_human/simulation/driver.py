@@ -87,16 +87,20 @@ class Day:
 
     def play(self, actions: Iterable[Action]) -> None:
         """Send every request, with the workers in between."""
-        swept_ms = pushed_ms = 0
+        swept_ms = pushed_ms = last_ms = 0
         for action in actions:
+            between_ms = action.at_ms - 1
             if action.at_ms - swept_ms >= SWEEP_EVERY_MS:
                 swept_ms = action.at_ms
-                self._clock.set(action.at_ms - 1)
+                self._clock.set(between_ms)
                 _until_done(self._workers.sweeper.run_once)
-            if action.at_ms - pushed_ms >= self._push_every_ms:
+            # In a millisecond of its own: of a push and an answer in the same one nobody could tell which was first.
+            if action.at_ms - pushed_ms >= self._push_every_ms and between_ms > last_ms:
                 pushed_ms = action.at_ms
+                self._clock.set(between_ms)
                 self._push()
                 self._workers.ranking.run_once()
+            last_ms = action.at_ms
             self._clock.set(action.at_ms)
             self._send(action)
         self._workers.ranking.run_once()

@@ -1,0 +1,264 @@
+"""The workers while tables throttle: what cannot be done waits for the next run, and keeps nothing else waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from tests.systems.ask_a_human.stage import Stage, items
+from tests.systems.ask_a_human.test_push import MINUTE, Scripted
+from tests.systems.elsewhere import Elsewhere
+
+from keyplan.clock import ManualClock
+from keyplan.connections.errors import ThrottledError
+from keyplan.engine.engine import Engine
+from keyplan.errors import InternalServerError, ProvisionedThroughputExceededError
+from keyplan_systems.ask_a_human import entities
+from keyplan_systems.ask_a_human.domain.notifications import DeadToken, Outcome, TryLater
+from keyplan_systems.ask_a_human.pushing import Pusher
+from keyplan_systems.ask_a_human.sweeping import Sweeper
+
+FAILED = "The request processing has failed because of an unknown error."
+
+
+@contextmanager
+def throttled(stage: Stage, is_refused: Callable[[str, str], bool]) -> Iterator[None]:
+    """Refuse these requests, told by operation and text, however often they are repeated."""
+    call = stage.connection._call
+
+    def refusing(operation: str, request: dict[str, Any]) -> Any:
+        if is_refused(operation, str(request)):
+            raise ProvisionedThroughputExceededError("more than the table can take")
+        return call(operation, request)
+
+    stage.connection._call = refusing
+    try:
+        yield
+    finally:
+        stage.connection._call = call
+
+
+@contextmanager
+def losing_the_answer(stage: Stage, is_meant: Callable[[str, str], bool]) -> Iterator[None]:
+    """Do the first such request, and say that it failed."""
+    call, lost = stage.connection._call, False
+
+    def losing(operation: str, request: dict[str, Any]) -> Any:
+        nonlocal lost
+        answer = call(operation, request)
+        if not lost and is_meant(operation, str(request)):
+            lost = True
+            raise InternalServerError(FAILED)
+        return answer
+
+    stage.connection._call = losing
+    try:
+        yield
+    finally:
+        stage.connection._call = call
+    assert lost, "no such request was sent"
+
+
+def run(worker: Callable[[], int], failures: int) -> None:
+    """Run it, which tells of so many throttles."""
+    with pytest.raises(ExceptionGroup) as caught:
+        worker()
+    assert [type(one) for one in caught.value.exceptions] == [ThrottledError] * failures
+
+
+def audience(stage: Stage, people: int, minutes: int = 30) -> None:
+    for number in range(people):
+        made = stage.subscribe(f"token-{number}", f"person-{number}", min_interval_minutes=minutes)
+        assert made.status_code == 201
+
+
+def told_of(service: Scripted) -> list[str]:
+    return [message.question_id for message in service.sent]
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])  # wherever it stands among the errands, which have no order of their own
+def test_a_round_whose_question_cannot_be_read_is_made_up_for_and_no_other_is_lost(stage: Stage, which: int) -> None:
+    audience(stage, 9)
+    asked = [stage.asked(min_responses=1) for _ in range(3)]
+    service = Scripted()
+    worker = stage.pusher(service)
+    with throttled(stage, lambda operation, text: operation == "GetItem" and asked[which] in text):
+        run(worker.run_once, failures=1)
+    assert sorted(told_of(service)) == sorted((*asked[:which], *asked[which + 1 :]) * 3)
+    assert worker.run_once() == 1
+    assert sorted(told_of(service)) == sorted(asked * 3)
+
+
+def test_while_it_cannot_be_read_who_may_be_told_no_round_is_used_up(stage: Stage) -> None:
+    audience(stage, 6)
+    asked = [stage.asked(min_responses=1) for _ in range(2)]
+    service = Scripted()
+    worker = stage.pusher(service)
+    with throttled(stage, lambda operation, text: operation == "Query" and "ByLastNotified" in text):
+        run(worker.run_once, failures=1)
+    assert service.sent == []
+    assert worker.run_once() == 2
+    assert sorted(told_of(service)) == sorted(asked * 3)
+
+
+def test_a_round_that_cannot_be_taken_is_left_for_the_next_run(stage: Stage) -> None:
+    audience(stage, 6)
+    first, second = [stage.asked(min_responses=1) for _ in range(2)]
+    service = Scripted()
+    worker = stage.pusher(service)
+    with throttled(stage, lambda operation, text: operation == "TransactWriteItems" and f"PUSH#{first}" in text):
+        run(worker.run_once, failures=1)
+    assert told_of(service) == [second] * 3
+    assert worker.run_once() == 1
+    assert told_of(service) == [second] * 3 + [first] * 3
+
+
+def test_a_retry_whose_question_cannot_be_read_is_kept(stage: Stage, clock: ManualClock) -> None:
+    audience(stage, 1, minutes=1440)
+    service = Scripted([TryLater("503")])
+    worker = stage.pusher(service)
+    question = stage.asked()
+    worker.run_once()
+    clock.advance(12)
+    with throttled(stage, lambda operation, text: operation == "GetItem" and question in text):
+        run(worker.run_once, failures=1)
+    assert len(service.sent) == 1
+    assert worker.run_once() == 1
+    assert len(service.sent) == 2
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_what_one_send_leaves_behind_keeps_no_other_from_being_noted(
+    stage: Stage, engine: Engine | Elsewhere, which: int
+) -> None:
+    audience(stage, 3, minutes=1440)
+    dead: list[Outcome] = [DeadToken("UNREGISTERED")] * 3
+    service = Scripted(dead)
+    stage.asked(min_responses=1)
+    seen: list[str] = []
+
+    def is_refused(operation: str, text: str) -> bool:
+        """Everything that is written about one of the three after it was sent."""
+        if operation != "DeleteItem" or "NOTICE" not in text:
+            return False
+        if text not in seen:
+            seen.append(text)
+        return seen.index(text) == which
+
+    with throttled(stage, is_refused):
+        run(stage.pusher(service).run_once, failures=1)
+    active = [one["active"]["BOOL"] for one in items(engine, entities.subscriptions) if "fcm_token" in one]
+    assert sorted(active) == [False, False, True]
+
+
+def test_a_question_that_cannot_be_swept_keeps_no_other_from_it(stage: Stage, clock: ManualClock) -> None:
+    asked = [stage.asked(timeout_seconds=60) for _ in range(3)]
+    clock.advance(2 * MINUTE)
+    sweeper = Sweeper(stage.service.base)
+    with throttled(stage, lambda operation, text: operation == "GetItem" and asked[0] in text):
+        run(sweeper.run_once, failures=1)
+    assert sweeper.run_once() == 1
+    assert sweeper.run_once() == 0
+
+
+def test_a_question_that_ends_while_people_are_read_takes_nobodys_turn(stage: Stage, clock: ManualClock) -> None:
+    audience(stage, 3, minutes=1440)
+    stage.asked(min_responses=1, timeout_seconds=60)
+    service = Scripted()
+    worker = stage.pusher(service)
+
+    def passes(operation: str, text: str) -> bool:
+        if operation == "Query" and "ByLastNotified" in text:
+            clock.advance(MINUTE)
+        return False
+
+    with throttled(stage, passes):
+        worker.run_once()
+    assert service.sent == []
+    later = stage.asked(min_responses=1, timeout_seconds=3600)
+    worker.run_once()
+    assert told_of(service) == [later] * 3
+
+
+@pytest.mark.parametrize("timeout_s", [60, 3600])  # one round only, and more of them
+def test_a_round_taken_whose_answer_was_lost_is_done(stage: Stage, timeout_s: int) -> None:
+    audience(stage, 3)
+    question = stage.asked(min_responses=1, timeout_seconds=timeout_s)
+    service = Scripted()
+    with losing_the_answer(stage, is_round):
+        assert stage.pusher(service).run_once() == 1
+    assert told_of(service) == [question] * 3
+
+
+def test_a_retry_taken_whose_answer_was_lost_is_sent(stage: Stage, clock: ManualClock) -> None:
+    service = Scripted([TryLater("503")])
+    worker = waiting_retry(stage, clock, service)
+    with losing_the_answer(stage, is_retry):
+        assert worker.run_once() == 1
+    assert len(service.sent) == 2
+
+
+@contextmanager
+def overtaken(stage: Stage, is_meant: Callable[[str, str], bool], other: Callable[[], object]) -> Iterator[None]:
+    """Let another go first with the first such request, which then fails."""
+    call, is_first = stage.connection._call, True
+
+    def failing(operation: str, request: dict[str, Any]) -> Any:
+        nonlocal is_first
+        if is_first and is_meant(operation, str(request)):
+            is_first = False
+            other()
+            raise InternalServerError(FAILED)
+        return call(operation, request)
+
+    stage.connection._call = failing
+    try:
+        yield
+    finally:
+        stage.connection._call = call
+    assert not is_first, "no such request was sent"
+
+
+@pytest.mark.parametrize("timeout_s", [60, 3600])
+def test_a_round_that_another_worker_took_while_ones_own_request_failed_is_done_once(
+    stage: Stage, timeout_s: int
+) -> None:
+    audience(stage, 9)
+    question = stage.asked(min_responses=1, timeout_seconds=timeout_s)
+    service = Scripted()
+    worker, other = stage.pusher(service), stage.pusher(service)
+    with overtaken(stage, is_round, other.run_once):
+        assert worker.run_once() == 0
+    assert told_of(service) == [question] * 3
+
+
+def test_a_retry_that_another_worker_took_while_ones_own_request_failed_is_sent_once(
+    stage: Stage, clock: ManualClock
+) -> None:
+    service = Scripted([TryLater("503")])
+    worker, other = waiting_retry(stage, clock, service), stage.pusher(service)
+    with overtaken(stage, is_retry, other.run_once):
+        assert worker.run_once() == 0
+    assert len(service.sent) == 2
+
+
+def waiting_retry(stage: Stage, clock: ManualClock, service: Scripted) -> Pusher:
+    """A worker one of whose pushes is to be tried again."""
+    audience(stage, 1, minutes=1440)
+    worker = stage.pusher(service)
+    stage.asked()
+    worker.run_once()
+    clock.advance(12)
+    return worker
+
+
+def is_round(operation: str, text: str) -> bool:
+    """Whether a request takes a round."""
+    return operation not in {"Query", "GetItem"} and "ERRAND#PUSH" in text
+
+
+def is_retry(operation: str, text: str) -> bool:
+    """Whether a request takes a push that is to be tried again."""
+    return operation not in {"Query", "GetItem"} and "DELIVERY#" in text
