@@ -256,6 +256,7 @@ class Hub:
                 if pauses > MOST_PAUSES:
                     watch.pipe.end(TRY_AGAIN_LATER, "the log cannot be read: connect again later")
                     return
+                await self._say_waiting(watch.pipe)
                 await asyncio.sleep(PAUSE_S)
             for one in events:
                 await self._push(watch, one)

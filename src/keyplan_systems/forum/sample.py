@@ -60,9 +60,9 @@ def load_sample(service: Service) -> None:
     _load_school(service.database)
     if service.thread(ANN, THREAD).status == NOT_STARTED:
         service.update(ANN, THREAD, ThreadUpdate(Status.WAITING_FOR_TRAINER, TUTORS))
-    service.carry_log()
     if service.messages(service.thread(ANN, THREAD).rights, 1, None).items:
         return
+    service.carry_log()  # the opening before what follows it; a later start leaves what waits to the worker
     before_ms = now_ms(service.clock) - 3_600_000
     service.record(
         place_of(THREAD),

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 from pydantic.alias_generators import to_camel
 
 from keyplan.clock import Clock
-from keyplan.connections.errors import CursorError, ThrottledError, UnavailableError
+from keyplan.connections.errors import CursorError, ThrottledError, TransactionConflictError, UnavailableError
 from keyplan_systems.thinking_trainer import charts
 from keyplan_systems.thinking_trainer.design import StoredAttempt, StoredScenario
 from keyplan_systems.thinking_trainer.domain.attempts import Attempt
@@ -251,6 +251,10 @@ def _refused(status: int) -> Callable[[Exception], Problem]:
     return lambda error: Problem(status, str(error))
 
 
+def _busy(_error: Exception) -> Problem:
+    return Problem(503, "The database is busy.", headers={"Retry-After": "1"})
+
+
 TRANSLATIONS: Mapping[type[Exception], Callable[[Any], Problem]] = {
     AnswersRejected: lambda error: Problem(
         400, "The answers do not fit.", code="invalid", details=list(error.problems)
@@ -263,7 +267,8 @@ TRANSLATIONS: Mapping[type[Exception], Callable[[Any], Problem]] = {
     EvaluationRefused: _refused(502),
     EvaluationFailed: lambda error: Problem(503, str(error), headers={"Retry-After": "30"}),
     CursorError: lambda _error: Problem(400, "The next token is not one of this list.", code="invalid"),
-    ThrottledError: lambda _error: Problem(503, "The database is busy.", headers={"Retry-After": "1"}),
+    ThrottledError: _busy,
+    TransactionConflictError: _busy,
     UnavailableError: lambda _error: Problem(503, "The database does not answer.", headers={"Retry-After": "5"}),
 }
 

@@ -22,6 +22,7 @@ import keyplan
 from keyplan.changes import checkpoint_table
 from keyplan.clock import Clock, SystemClock
 from keyplan.connections.connection import Connection
+from keyplan.errors import ProvisionedThroughputExceededError
 from keyplan_systems.forum import app, sample
 from keyplan_systems.forum.domain import LogEntry, LogKind, Status, ThreadUpdate
 from keyplan_systems.forum.entities import forum
@@ -95,6 +96,25 @@ def test_the_sample_is_loaded_once_and_can_be_looked_at(tmp_path: Path, address:
             told = ann.get("/notifications").json()["notifications"]
             assert [one["author_id"] for one in told] == [TUTOR]
             assert [one["item_title"] for one in ann.get("/threads?is_mine=true").json()["threads"]] == ["Loops"]
+
+
+def test_an_entry_that_cannot_be_written_keeps_no_process_from_starting(tmp_path: Path, address: str) -> None:
+    with built(tmp_path, address) as (system, _):
+        system.load_sample()
+        service_of(system).update(ANN, sample.THREAD, ThreadUpdate(Status.CLOSED))
+    with built(tmp_path, address) as (system, connection):
+        call = connection._call
+
+        def refusing(operation: str, request: dict[str, Any]) -> Any:
+            if operation == "TransactWriteItems":
+                raise ProvisionedThroughputExceededError("more than the table can take")
+            return call(operation, request)
+
+        connection._call = refusing
+        system.load_sample()
+        connection._call = call
+        work(system)
+        assert logged(connection)[-1] == "thread_closed"
 
 
 def test_messages_reach_watchers_and_followers(tmp_path: Path, address: str) -> None:

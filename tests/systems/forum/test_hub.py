@@ -209,6 +209,37 @@ def test_a_log_that_fails_is_asked_again_and_after_a_while_the_watcher_is_sent_a
     play(log, clock, story)
 
 
+def test_while_the_index_lags_answers_are_not_kept_waiting(
+    log: EventLog, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hubs, "PAUSE_S", 0.0)
+    monkeypatch.setattr(hubs, "MOST_PAUSES", 10**9)
+    since, asked, is_behind = log.since, 0, True
+
+    def lagging(place: Place, seq: int, most: int = 100) -> list[Event]:
+        nonlocal asked
+        asked += 1
+        return [] if is_behind else since(place, seq, most)
+
+    async def story(stage: Stage) -> None:
+        nonlocal is_behind
+        monkeypatch.setattr(log, "since", lagging)
+        stage.write(1)
+        pipe = stage.connect("a")
+        stage.watch(pipe)
+        async with asyncio.timeout(PATIENCE_S):
+            while not asked:
+                await asyncio.sleep(0.001)
+        pipe.say({"action": "heartbeat"})
+        await stage.until("a", 1)
+        assert stage.heard["a"] == [{"action": "heartbeat"}]
+        is_behind = False
+        await stage.until("a", 2)
+        assert stage.seqs("a") == [1]
+
+    play(log, clock, story)
+
+
 def test_who_left_is_sent_nothing_more_and_others_are(log: EventLog, clock: ManualClock) -> None:
     async def story(stage: Stage) -> None:
         first, second = stage.connect("a"), stage.connect("b")

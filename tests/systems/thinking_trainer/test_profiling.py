@@ -17,7 +17,7 @@ from tests.systems.thinking_trainer.delivering import due, kept, raw_snapshots, 
 from tests.systems.thinking_trainer.making import NOON, USER, completed
 from tests.systems.thinking_trainer.stage import Refusing
 
-from keyplan.changes import FileCheckpoints, JsonLinesFolder, Runner
+from keyplan.changes import FileCheckpoints, JsonLinesFolder, Runner, redrive
 from keyplan.clock import ManualClock
 from keyplan.connections.connection import Connection
 from keyplan.design import Inserted
@@ -259,5 +259,5 @@ def test_an_attempt_that_fails_goes_to_its_destination_and_others_are_taken_in(
     (failure,) = unprofiled.read("Attempts/follow")
     assert (failure.error, failure.attempts) == ("ValueError: it cannot be", 6)
     assert [one.source_attempt_id for one in kept(connection)] == [good.attempt_id]
-    assert profiler.take_in(bad)
+    assert redrive(design.attempts, [failure], handlers={design.follow: profiler.follow}) == []
     assert kept(connection) == due(ATTEMPTS[:2])

@@ -18,6 +18,7 @@ from tests.systems.thinking_trainer.stage import ANSWERS, FERRY, Caller, given, 
 from keyplan.clock import SystemClock
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults
+from keyplan.errors import TransactionConflictError
 from keyplan_systems.thinking_trainer.domain.rubric import Assessment
 from keyplan_systems.thinking_trainer.evaluation.evaluator import Submission
 
@@ -142,3 +143,24 @@ def test_with_conflicts_failures_and_lagging_indexes_every_attempt_counts_once(
             history = caller.get("/users/" + caller.name + "/profiles", limit=100).json()["items"]
             assert [one["attemptCount"] for one in history] == list(range(len(completed), 0, -1))
             assert all("notedAt" in one for one in completed)
+
+
+def test_a_write_that_always_conflicts_is_told_as_busy(clock: SystemClock, tmp_path: Path) -> None:
+    with (
+        Engine.memory(clock=clock) as engine,
+        connected(engine, clock, attempts=2) as connection,
+        staged(connection, clock, tmp_path) as stage,
+    ):
+        ada, call = stage.person("ada"), connection._call
+        draft = ada.begun()
+
+        def refusing(operation: str, request: dict[str, Any]) -> Any:
+            if operation == "PutItem":
+                raise TransactionConflictError("Transaction is ongoing for the item")
+            return call(operation, request)
+
+        connection._call = refusing
+        told = ada.post(f"/attempts/{draft}/submit", {"answers": given()})
+        assert (told.status_code, told.headers["retry-after"]) == (503, "1")
+        connection._call = call
+        assert ada.post(f"/attempts/{draft}/submit", {"answers": given()}).status_code == 200
