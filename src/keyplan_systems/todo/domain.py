@@ -55,12 +55,14 @@ def new_task_id(clock: Clock) -> str:
 def stored_email(address: str) -> str:
     """The form in which addresses are stored and compared: one spelling of its domain, no differences of case.
 
+    The domain is in small letters as it is, and is not folded: faß.example and fass.example are two domains.
     Raises InvalidError for what is no address, or is too long in that form: some letters become several.
     """
     try:
-        folded = validate_email(address.strip(), check_deliverability=False).normalized.casefold()
+        found = validate_email(address.strip(), check_deliverability=False)
     except EmailNotValidError as error:
         raise InvalidError("This can be no user's e-mail address.") from error
+    folded = f"{found.local_part.casefold()}@{found.domain}"
     if len(folded) > EMAIL_CHARACTERS:
         raise InvalidError(f"An e-mail address has at most {EMAIL_CHARACTERS} characters, without capital letters.")
     return folded

@@ -4,9 +4,9 @@ Delivery is at least once: a batch is stored, then the checkpoint moves. Whateve
 or by a second consumer, is known to the lake by its sequence number. Checkpoints hold a lease for each shard, so that
 consumers that share them share the shards.
 
-The stream forgets after 24 hours. When records were trimmed before they could be read, and before the very
-first record, the whole table is read (or an export of it is handed in), and the lake rests on that; changes from
-the beginning of that reading on count on top.
+The stream forgets after 24 hours. When records were trimmed before they could be read, when the stream was off for a
+while, and before the very first record, the whole table is read (or an export of it is handed in), and the lake rests
+on that; changes from the beginning of that reading on count on top, or those of the stream that was switched on anew.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
 from keyplan_systems.todo.entities import app
 from keyplan_systems.todo.lake.errors import BadRecordError, LakeBusyError, StaleExportError
+from keyplan_systems.todo.lake.events import SEQUENCE_DIGITS
 from keyplan_systems.todo.lake.lake import Lake
 
 CONSUMER = "todo-lake"
@@ -39,6 +40,9 @@ BATCH_RECORDS = 5_000
 CLOCKS_DIFFER = timedelta(minutes=5)
 """By how much this clock may be ahead of the service's, which dates the changes: those of so long before a reading
 count on top of it too. They do no harm, since the last change of an item says all; a missing one would."""
+
+LAST_SEQUENCE = "9" * SEQUENCE_DIGITS
+"""No change of a stream comes after it."""
 
 _SERVICE = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
 
@@ -105,20 +109,33 @@ class Feed:
             self._keeping(reader.lane, done=False)
         self._readers.clear()
 
-    def catch_up(self, items: Iterable[Mapping[str, Any]] | None = None, as_of: datetime | None = None) -> None:
-        """Let the lake rest on all items of the table: those of an export of that moment, or as they are now read."""
+    def catch_up(
+        self,
+        items: Iterable[Mapping[str, Any]] | None = None,
+        as_of: datetime | None = None,
+        *,
+        ended: str | None = None,
+    ) -> None:
+        """Let the lake rest on all items of the table: those of an export of that moment, or as they are now read.
+
+        `ended`: the label of a stream that has ended. All its changes are in what is read now, whenever they were.
+        """
         if items is not None:
             assert as_of is not None, "an export tells its moment"
             self._lake.rebuild_from_items(items, as_of)
             return
+        included = {} if ended is None else {"sequence": LAST_SEQUENCE, "stream": ended}
         while True:
+            known = self._lake.snapshot.baselines
             begun = datetime.fromtimestamp(self._clock.now(), UTC) - CLOCKS_DIFFER
             try:
-                self._lake.rebuild_from_items(self._all_items(), begun)
+                self._lake.rebuild_from_items(self._all_items(), begun, **included)
             except LakeBusyError:
                 continue  # another feed, which began to read before, has finished meanwhile
             except StaleExportError:
-                return  # another feed has read the table even later
+                if ended is not None and self._lake.snapshot.baselines == known:
+                    raise  # an export of just now may show less than was missed: the table is read a little later
+                return  # it rests on what shows all that was missed, perhaps by another feed
             return
 
     # Shards.
@@ -135,7 +152,11 @@ class Feed:
             self.catch_up()  # what the table held before the stream's oldest record
             self._kept.begin(self._consumer, None)
         self._bury(board, streams)
+        known = {label_of_key(key) for key in board.lanes}
         for shard in ready_shards(streams, lambda key: key in board.lanes and board.lanes[key].done):
+            if known and label_of_key(shard.key) not in known:
+                self.catch_up(ended=max(known))  # what changed while no stream was on is in none
+                known.add(label_of_key(shard.key))
             self._take(shard)
 
     def _take(self, shard: Shard) -> None:
@@ -241,6 +262,11 @@ class Feed:
             self._kept.release(replace(lane, done=done))
         except LeaseLostError:
             return
+
+
+def label_of_key(key: str) -> str:
+    """The label of a shard's stream, by the shard's key; labels sort as streams followed each other."""
+    return key.partition("/")[0]
 
 
 def as_delivered(record: StreamRecord) -> dict[str, Any]:

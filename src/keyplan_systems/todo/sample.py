@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import date, timedelta
 from typing import Any
 
 from keyplan.clock import Clock
 from keyplan_systems.todo.domain import fingerprint, today
 from keyplan_systems.todo.once import Request
+from keyplan_systems.todo.refusals import ConflictError
 from keyplan_systems.todo.service import Service
 from keyplan_systems.todo.service_lists import Wanted
 from keyplan_systems.todo.service_users import Person
+
+logger = logging.getLogger(__name__)
 
 _PEOPLE = (Person("ada", "ada@example.org", "Ada"), Person("grace", "grace@example.org", "Grace"))
 
@@ -26,10 +30,17 @@ def _tasks(day: date) -> tuple[dict[str, Any], ...]:
 
 
 def load_sample(service: Service, clock: Clock) -> None:
-    """Two users with a few tasks; nothing where the first of them has tasks already."""
+    """Two users with a few tasks; nothing for who has tasks already, is leaving, or has another user's address."""
     for person in _PEOPLE:
         if service.lists.page(person.user_id, Wanted(), 1, None).items:
             continue
-        for number, task in enumerate(_tasks(today(clock))):
-            request = Request(person.user_id, f"sample-{number}", fingerprint("POST", "sample", number))
-            service.tasks.create(request, person, task)
+        try:
+            _load(service, clock, person)
+        except ConflictError as refusal:
+            logger.warning("there is no sample for %s: %s", person.user_id, refusal)
+
+
+def _load(service: Service, clock: Clock, person: Person) -> None:
+    for number, task in enumerate(_tasks(today(clock))):
+        request = Request(person.user_id, f"sample-{number}", fingerprint("POST", "sample", number))
+        service.tasks.create(request, person, task)

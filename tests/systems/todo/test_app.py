@@ -16,6 +16,7 @@ from tests.systems.todo.lake.looking import rows
 from keyplan.clock import SystemClock
 from keyplan.engine.engine import Engine
 from keyplan_systems.todo import app as todo
+from keyplan_systems.todo.design import tasks_of_user
 from keyplan_systems.todo.entities import app as table
 from keyplan_systems.todo.lake.lake import Lake
 from keyplan_systems.web.development import development_key, issue_development_token
@@ -72,6 +73,23 @@ def test_samples_requests_workers_and_lake_work_together(resources: Resources) -
     feed = next(worker for worker in next_start.workers if worker.name == "todo lake feed")
     assert feed.run_once() > 0
     next_start.close()
+
+
+@pytest.mark.parametrize("leaves", [True, False], ids=["leaves", "has another's address"])
+def test_a_sample_that_cannot_be_is_left_out(leaves: bool, resources: Resources) -> None:
+    built = todo.SYSTEM.build(resources)
+    with Running(built.app) as server:
+        subject = "ada" if leaves else "another"
+        told = {"email": "ada@example.org"}
+        token = issue_development_token(development_key(resources.folder / "k"), subject, audience="todo", claims=told)
+        headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": "bye"}
+        assert httpx.get(f"{server.url}/api/v1/users", headers=headers).status_code == 200
+        if leaves:
+            assert httpx.delete(f"{server.url}/api/v1/users", headers=headers).status_code == 202
+    built.load_sample()
+    assert resources.connection.all(tasks_of_user("ada")) == []
+    assert len(resources.connection.all(tasks_of_user("grace"))) == 5
+    built.close()
 
 
 def test_a_request_is_one_line_of_json_with_its_id_and_user(resources: Resources) -> None:

@@ -79,6 +79,12 @@ def test_addresses_are_compared_without_case() -> None:
     assert stored_email("STRASSE@x.org") == stored_email("straße@x.org")
 
 
+def test_a_domain_keeps_its_letters_however_it_is_spelled() -> None:
+    assert stored_email("a@FAß.example") == stored_email("a@xn--fa-hia.example") == "a@faß.example"
+    assert stored_email("a@fass.example") == "a@fass.example"
+    assert stored_email("A@ÄPFEL.Example.ORG") == "a@äpfel.example.org"
+
+
 def test_today_is_utc_unless_a_zone_is_named() -> None:
     clock = ManualClock(datetime(2025, 11, 20, 23, 30, tzinfo=UTC).timestamp())
     assert today(clock) == date(2025, 11, 20)
