@@ -25,6 +25,7 @@ from pydantic import Field
 
 from keyplan.design import Inserted, WriteCall, accept, each, transaction
 from keyplan_systems.venue_booking import reads  # noqa: F401 - the design has them too
+from keyplan_systems.venue_booking.domain.venue import MOST_SLOTS
 from keyplan_systems.venue_booking.entities import (
     AuditItem,
     BookingItem,
@@ -61,7 +62,7 @@ from keyplan_systems.venue_booking.writes import (
     take_slot,
 )
 
-Slots = Annotated[list[EventSlotItem], Field(max_length=24)]
+Slots = Annotated[list[EventSlotItem], Field(max_length=MOST_SLOTS)]
 Letters = Annotated[list[OutboxItem], Field(max_length=4)]
 Entries = Annotated[list[AuditItem], Field(max_length=1)]
 EventIds = Annotated[list[str], Field(max_length=1)]

@@ -19,6 +19,7 @@ from keyplan.design import Inserted
 from keyplan_systems.venue_booking import design, reads, writes
 from keyplan_systems.venue_booking.asking import Asking
 from keyplan_systems.venue_booking.domain.notices import Audience
+from keyplan_systems.venue_booking.domain.refusals import RefusalError
 from keyplan_systems.venue_booking.entities import NotificationItem, OutboxItem, venue
 from keyplan_systems.venue_booking.items import booking_of, notice_of
 from keyplan_systems.venue_booking.mail.letters import LetterWriter
@@ -62,7 +63,10 @@ class Postman:
         return True
 
     def send_overdue(self) -> int:
-        """Send what has waited for too long, because the stream no longer had it or the mail server was away."""
+        """Send what has waited for too long, because the stream no longer had it or the mail server was away.
+
+        A letter that the venue's present rules cannot tell the hours of waits until they can.
+        """
         before = self.asking.now() - OVERDUE
         sent = 0
         for item in self.asking.connection.all(reads.unsent_letters()):
@@ -73,6 +77,8 @@ class Postman:
             except MailUnavailableError:
                 logger.warning("the mail server takes no letters now", exc_info=True)
                 break
+            except RefusalError:  # it goes on waiting, and the others do not wait for it
+                logger.exception("a letter cannot be written", extra={"letter": item.notice_key})
         return sent
 
     def _keep(self, item: OutboxItem, sent: Sent) -> None:

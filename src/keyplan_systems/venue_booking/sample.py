@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 from typing import Any
 
 from keyplan_systems.venue_booking.domain.bookings import Action
+from keyplan_systems.venue_booking.domain.refusals import RefusalError
 from keyplan_systems.venue_booking.domain.requests import EventKind
 from keyplan_systems.venue_booking.domain.users import Actor, Role
 from keyplan_systems.venue_booking.service import Service
 from keyplan_systems.venue_booking.service_users import Person
+
+logger = logging.getLogger(__name__)
 
 _ADMIN = Actor("sample-admin", Role.ADMIN)
 _PEOPLE = {"ada": "Ada Rossi", "bruno": "Bruno Conti"}
 
 
 def load_sample(service: Service) -> None:
-    """Two people who ask for dates, one approved, and a public event; nothing where the first asked already."""
+    """Two people who ask for dates, one approved, and a public event; nothing where the first asked already.
+
+    A venue's own rules, or what is there already, may refuse a part of it; the rest is then left out.
+    """
     if service.bookings.of_user(Actor("ada"), 1, None).entries:
         return
-    first = service.asking.venue.earliest_date(service.asking.now())
-    duration = next(iter(service.asking.venue.durations))
+    try:
+        _load(service)
+    except RefusalError as refusal:
+        logger.warning("the sample is not whole: %s", refusal.message)
+
+
+def _load(service: Service) -> None:
+    venue = service.asking.venue
+    first = venue.earliest_date(service.asking.now())
+    duration = next(iter(venue.durations))
+    people = min(30, venue.capacity)
     made = [
-        service.bookings.request(_person(name), _request(name, first + timedelta(days=7 + number), duration))
+        service.bookings.request(_person(name), _request(name, first + timedelta(days=7 + number), duration, people))
         for number, name in enumerate([*_PEOPLE, *_PEOPLE])
     ]
     service.bookings.decide(_ADMIN, made[0].booking_id, Action.APPROVE, reason="Benvenuti!")
@@ -34,13 +50,13 @@ def _person(name: str) -> Person:
     return Person(Actor(name), f"{name}@example.org", _PEOPLE[name])
 
 
-def _request(name: str, day: object, duration: str) -> dict[str, Any]:
+def _request(name: str, day: object, duration: str, attendees: int) -> dict[str, Any]:
     contact = {"full_name": _PEOPLE[name], "email": f"{name}@example.org", "phone": "+39 333 1234567"}
     return {
         "date": day,
         "duration": duration,
         "description": "Festa di compleanno",
-        "attendees": 30,
+        "attendees": attendees,
         "contact": contact,
         "consent": True,
     }

@@ -134,7 +134,7 @@ class Users:
             user = User(
                 user_id=person.actor.user_id,
                 email=normalise_email(person.email),
-                name=single_line(person.name or person.email)[:_NAME_CHARACTERS],
+                name=single_line((person.name or "").strip() or person.email)[:_NAME_CHARACTERS],
                 created_at=moment(self.asking.clock.now()),
                 phone=self._phone(person),
                 role=person.actor.role,

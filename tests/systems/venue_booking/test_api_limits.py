@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from graphql import get_introspection_query
 from tests.systems.venue_booking.stage import Caller, Refused, Stage
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
@@ -101,6 +102,35 @@ def test_fragments_that_double_themselves_are_counted_and_not_followed(admin: Ca
     assert code_of(admin, query) == "too_complex"
 
 
+@pytest.mark.embedded("no table is met")
+def test_all_that_the_schema_says_of_itself_is_told_once_and_not_many_times(ada: Caller) -> None:
+    whole = get_introspection_query(
+        schema_description=True, specified_by_url=True, directive_is_repeatable=True, input_value_deprecation=True
+    )
+    assert ada.ask(whole)["__schema"]["queryType"]["name"] == "Query"
+    assert ada.ask('{ __type(name: "Booking") { name fields { name type { name ofType { name } } } } }')["__type"]
+    asked = " ".join(f"a{number}: __schema {{ types {{ ...kind }} }}" for number in range(8))
+    kind = " ".join(f"b{number}: fields {{ type {{ ofType {{ ...inside }} }} }}" for number in range(8))
+    inside = " ".join(f"c{number}: fields {{ name }}" for number in range(8))
+    query = f"{{ {asked} }} fragment kind on __Type {{ {kind} }} fragment inside on __Type {{ {inside} }}"
+    assert code_of(ada, query) == "too_complex"
+
+
+@pytest.mark.embedded("refused before any table is met")
+@pytest.mark.parametrize(
+    ("query", "variables"),
+    [
+        ("query ($n: Int) { myBookings(first: $n) { cursor } }", {"n": None}),
+        ("query ($n: Int = 5) { myBookings(first: $n) { cursor } }", {"n": None}),
+        (f"{{ myBookings(first: {'9' * 5_000}) {{ cursor }} }}", {}),
+        ("{ myBookings(first: null) { cursor } }", {}),
+    ],
+    ids=["variable that is null", "null in place of its default", "number of many digits", "null"],
+)
+def test_a_number_that_is_none_is_the_callers_mistake(query: str, variables: dict[str, Any], ada: Caller) -> None:
+    assert code_of(ada, query, **variables) == "bad_query"
+
+
 @pytest.mark.embedded("refused before any table is met")
 def test_a_query_of_too_many_words_is_not_even_read(admin: Caller) -> None:
     assert code_of(admin, "{ " + "me { id } " * 600 + "}") == "bad_query"
@@ -115,6 +145,15 @@ def test_a_body_that_is_too_large_is_refused(stage: Stage, ada: Caller) -> None:
 def test_queries_do_not_come_by_get(ada: Caller) -> None:
     answer = ada.client.get("/graphql", params={"query": "{ me { id } }"})
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_request")
+
+
+@pytest.mark.embedded("no booking is met")
+def test_of_several_operations_the_one_that_is_named_runs_and_none_where_none_is(ada: Caller) -> None:
+    two = 'query one { me { id } } mutation two { changeProfile(input: {name: "Two"}) { name } }'
+    assert code_of(ada, two) == "bad_query"
+    answer = ada.client.post("/graphql", json={"query": two, "operationName": "two"}).json()
+    assert answer == {"data": {"changeProfile": {"name": "Two"}}}
+    assert ada.ask("query one { me { name } }") == {"me": {"name": "Two"}}
 
 
 NO_REQUESTS = {

@@ -52,6 +52,12 @@ def test_a_telephone_number_of_the_token_is_taken_where_it_can_be_one(
     assert stage.person("ada", phone_number=claimed).ask("{ me { phone } }") == {"me": {"phone": phone}}
 
 
+@pytest.mark.parametrize("name", [None, "", "  "])
+def test_who_has_no_name_is_called_by_the_address(name: str | None, stage: Stage) -> None:
+    ada = stage.person("ada", name=name)
+    assert ada.ask("{ me { name } }") == {"me": {"name": "ada@example.org"}}
+
+
 @pytest.mark.parametrize(
     "claims",
     [{"email": None}, {"email": "nobody"}, {"email_verified": False}, {"email_verified": "false"}, {"name": "a\nb"}],

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -17,6 +19,7 @@ from keyplan_systems.venue_booking.domain.requests import Language
 from keyplan_systems.venue_booking.domain.users import ADMINISTRATORS
 from keyplan_systems.venue_booking.entities import venue
 from keyplan_systems.venue_booking.mail.senders import FolderSender, SmtpSender
+from keyplan_systems.venue_booking.reads import bookings_of_user
 from keyplan_systems.venue_booking.settings import settings_from
 from keyplan_systems.web.development import development_key, issue_development_token
 from keyplan_systems.web.serving import Running
@@ -59,6 +62,24 @@ def test_samples_requests_and_workers_work_together(resources: Resources) -> Non
     assert workers["venue letters"].run_once() == 0
     assert workers["venue late letters"].run_once() == 0
     assert len(list((resources.folder / "letters").glob("*.eml"))) == 9
+    built.close()
+
+
+@pytest.mark.parametrize(
+    "rules", [{"capacity": 5}, {"horizon_days": 9}, {"durations": {"EVENING": ["EVENING"]}}], ids=str
+)
+@pytest.mark.embedded("nothing of it is the table's")
+def test_a_venue_starts_with_whatever_its_rules_let_through_of_the_sample(
+    rules: dict[str, Any], resources: Resources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "venue.json"
+    config.write_text(json.dumps(rules))
+    monkeypatch.setenv("KEYPLAN_VENUE_CONFIG", str(config))
+    built = system.SYSTEM.build(resources)
+    built.load_sample()
+    built.load_sample()
+    asked = resources.connection.all(bookings_of_user("ada"))
+    assert len(asked) == (0 if "horizon_days" in rules else 2)
     built.close()
 
 

@@ -208,6 +208,20 @@ def test_letters_that_just_came_are_left_to_the_consumer(
     assert postman.send_overdue() == 2
 
 
+def test_letters_about_a_duration_that_is_no_more_wait_and_hold_up_no_other(
+    stage: Stage, ada: Caller, box: Box, postman: Postman, clock: ManualClock
+) -> None:
+    ada.request()
+    clock.advance(1)
+    ada.request(duration="EVENING")
+    clock.advance(OVERDUE.total_seconds() + 1)
+    without = VENUE.model_copy(update={"durations": {"EVENING": ("EVENING",)}})
+    assert Postman(stage.service.asking, LetterWriter(without, ROOM), box).send_overdue() == 2
+    assert kinds(box) == ["admin_new_request", "received"]
+    assert postman.send_overdue() == 2
+    assert kinds(box) == ["admin_new_request", "admin_new_request", "received", "received"]
+
+
 def test_a_letter_that_is_refused_for_good_is_closed_with_the_reason(
     ada: Caller, box: Box, runner: Runner, engine: Engine | Elsewhere
 ) -> None:

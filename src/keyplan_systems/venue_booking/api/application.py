@@ -113,11 +113,16 @@ def _calendar(service: Service, domain: str) -> APIRouter:
     ) -> Response:
         made = await run_in_threadpool(_feed, service, domain, language, reserved)
         headers = {"ETag": made.etag, "Cache-Control": f"public, max-age={FEED_KEPT_S}"}
-        if if_none_match is not None and made.etag in {tag.strip() for tag in if_none_match.split(",")}:
+        if if_none_match is not None and _is_among(made.etag, if_none_match):
             return Response(status_code=304, headers=headers)
         return Response(made.content, headers=headers, media_type=CONTENT_TYPE)
 
     return router
+
+
+def _is_among(etag: str, told: str) -> bool:
+    """Whether an If-None-Match names it: tags that were weakened on the way count as well (RFC 9110, 13.1.2)."""
+    return told.strip() == "*" or etag in {tag.strip().removeprefix("W/") for tag in told.split(",")}
 
 
 def _feed(service: Service, domain: str, language: Language, show_reserved: bool) -> Feed:

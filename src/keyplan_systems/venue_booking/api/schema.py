@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import strawberry
-from graphql import ExecutionResult, GraphQLError
+from graphql import DocumentNode, ExecutionResult, GraphQLError, OperationDefinitionNode, ValidationRule
 from strawberry.extensions import MaxTokensLimiter, SchemaExtension
 from strawberry.schema.config import StrawberryConfig
 from strawberry.types import ExecutionContext
@@ -54,13 +54,31 @@ class _Telling(SchemaExtension):
             result.errors = [_told(error) for error in result.errors]
 
 
+class _OneOperation(SchemaExtension):
+    """Refuses several operations of which none is named: the library would run the first, the standard runs none."""
+
+    def on_operation(self) -> Iterator[None]:
+        """Have the operations counted while the query is validated."""
+        context = self.execution_context
+        if context.operation_name is None:  # nothing has been read yet in which there could be a first one
+            context.validation_rules = (*context.validation_rules, _OneOperationRule)
+        yield
+
+
+class _OneOperationRule(ValidationRule):
+    def enter_document(self, node: DocumentNode, *_: Any) -> None:
+        if sum(isinstance(one, OperationDefinitionNode) for one in node.definitions) > 1:
+            self.report_error(GraphQLError("Say by operationName which of the operations is meant."))
+
+
 def _is_unforeseen(error: GraphQLError) -> bool:
     # An error without a path did not come out of a resolver: the query or its variables are wrong.
-    return error.path is not None and error.original_error is not None and not _is_refusal(error.original_error)
+    return error.path is not None and error.original_error is not None and not _is_callers(error.original_error)
 
 
-def _is_refusal(error: BaseException) -> bool:
-    return isinstance(error, RefusalError)
+def _is_callers(error: BaseException) -> bool:
+    """Whether it is a refusal, or the library's word on a part of the query: a variable that is null after all."""
+    return isinstance(error, RefusalError) or (isinstance(error, GraphQLError) and bool(error.nodes))
 
 
 def _told(error: GraphQLError) -> GraphQLError:
@@ -87,6 +105,6 @@ def make_schema() -> strawberry.Schema:
     return _Schema(
         query=Query,
         mutation=Mutation,
-        extensions=[_Telling, Limits, lambda: MaxTokensLimiter(MOST_TOKENS)],
+        extensions=[_Telling, Limits, _OneOperation, lambda: MaxTokensLimiter(MOST_TOKENS)],
         config=StrawberryConfig(disable_field_suggestions=True),
     )

@@ -221,11 +221,14 @@ def check_may_see(booking: Booking, actor: Actor) -> None:
 
 
 def conflicting(pending: Iterable[Booking], events: Collection[Event], venue: Venue) -> frozenset[str]:
-    """The ids of those waiting bookings of which a slot is taken by now, so that they cannot be approved."""
+    """The ids of those waiting bookings that cannot be approved: a slot is taken by now, or the duration no more."""
     taken = taken_slots(events)
     return frozenset(
         booking.booking_id
         for booking in pending
         if booking.status is Status.PENDING
-        and any((booking.date, slot) in taken for slot in venue.slots_of(booking.duration))
+        and (
+            booking.duration not in venue.durations
+            or any((booking.date, slot) in taken for slot in venue.slots_of(booking.duration))
+        )
     )

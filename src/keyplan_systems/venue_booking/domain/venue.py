@@ -17,6 +17,10 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from keyplan_systems.venue_booking.domain.refusals import DateNotBookableError, InvalidRequestError
 
 MINUTES_PER_DAY: Final = 24 * 60
+MOST_DAYS: Final = 36_500
+"""A hundred years: the dates that can be asked for are dates that there are."""
+MOST_SLOTS: Final = 24
+"""A booking takes all its slots in one transaction, which has room for so many beside the rest."""
 NAME_PATTERN: Final = r"^[A-Z][A-Z0-9_]{0,39}$"
 
 SlotName = Annotated[str, Field(pattern=NAME_PATTERN)]
@@ -57,7 +61,8 @@ class Venue(BaseModel):
 
     A booking may be requested for a date at least `lead_days` and at most `horizon_days` after today, where today
     is the date in `time_zone`. `availability_days` bounds one question for availability. Slots may be added at any
-    time; one that events still hold must keep its name.
+    time; one that events still hold must keep its name. A duration that is taken away cannot be approved any more, and
+    letters about it wait.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,))
@@ -66,10 +71,10 @@ class Venue(BaseModel):
     time_zone: str = "Europe/Rome"
     country: Annotated[str, Field(pattern="^[A-Z]{2}$")] = "IT"
     capacity: Annotated[int, Field(ge=1)] = 100
-    lead_days: Annotated[int, Field(ge=0)] = 3
-    horizon_days: Annotated[int, Field(ge=1)] = 730
+    lead_days: Annotated[int, Field(ge=0, le=MOST_DAYS)] = 3
+    horizon_days: Annotated[int, Field(ge=1, le=MOST_DAYS)] = 730
     availability_days: Annotated[int, Field(ge=1, le=366)] = 62
-    slots: tuple[Slot, ...] = DEFAULT_SLOTS
+    slots: Annotated[tuple[Slot, ...], Field(max_length=MOST_SLOTS)] = DEFAULT_SLOTS
     durations: Mapping[SlotName, tuple[str, ...]] = Field(default_factory=lambda: dict(DEFAULT_DURATIONS))
 
     @field_validator("time_zone")

@@ -23,6 +23,7 @@ from keyplan_systems.venue_booking.domain.notices import NoticeKind
 from keyplan_systems.venue_booking.domain.refusals import (
     AlreadyDecidedError,
     DateNotBookableError,
+    InvalidRequestError,
     NotAllowedError,
     NotFoundError,
     StaleVersionError,
@@ -162,6 +163,15 @@ def test_waiting_bookings_conflict_as_soon_as_one_of_their_slots_is_taken() -> N
     assert conflicting(waiting, [event()], VENUE) == {"m", "f"}
     assert conflicting(waiting, [], VENUE) == frozenset()
     assert conflicting(waiting, [event(date=DAY.replace(day=16))], VENUE) == frozenset()
+
+
+def test_waiting_bookings_of_a_duration_that_is_no_more_cannot_be_approved() -> None:
+    without = VENUE.model_copy(update={"durations": {"EVENING": ("EVENING",)}})
+    waiting = [booking(booking_id="e", duration="EVENING"), booking(booking_id="f")]
+    assert conflicting(waiting, [], without) == {"f"}
+    with pytest.raises(InvalidRequestError, match="FULL_DAY"):
+        decide(waiting[1], Action.APPROVE, ADMIN, without, LATER, event_id="v")
+    assert decide(waiting[1], Action.REJECT, ADMIN, without, LATER, event_id="v").booking.status is Status.REJECTED
 
 
 def test_a_booking_that_stays_where_it_is_changes_no_counter() -> None:
