@@ -16,7 +16,7 @@ from keyplan.design.places import line_of
 FOLDER = Path(__file__).parent / "rules"
 CASE = re.compile(r"^## (?P<title>(?:bad|good): .+?)$\n+^```python\n(?P<source>.*?)^```$", re.MULTILINE | re.DOTALL)
 HEAD = """from __future__ import annotations
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Literal

@@ -3,11 +3,35 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated, Literal
 
 import pytest
+from pydantic import Field
 
 from keyplan.cost.expected import expected
-from keyplan.design import GSI, Bytes, Change, Cond, Entity, F, Items, Table, everything, key, pk, put, where
+from keyplan.design import (
+    GSI,
+    Bytes,
+    Change,
+    Cond,
+    Entity,
+    F,
+    Items,
+    Table,
+    WriteCall,
+    attr,
+    each,
+    every_shard,
+    everything,
+    key,
+    key_of,
+    pk,
+    put,
+    set_,
+    transaction,
+    when,
+    where,
+)
 
 
 class Level(StrEnum):
@@ -92,3 +116,314 @@ def test_a_field_that_is_the_whole_key_of_an_entity_has_as_many_values_as_there_
     told = expected(all_of)
     assert told.evaluated == 901
     assert told.guesses == ("Reading.device_id is taken to have as many values as there are Device",)
+
+
+def jobs() -> Table:
+    """Few open jobs among many, in a sparse index, a whole one, and one that is spread over shards."""
+    table = Table(
+        "jobs",
+        pk="job_id",
+        indexes=[
+            GSI("open", pk="OpenPK", sk="job_id"),
+            GSI("all", pk="state", sk="job_id"),
+            GSI("spread", pk="ShardPK"),
+            GSI("loud", pk="LoudPK"),
+        ],
+    )
+
+    @table.entity(
+        indexes={
+            "open": key("{state}", attr("job_id"), when=(F.state == "open") & (F.urgent == False)),  # noqa: E712
+            "spread": key("{state}#{job_id:shard(4)}"),
+            "loud": key("STATE#{state:upper}"),
+        },
+        items=Items(100_000, bytes=Bytes(400), distinct={"state": {"open": 0.01, "done": 0.99}}),
+    )
+    class Job(Entity):
+        job_id: str
+        state: Literal["open", "done"] = "open"
+        urgent: bool = False
+
+    @table.query(Job, index="open")
+    def open_jobs() -> Cond:
+        return pk(state="open")
+
+    @table.query(Job, index="all")
+    def all_open() -> Cond:
+        return pk(state="open")
+
+    @table.query(Job, index="all")
+    def of_state(state: Literal["open", "done"]) -> Cond:
+        return pk(state=state)
+
+    @table.query(Job, index="all")
+    def of_both() -> Cond:
+        return pk(state=each(["open", "done"]))
+
+    @table.query(Job, index="spread")
+    def spread_open() -> Cond:
+        return pk(state="open", job_id=every_shard())
+
+    @table.query(Job, index="loud")
+    def written_out() -> Cond:
+        return pk.text("STATE#OPEN")
+
+    @table.query(Job, index="spread")
+    def one_shard(job_id: str) -> Cond:
+        return pk(state="open", job_id=job_id)
+
+    return table
+
+
+@pytest.mark.parametrize(
+    ("pattern", "evaluated"),
+    [
+        ("open_jobs", 1_000),
+        ("all_open", 1_000),
+        ("of_state", 50_000),
+        ("of_both", 100_000),
+        ("spread_open", 1_000),
+        ("written_out", 1_000),
+        ("one_shard", 250),
+    ],
+)
+def test_a_read_finds_the_share_of_what_its_key_asks_for(pattern: str, evaluated: float) -> None:
+    (found,) = [one for one in jobs().patterns if one.name == pattern]
+    assert expected(found).evaluated == pytest.approx(evaluated)
+
+
+def test_a_partition_that_is_one_constant_holds_everything() -> None:
+    table = Table("tools", pk="PK", sk="SK")
+
+    @table.entity(key=key("TOOLS", "TOOL#{tool}"), items=Items(8_000, bytes=Bytes(128)))
+    class Tool(Entity):
+        tool: str
+
+    @table.query(Tool)
+    def tools() -> Cond:
+        return pk()
+
+    assert expected(tools).evaluated == 8_000
+    assert expected(tools).units.read == 125
+
+
+def test_a_query_that_nothing_can_answer_is_not_reckoned_as_one_that_reads_everything() -> None:
+    table = Table("tools", pk="branch", sk="tool")
+
+    @table.entity(items=Items(8_000_000, bytes=Bytes(128), distinct={"branch": 12}))
+    class Tool(Entity):
+        branch: str
+        tool: str
+
+    @table.query(Tool)
+    def tools(tool: str) -> Cond:
+        return pk(tool=tool)
+
+    assert expected(tools).evaluated == 20
+
+
+def test_combinations_of_fields_that_are_the_key_of_an_entity_are_as_many_as_there_are_of_it() -> None:
+    table = Table("hub", pk="PK", sk="SK")
+
+    @table.entity(key=key("REPO#{owner}#{name}", "REPO"), items=Items(1_000, bytes=Bytes(400)))
+    class Repo(Entity):
+        owner: str
+        name: str
+
+    @table.entity(
+        key=key("REPO#{owner}#{name}", "ISSUE#{number:06d}"),
+        items=Items(20_000, bytes=Bytes(400), distinct={"owner": 400, "name": 900}),
+    )
+    class Issue(Entity):
+        owner: str
+        name: str
+        number: int
+
+    @table.entity(key=key("REPO#{owner}#{name}", "STAR#{user}"), items=Items(5_000, bytes=Bytes(100)))
+    class Star(Entity):
+        owner: str
+        name: str
+        user: str
+
+    @table.query(Issue)
+    def issues(owner: str, name: str) -> Cond:
+        return pk(owner=owner, name=name)
+
+    @table.query(Star)
+    def stars(owner: str, name: str) -> Cond:
+        return pk(owner=owner, name=name)
+
+    assert (expected(issues).evaluated, expected(issues).guesses) == (20, ())
+    assert expected(stars).evaluated == 5
+    assert expected(stars).guesses == ("owner, name of Star are taken to have as many values as there are Repo",)
+
+
+def test_entities_of_one_partition_may_call_its_fields_differently() -> None:
+    table = Table("shop", pk="PK", sk="SK")
+
+    @table.entity(key=key("CUSTOMER#{username}", "CUSTOMER"), items=Items(100, bytes=Bytes(400)))
+    class Customer(Entity):
+        username: str
+
+    @table.entity(
+        key=key("CUSTOMER#{customer}", "ORDER#{number:06d}"),
+        items=Items(900, bytes=Bytes(400), distinct={"customer": 100}),
+    )
+    class Order(Entity):
+        customer: str
+        number: int
+
+    @table.query(Customer, Order)
+    def all_of(username: str) -> Cond:
+        return pk(username=username)
+
+    assert (expected(all_of).evaluated, expected(all_of).guesses) == (10, ())
+
+
+def test_a_field_varies_as_its_type_or_another_entity_says() -> None:
+    table = Table("shop", pk="PK", sk="SK", indexes=[GSI("of_order", pk="order_id"), GSI("of_state", pk="state")])
+
+    @table.entity(key=key("OF#{customer}", "ORDER#{order_id}"), items=Items(600, bytes=Bytes(400)))
+    class Order(Entity):
+        customer: str
+        order_id: str
+        state: Literal["open", "paid", "sent"]
+
+    @table.entity(
+        key=key("LINES#{order_id}", "{line:03d}"), items=Items(1_200, bytes=Bytes(90), distinct={"order_id": 600})
+    )
+    class Line(Entity):
+        order_id: str
+        line: int
+
+    @table.query(Order, index="of_order")
+    def order(order_id: str) -> Cond:
+        return pk(order_id=order_id)
+
+    @table.query(Order, index="of_state")
+    def in_state(state: str) -> Cond:
+        return pk(state=state)
+
+    assert expected(order).evaluated == 1
+    assert expected(order).guesses == ("Order.order_id is taken to have as many values as Line.order_id",)
+    assert expected(in_state).evaluated == 200
+    assert expected(in_state).guesses == ("the 3 values of Order.state are taken to be used alike",)
+
+
+def test_several_partitions_that_the_caller_names_are_so_many_requests() -> None:
+    table = Table("boards", pk="board", sk="place")
+
+    @table.entity(items=Items(24_000, bytes=Bytes(300), distinct={"board": 24}))
+    class Row(Entity):
+        board: str
+        place: int
+
+    @table.query(Row, returns=200)
+    def rows(boards: Annotated[list[str], Field(max_length=8)]) -> Cond:
+        return pk(board=each(boards))
+
+    @table.query(Row, returns=3_000)
+    def many_rows(boards: list[str]) -> Cond:
+        return pk(board=each(boards))
+
+    assert expected(rows).units.read == 8, "eight requests of 7,500 bytes"
+    assert expected(many_rows).units.read == pytest.approx(3 * 36.5 + 1.5, abs=2), "three, of a thousand rows each"
+
+
+def loans() -> Table:
+    """Few loans are out, and each one was."""
+    table = Table("loans", pk="loan", indexes=[GSI("out", pk="branch", sk="OutSK")])
+
+    @table.entity(
+        indexes={"out": key(attr("branch"), "{loan}", when=F.state == "out")},
+        items=Items(1_000, bytes=Bytes(300), distinct={"state": {"out": 0.01, "back": 0.99}}),
+    )
+    class Loan(Entity):
+        loan: str
+        branch: str
+        state: Literal["out", "back"] = "out"
+
+    @table.create(Loan)
+    def begin(loan: Loan) -> Change:
+        return put(loan)
+
+    @table.put(Loan)
+    def keep(loan: Loan) -> Change:
+        return put(loan)
+
+    @table.delete(Loan)
+    def forget(loan: str) -> Change:
+        return key_of(loan=loan)
+
+    @table.update(Loan)
+    def end(loan: str) -> Change:
+        return key_of(loan=loan) & set_(state="back")
+
+    @table.update(Loan)
+    def take_back(loan: str, branch: str) -> Change:
+        return key_of(loan=loan) & set_(state="out", branch=branch) & when(F.state == "back")
+
+    @table.update(Loan)
+    def rename(loan: str, branch: str) -> Change:
+        return key_of(loan=loan) & set_(state="out", branch=branch) & when(F.state == "out")
+
+    return table
+
+
+@pytest.mark.parametrize(
+    ("pattern", "units"),
+    [("begin", 1), ("keep", 0.01), ("forget", 0.01), ("end", 1), ("take_back", 1), ("rename", 2)],
+)
+def test_a_sparse_index_is_entered_by_what_is_new_and_left_by_what_is_done(pattern: str, units: float) -> None:
+    (found,) = [one for one in loans().patterns if one.name == pattern]
+    assert expected(found).units.indexes == {"out": pytest.approx(units)}
+
+
+def test_what_new_items_are_taken_to_be_is_told() -> None:
+    begin, *rest = loans().patterns
+    assert expected(begin).guesses == ("every new Loan is in index out, by its defaults",)
+    assert not any(expected(one).guesses for one in rest)
+
+
+def test_how_often_a_transaction_repeats_a_step_is_told_or_assumed() -> None:
+    table = Table("accounts", pk="name")
+
+    @table.entity(items=Items(1_000, bytes=Bytes(300)))
+    class Account(Entity):
+        name: str
+
+    @table.create(Account)
+    def open_account(account: Account) -> Change:
+        return put(account)
+
+    @transaction()
+    def open_some(accounts: list[Account]) -> list[WriteCall[Account]]:
+        return [open_account(each(accounts))]
+
+    @transaction(returns=5)
+    def open_five(accounts: list[Account]) -> list[WriteCall[Account]]:
+        return [open_account(each(accounts))]
+
+    assert (expected(open_some).units.written, expected(open_some).guesses) == (
+        2,
+        ("open_some repeats open_account once",),
+    )
+    assert (expected(open_five).units.written, expected(open_five).guesses) == (10, ())
+
+
+def test_a_replacement_moves_only_keys_that_are_made_of_more_than_the_primary_key() -> None:
+    table = Table(
+        "groups", pk="group", sk="user", indexes=[GSI("inverted", pk="user", sk="group"), GSI("roles", pk="role")]
+    )
+
+    @table.entity(items=Items(1_000, bytes=Bytes(300)))
+    class Membership(Entity):
+        group: str
+        user: str
+        role: str
+
+    @table.replace(Membership)
+    def change(membership: Membership) -> Change:
+        return put(membership)
+
+    assert expected(change).units.indexes == {"inverted": 1, "roles": 2}

@@ -80,4 +80,6 @@ def _longest_field(part: KeyAttribute, entity: EntitySpec) -> str:
     template = as_template(part)
     if template is None:
         return f"{entity.name}.{part.fields[0]}"
+    if not template.holes:
+        return f"the text of {part.attribute}"
     return f"{entity.name}.{max(template.holes, key=lambda hole: hole.encoding.max_bytes or 0).name}"

@@ -37,11 +37,12 @@ class Work:
 def works_of(design: Design) -> Iterator[Work]:
     """Every request of every pattern, with what a call of it costs.
 
-    A pattern without a rate that is a step of a transaction is counted there, and not by itself.
+    A pattern that is a step of a transaction, and by itself has no rate or is never called, is counted there alone.
     """
     steps = {id(step) for transaction in design.transactions for step in transaction.plan.steps}
     for pattern in design.patterns:
-        if pattern.facts.rate is None and id(pattern.plan) in steps:
+        called = pattern.facts.rate is not None and pattern.facts.rate.highest > 0
+        if not called and id(pattern.plan) in steps:
             continue
         if pattern.plan.steps:
             for step, _, units in steps_of(pattern.plan, pattern.facts):

@@ -73,7 +73,8 @@ def _place_json(place: Place) -> dict[str, Any]:
 
 def sarif(reports: Sequence[Report]) -> bytes:
     """Everything as SARIF 2.1.0 (OASIS): one run, rules with their pages, results with their places."""
-    used = sorted({finding.code for report in reports for finding in report.findings} & set(RULES))
+    told = {finding.code for report in reports for finding in (*report.findings, *(one for one, _ in report.accepted))}
+    used = sorted(told & set(RULES))
     rules = [
         {
             "id": code,
@@ -91,8 +92,8 @@ def sarif(reports: Sequence[Report]) -> bytes:
             *(_result(finding, by.reason) for report in reports for finding, by in report.accepted),
         ],
     }
-    told = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
-    return orjson.dumps(told, option=orjson.OPT_INDENT_2) + b"\n"
+    log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
+    return orjson.dumps(log, option=orjson.OPT_INDENT_2) + b"\n"
 
 
 def _result(finding: Finding, accepted: str | None) -> dict[str, Any]:

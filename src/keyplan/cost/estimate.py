@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import ceil
 
-from keyplan.cost.expected import Expected, expected, share_in_index, steps_of
+from keyplan.cost.expected import Expected, expected, steps_of
 from keyplan.cost.prices import GB, HOURS_A_MONTH, PriceBook
+from keyplan.cost.shares import share_in_index
 from keyplan.cost.sizes import STORAGE_OVERHEAD_BYTES, entry_size, item_size
 from keyplan.cost.units import Units, sum_of
 from keyplan.design.design import Design
@@ -202,6 +203,6 @@ def _stored_bytes(table: Table, index: Index | None) -> float:
             continue
         bound = entity.key_in(index.name)
         if bound is not None:
-            held = entity.items.count * share_in_index(entity, bound, entity.items)
+            held = entity.items.count * share_in_index(entity, bound)
             total += held * (entry_size(entity, bound).average + STORAGE_OVERHEAD_BYTES)
     return total

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
+from pydantic_core import PydanticUndefined
+
+from keyplan.cost.matching import matching
+from keyplan.cost.shares import share_in_index
 from keyplan.cost.sizes import entry_size, item_size
 from keyplan.cost.units import TRANSACTION, Units, sum_of
-from keyplan.design.conditions import paths_of
+from keyplan.design.conditions import All, Compare, Condition, Operand, Path, paths_of
 from keyplan.design.conditions_evaluation import holds
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey
 from keyplan.design.patterns import Facts, Pattern
 from keyplan.design.plan import Plan
 from keyplan.design.projections import fetched
-from keyplan.design.symbols import EveryShard
-from keyplan.design.workload import Items
+from keyplan.design.symbols import EveryShard, Param, Source, annotation_of
+from keyplan.design.template_field import Field
 from keyplan.values.units import read_units, write_units
 
 PAGE_BYTES = 1024 * 1024
@@ -46,11 +51,11 @@ def of_plan(plan: Plan, facts: Facts) -> Expected:
         return _range(plan, facts)
     guesses = _size_guesses(plan)
     if plan.operation in {"GetItem", "BatchGetItem"}:
-        times = facts.returns or (1.0 if plan.operation == "GetItem" else _walked(plan, facts))
+        times = facts.returns or (1.0 if plan.operation == "GetItem" else _keys(plan, facts))
         one = read_units(item_size(plan.entity).average, consistent=plan.consistent)
         return Expected(Units(read=one * times), times, times, guesses)
     times = facts.returns or 1.0 if plan.operation == "BatchWriteItem" else 1.0
-    return Expected(_write(plan) * times, times, times, guesses)
+    return Expected(_write(plan) * times, times, times, guesses + _new_ones(plan))
 
 
 def _size_guesses(plan: Plan) -> tuple[str, ...]:
@@ -66,8 +71,8 @@ def _range(plan: Plan, facts: Facts) -> Expected:
     guesses = list(_size_guesses(plan))
     told = facts.evaluates or facts.returns
     unsaid: list[str] = guesses if told is None else []  # what is told needs no guess
-    found = {entity: _matching(plan, entity, unsaid) for entity in plan.entities}
-    others = {entity: _matching(plan, entity, guesses) for entity in _read_in_passing(plan)}
+    found = {entity: matching(plan, entity, unsaid) for entity in plan.entities}
+    others = {entity: matching(plan, entity, guesses) for entity in _read_in_passing(plan)}
     evaluated = told if told is not None else sum(found.values())
     returned = facts.returns if facts.returns is not None else evaluated
     limit = plan.limit or plan.page_size
@@ -76,7 +81,7 @@ def _range(plan: Plan, facts: Facts) -> Expected:
     if others and facts.evaluates is None:
         evaluated += sum(others.values()) * (returned / max(returned, sum(found.values())) if limit is not None else 1)
     total_bytes = evaluated * _average_bytes(plan, {**found, **others})
-    requests = _walked(plan, facts)
+    requests = _requests(plan, evaluated, sum(found.values()))
     read = requests * read_units(int(total_bytes / requests), consistent=plan.consistent) + fetches(plan, evaluated)
     return Expected(Units(read=read), evaluated, returned, tuple(dict.fromkeys(guesses)))
 
@@ -108,84 +113,31 @@ def _average_bytes(plan: Plan, found: Mapping[EntitySpec, float]) -> float:
     return sum(sizes[entity] * number for entity, number in found.items()) / total
 
 
-def _walked(plan: Plan, facts: Facts) -> float:
-    """How many requests, or keys, a call is made of."""
+def _requests(plan: Plan, evaluated: float, found: float) -> float:
+    """How many partitions a query asks.
+
+    Where the caller says which: one, if nothing is said of what is read. Otherwise as many as the parameter may
+    name, or as many as hold what is read.
+    """
     if plan.walk is None:
         return 1.0
-    source = plan.walk[1]
+    name, source = plan.walk
     if isinstance(source, EveryShard):
         templates = [value.template for value in plan.key.partition] if plan.key else []
-        shards = [hole.encoding.choices for one in templates if one for hole in one.holes if hole.encoding.choices]
-        return float(len(shards[0])) if shards else 1.0
-    values = source.values
-    return float(len(values)) if isinstance(values, tuple) else float(facts.returns or 1.0)
-
-
-def _matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
-    """How many items of an entity a call reads: their number over how many values the key's fields have."""
-    items = entity.items
-    if items is None:
-        guesses.append(f"the number of {entity.name} is not declared: 20 are assumed")
-        return 20.0
-    found = items.count * _share_in(entity, plan, items)
-    for name in _fixed(plan):
-        number = _values_of(name, entity, plan, guesses)
-        if number is None:
-            guesses.append(f"how many values {entity.name}.{name} has is not declared")
-        else:
-            found /= max(1, number)
-    return max(found, 0.0) if _fixed(plan) or plan.operation == "Scan" else min(found, 20.0)
-
-
-def _values_of(name: str, entity: EntitySpec, plan: Plan, guesses: list[str]) -> float | None:
-    """How many values a field has: as declared, or as many as there are of the entity that it is the whole key of."""
-    stored = entity.fields.get(name)
-    told = entity.items.values_of(name) if stored is not None and entity.items is not None else None
-    if stored is None or told is not None:
-        return None if told is None else told.count
-    for other in (entity, *plan.siblings):
-        if (
-            other.items is not None
-            and other.key.fields == (name,)
-            and other.fields[name].annotation == stored.annotation
-        ):
-            if other is not entity:
-                guesses.append(f"{entity.name}.{name} is taken to have as many values as there are {other.name}")
-            return other.items.count
-    return None
-
-
-def _fixed(plan: Plan) -> list[str]:
-    """Fields that the key condition pins to one value."""
-    if plan.key is None:
-        return []
-    names = [name for value in plan.key.partition for name in value.sources]
-    names += [name for one in plan.key.sort if one.op in {"=", "begins_with"} for name in one.low.sources]
-    return list(dict.fromkeys(names))
-
-
-def _share_in(entity: EntitySpec, plan: Plan, items: Items) -> float:
-    """The share of an entity's items that are in the index that is read."""
-    if plan.index is None:
+        holes = [hole for one in templates if one is not None for hole in one.holes if hole.name == name]
+        return float(len(holes[0].encoding.choices or ("",))) if holes else 1.0
+    if isinstance(source.values, tuple):
+        return float(len(source.values))
+    if evaluated == found:
         return 1.0
-    bound = entity.key_in(plan.index.name)
-    return 0.0 if bound is None else share_in_index(entity, bound, items)
+    most = Field.of(name, annotation_of(source.values)).max_length
+    return max(1.0, float(most) if most is not None else evaluated / found if found else 1.0)
 
 
-def share_in_index(entity: EntitySpec, bound: BoundKey, items: Items) -> float:
-    """The share of an entity's items that an index holds: those with all its fields, of which `when` is true."""
-    share = 1.0
-    for name in bound.fields:
-        if entity.fields[name].optional:
-            share *= items.present.get(name, 1.0)
-    if bound.when is None:
-        return share
-    for name in dict.fromkeys(path.field for path in paths_of(bound.when)):
-        told = items.distinct.get(name)
-        if isinstance(told, Mapping):
-            inside = sum(part for value, part in told.items() if holds(bound.when, {name: value}) is True)
-            return share * inside / sum(told.values())
-    return share
+def _keys(plan: Plan, facts: Facts) -> float:
+    """How many keys a batch names."""
+    values = None if plan.walk is None else plan.walk[1].values
+    return float(len(values)) if isinstance(values, tuple) else float(facts.returns or 1.0)
 
 
 # Writes.
@@ -196,11 +148,11 @@ def _write(plan: Plan) -> Units:
     size = item_size(entity).average
     base = write_units(size)
     if plan.operation in {"PutItem", "BatchWriteItem", "DeleteItem"}:
+        entries = [(bound, _entry_units(entity, bound) * _share_written(plan, bound)) for bound in entity.indexes]
+        replaces = plan.operation == "PutItem" and plan.exists == "must"
         indexes = {
-            name: units for bound in entity.indexes if (name := _name(bound)) and (units := _entry(entity, bound))
+            _name(bound): units * (1 + (replaces and _may_move(bound, entity))) for bound, units in entries if units
         }
-        if plan.operation == "PutItem" and plan.exists == "must":
-            indexes = {name: 2 * units for name, units in indexes.items()}
     elif plan.operation == "UpdateItem":
         indexes = _updated(plan)
     else:
@@ -211,32 +163,74 @@ def _write(plan: Plan) -> Units:
     return Units(write=base, indexes=indexes)
 
 
+def _may_move(bound: BoundKey, entity: EntitySpec) -> bool:
+    """Whether another whole item can have another key in an index: not where that is made of the primary key alone."""
+    return not set(bound.depends_on) <= set(entity.key.fields)
+
+
 def _name(bound: BoundKey) -> str:
     return bound.index.name if bound.index is not None else ""
 
 
-def _entry(entity: EntitySpec, bound: BoundKey) -> float:
-    """Units of one entry, by the share of items that are in the index."""
-    share = 1.0 if entity.items is None else share_in_index(entity, bound, entity.items)
-    return write_units(entry_size(entity, bound).average) * share
+def _share_written(plan: Plan, bound: BoundKey) -> float:
+    """The share of the items that a call writes or deletes which are in an index.
+
+    New items are as their fields' defaults say, where that puts them into the index: few orders are open, and yet
+    every order was open when it came. Others are as the items that there are.
+    """
+    return share_in_index(plan.entity, replace(bound, when=None) if beginning(plan, bound) else bound)
+
+
+def beginning(plan: Plan, bound: BoundKey) -> dict[str, Any]:
+    """The defaults of fields that put a new item into an index; empty where a call makes none, or they do not."""
+    if plan.operation != "PutItem" or plan.exists != "must_not" or bound.when is None:
+        return {}
+    fields = {path.field: plan.entity.fields[path.field].info for path in paths_of(bound.when)}
+    told = {name: info.default for name, info in fields.items() if info.default is not PydanticUndefined}
+    return told if holds(bound.when, told) is True else {}
+
+
+def _new_ones(plan: Plan) -> tuple[str, ...]:
+    """What is assumed of new items."""
+    assumed = [
+        bound
+        for bound in plan.entity.indexes
+        if beginning(plan, bound) and share_in_index(plan.entity, bound) < _share_written(plan, bound)
+    ]
+    return tuple(f"every new {plan.entity.name} is in index {_name(bound)}, by its defaults" for bound in assumed)
 
 
 def _updated(plan: Plan) -> dict[str, float]:
-    """By index: twice where the key changes, once where only what it projects does."""
+    """By index: twice where the key changes, once where it comes or goes, or only what it projects changes."""
     entity = plan.entity
     changed = {action.path.field for action in plan.actions}
     if entity.version is not None:
         changed.add(entity.version)
+    before = {**_equalities(plan.condition), **_constants(plan.known)}
     found = {}
     for bound in entity.indexes:
         assert bound.index is not None, "indexes have one"
         shown = any(bound.index.projects(entity.fields[name].attribute, entity.schema.key) for name in changed)
         if changed & set(bound.depends_on):
             leaves = any(effect.key is bound and holds(bound.when, effect.sources) is False for effect in plan.effects)
-            found[bound.index.name] = _entry_units(entity, bound) * (1 if leaves else 2)
+            enters = holds(bound.when, before) is False
+            found[bound.index.name] = _entry_units(entity, bound) * (2 - leaves - enters)
         elif shown:
-            found[bound.index.name] = _entry(entity, bound)
+            found[bound.index.name] = _entry_units(entity, bound) * share_in_index(entity, bound)
     return {name: units for name, units in found.items() if units}
+
+
+def _equalities(condition: Condition | None) -> dict[str, object]:
+    """What a condition says of the item before the write: fields that equal a constant."""
+    if isinstance(condition, All):
+        return {name: value for part in condition.parts for name, value in _equalities(part).items()}
+    if isinstance(condition, Compare) and condition.op == "=" and isinstance(condition.left, Path):
+        return _constants({condition.left.field: condition.right}) if len(condition.left.parts) == 1 else {}
+    return {}
+
+
+def _constants(sources: Mapping[str, Source]) -> dict[str, object]:
+    return {name: value for name, value in sources.items() if not isinstance(value, (Param, Operand))}
 
 
 def _entry_units(entity: EntitySpec, bound: BoundKey) -> float:
@@ -266,5 +260,11 @@ def _in_transaction(step: Plan) -> Units:
 def _transaction(plan: Plan, facts: Facts) -> Expected:
     steps = steps_of(plan, facts)
     written = sum(times for _, times, _ in steps)
-    guesses = tuple(dict.fromkeys(guess for step in plan.steps for guess in _size_guesses(step)))
+    guesses = tuple(dict.fromkeys(guess for step in plan.steps for guess in (*_size_guesses(step), *_new_ones(step))))
+    if facts.returns is None:
+        guesses += tuple(
+            f"{plan.pattern} repeats {step.pattern} once"
+            for step, repeated in zip(plan.steps, plan.repeats, strict=True)
+            if repeated is not None and not isinstance(repeated.values, tuple)
+        )
     return Expected(sum_of(units for _, _, units in steps), written, written, guesses)

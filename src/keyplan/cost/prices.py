@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
@@ -30,6 +31,11 @@ class Price:
     per: str
     source: str
     verified: bool
+
+    def __post_init__(self) -> None:
+        """Refuse what nothing can cost."""
+        if not (isinstance(self.price, (int, float)) and 0 <= self.price < math.inf):
+            raise ValueError(f"{self.price!r} is no price")
 
 
 @dataclass(frozen=True)
@@ -86,5 +92,5 @@ def _read(data: bytes, name: str) -> PriceBook:
         told: dict[str, Any] = orjson.loads(data)
         prices = {key: Price(**value) for key, value in told["prices"].items()}
         return PriceBook(told["region"], date.fromisoformat(told["date"]), told["currency"], prices, told["free"])
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise PriceDataError(f"{name} is no price file: {error}") from None

@@ -54,7 +54,6 @@ accepted = [
     accept("KP102", on="SeenMark", reason=_MARKS),
     accept("KP112", on="SeenMark", reason=_MARKS),
     accept("KP316", on="aah-user-stats", reason=_MARKS),
-    accept("KP317", on="better_in_bucket", reason="only rows of one's own bucket; all higher ones are counted already"),
     accept("KP405", on="claim", reason="whoever was told leaves the range of those who may be: that makes it a claim"),
     accept("KP412", on="answer_question", reason="an agent's list shows status and count of each question"),
     accept("KP606", on="place_row", reason=_MEANT),

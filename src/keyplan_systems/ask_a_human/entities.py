@@ -272,7 +272,7 @@ user_stats = Table(
     indexes=[GSI("ByTotalPoints", pk="_leaderboard", sk="place")],
     ttl="ttl",
     stream="NEW_AND_OLD_IMAGES",
-    billing=OnDemand(warm_read=21_000, warm_write=18_000),
+    billing=OnDemand(warm_write=18_000),
     point_in_time_recovery=True,
     deletion_protection=True,
 )

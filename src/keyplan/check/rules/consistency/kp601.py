@@ -63,7 +63,7 @@ def _most(step: Step, transaction: Transaction[Any]) -> float | None:
 def _longest(each: Each) -> int | None:
     marks = list(get_args(annotation_of(each.values)))
     marks += [part for mark in marks for part in getattr(mark, "metadata", ())]
-    return next((mark.max_length for mark in marks if getattr(mark, "max_length", None) is not None), None)
+    return next((mark.max_length for mark in marks if isinstance(getattr(mark, "max_length", None), int)), None)
 
 
 def _actions(plan: Plan) -> int:

@@ -15,9 +15,10 @@ from collections.abc import Iterator
 
 from keyplan import limits
 from keyplan.check.finding import Finding
+from keyplan.check.key_shares import key_share
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.cost.expected import share_in_index
+from keyplan.cost.shares import share_in_index
 from keyplan.cost.sizes import entry_size, item_size
 from keyplan.design.entities import EntitySpec
 
@@ -59,18 +60,11 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _largest(entity: EntitySpec) -> float | None:
     """Bytes of the largest collection of an entity, with its entries in local indexes."""
-    items = entity.items
-    names = [name for part in entity.key.partition for name in part.fields]
-    if items is None:
+    items, share = entity.items, key_share(entity.key.partition, entity, {})
+    if items is None or share is None:
         return None
-    share = 1.0
-    for name in names:
-        told = items.values_of(name)
-        if told is None:
-            return None
-        share *= told.hottest_share
     one = float(item_size(entity).average)
     for bound in entity.indexes:
         if bound.index is not None and bound.index.kind == "LSI":
-            one += share_in_index(entity, bound, items) * entry_size(entity, bound).average
+            one += share_in_index(entity, bound) * entry_size(entity, bound).average
     return items.count * share * one

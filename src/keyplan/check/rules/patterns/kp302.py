@@ -19,7 +19,7 @@ from keyplan.check.finding import Finding
 from keyplan.check.load import number
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.cost.expected import share_in_index
+from keyplan.cost.shares import share_in_index
 from keyplan.cost.sizes import entry_size, item_size
 from keyplan.design.plan import Plan
 from keyplan.design.tables import Table
@@ -65,6 +65,6 @@ def _bytes(table: Table, plan: Plan) -> float | None:
         if bound is None:
             total += entity.items.count * item_size(entity).average
         else:
-            held = entity.items.count * share_in_index(entity, bound, entity.items)
+            held = entity.items.count * share_in_index(entity, bound)
             total += held * entry_size(entity, bound).average
     return total

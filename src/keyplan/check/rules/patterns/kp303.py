@@ -22,9 +22,9 @@ from typing import Any
 from keyplan.check.finding import Finding, Severity
 from keyplan.check.load import number
 from keyplan.check.rule import Rule
-from keyplan.check.shares import kept_share
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import expected
+from keyplan.cost.shares import kept_share
 from keyplan.design.conditions import All, Compare, Condition, Path
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from keyplan.check.finding import Finding
 from keyplan.check.load import number
 from keyplan.check.rule import Rule
-from keyplan.check.shares import kept_share
 from keyplan.check.subject import Subject
+from keyplan.cost.shares import kept_share
 
 RULE = Rule("KP310", "limit-and-filter", ("warning",))
 _NEARLY_ALL = 0.8

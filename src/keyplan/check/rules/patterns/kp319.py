@@ -3,7 +3,8 @@
 `SK = "STATUS#open#"` matches no item whose key goes on with an id: equality is of the whole key. The texts that
 the condition can have are compared with all texts that the entity's template can make; where the two share
 none, the query is always empty, without any error. The same is found of prefixes that no key begins with, of
-text compared with a Number, in keys and in filters, and of values that a Literal or Enum field does not have.
+text compared with a Number, in keys and in filters, of values that a Literal or Enum field does not have, and
+of constants that cannot be sent, such as nan or a moment without a time zone; and of constants in the key of one item.
 
 Use `begins_with` for the beginning of a key, or give the fields and let the planner write the condition:
 `pk(user_id=user_id) & sk(status=status)`.
@@ -14,6 +15,7 @@ Source: developer guide, "Key condition expressions for the Query operation".
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 from keyplan.check.captures import template_of
@@ -23,11 +25,12 @@ from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.design.conditions import Between, Compare, Condition, Function, In, Path
 from keyplan.design.entities import EntitySpec
+from keyplan.design.field_encoding import encode_value
 from keyplan.design.field_types import UnstorableTypeError, type_code
 from keyplan.design.fields import StoredField
 from keyplan.design.keys import KeyAttribute
 from keyplan.design.patterns import Pattern
-from keyplan.design.plan import KeyValue, Plan, SortOp
+from keyplan.design.plan import KeyCondition, KeyValue, Plan, SortOp
 from keyplan.design.symbols import Each, EveryShard, Param
 from keyplan.design.template_field import Field
 
@@ -39,6 +42,8 @@ def check(subject: Subject) -> Iterator[Finding]:
     for _, pattern, plan in subject.patterns:
         if plan.operation == "Query" and plan.key is not None:
             yield from _key_condition(pattern, plan)
+        elif plan.key is not None:
+            yield from _key_of_one(pattern, plan.key)
         for condition in (plan.filter, plan.condition, plan.replace_when):
             for name, value in _impossible(condition, plan.entities):
                 yield Finding(
@@ -46,7 +51,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                     "error",
                     pattern.name,
                     f"{pattern.name} compares {name} with {value!r}, which {plan.entity.name}.{name} never is",
-                    _what_fits(plan.entity.fields[name]),
+                    _what_fits(plan.entity.fields[name], value),
                     pattern.place,
                     plan.entity.place,
                 )
@@ -58,7 +63,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                     "error",
                     entity.name,
                     f"{entity.name} is in the index only when {name} is {value!r}, which it never is",
-                    _what_fits(entity.fields[name]),
+                    _what_fits(entity.fields[name], value),
                     bound.place,
                     entity.place,
                 )
@@ -79,6 +84,23 @@ def _key_condition(pattern: Pattern[..., Any], plan: Plan) -> Iterator[Finding]:
                 _fix(op, value),
                 pattern.place,
                 plan.index.place if plan.index is not None else plan.entity.key.place,
+            )
+
+
+def _key_of_one(pattern: Pattern[..., Any], key: KeyCondition) -> Iterator[Finding]:
+    """Constants in the key of an item that no item has there."""
+    for value in (*key.partition, *(one.low for one in key.sort)):
+        lacking = [name for name, source in value.sources.items() if source is None]
+        why = f"{lacking[0]} is None there" if lacking else _wrong_constant(value)
+        if why is not None:
+            yield Finding(
+                RULE.code,
+                "error",
+                pattern.name,
+                f"{pattern.name} names an item by {value.attribute}, and {why}: every call is refused",
+                "name it by a value of the field's type, or take it as a parameter",
+                pattern.place,
+                pattern.plan.entity.key.place,
             )
 
 
@@ -183,7 +205,11 @@ def _is_never(stored: StoredField, value: object) -> bool:
 
 def _is_of_another_type(stored: StoredField, value: object) -> bool:
     """Whether a constant is stored as another type than the field: then they are neither equal nor in any order."""
-    if value is None or stored.stored is not None or isinstance(value, (Param, Path, Each, EveryShard)):
+    if value is None or isinstance(value, (Param, Path, Each, EveryShard)):
+        return False
+    if _is_unstorable(value):
+        return True
+    if stored.stored is not None:
         return False
     try:
         code = type_code(type(getattr(value, "value", value)))
@@ -192,10 +218,21 @@ def _is_of_another_type(stored: StoredField, value: object) -> bool:
     return {code, stored.type_code} <= _SCALARS and code != stored.type_code
 
 
+def _is_unstorable(value: object) -> bool:
+    """Whether a constant cannot be sent: nan, a moment without a time zone, an object of no attribute type."""
+    try:
+        encode_value(value)
+    except (TypeError, ValueError):
+        return True
+    return False
+
+
 _SCALARS = {"S", "N", "B", "BOOL"}
 
 
-def _what_fits(stored: StoredField) -> str:
+def _what_fits(stored: StoredField, value: object) -> str:
+    if isinstance(value, datetime) and value.tzinfo is None:
+        return "give the moment a time zone: datetime(..., tzinfo=UTC)"
     choices = _choices_text(stored)
     if choices:
         return f"use one of {choices}"

@@ -25,7 +25,7 @@ from keyplan.check.load import number
 from keyplan.check.rising import rises
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.cost.expected import share_in_index
+from keyplan.cost.shares import share_in_index
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey
 
@@ -89,7 +89,7 @@ def _notable(write: float, read: float) -> bool:
 def _items_under(bound: BoundKey | None, entity: EntitySpec) -> float:
     if entity.items is None:
         return 0.0
-    return entity.items.count * (share_in_index(entity, bound, entity.items) if bound is not None else 1.0)
+    return entity.items.count * (share_in_index(entity, bound) if bound is not None else 1.0)
 
 
 def _moment(hot: HotKey, bound: BoundKey, entity: EntitySpec) -> Iterator[Finding]:

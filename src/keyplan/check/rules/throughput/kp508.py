@@ -22,7 +22,7 @@ from keyplan.check.finding import Finding
 from keyplan.check.key_shares import key_share
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.cost.expected import share_in_index
+from keyplan.cost.shares import share_in_index
 from keyplan.cost.sizes import entry_size, item_size
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey
@@ -63,4 +63,4 @@ def _bytes_under(entity: EntitySpec, bound: BoundKey) -> float:
         return 0.0
     if bound.index is None:
         return entity.items.count * share * item_size(entity).average
-    return entity.items.count * share_in_index(entity, bound, entity.items) * share * entry_size(entity, bound).average
+    return entity.items.count * share_in_index(entity, bound) * share * entry_size(entity, bound).average

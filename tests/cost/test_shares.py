@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyplan.check.shares import kept_share
+from keyplan.cost.shares import kept_share
 from keyplan.design import Condition, Distinct, Entity, F, Items, Table
 from keyplan.design.entities import spec_of
 from keyplan.design.symbols import Param
@@ -46,6 +46,9 @@ SPEC = spec_of(Task)
         ((F.status == "open") | (F.status == "held"), 0.5),
         ((F.status == "open") & (F.owner == Param("owner", str)), 0.2 / 50),
         ((F.status == "open") & F.title.contains("x"), 0.2),
+        ((F.status != "open") & (F.status != "held"), 0.5),
+        (F.status < "held", 0.5),
+        (F.status.begins_with("o"), 0.2),
         (F.kind == "a", 0.25),
         (F.due.exists(), 0.25),
         (F.due.missing(), 0.75),

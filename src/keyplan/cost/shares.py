@@ -1,8 +1,9 @@
-"""How many of the items that are read a filter lets through, as far as the declared numbers tell."""
+"""Which part of an entity's items a condition is true of, or an index holds, as far as the declared numbers tell."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Any
 
 from keyplan.design.conditions import (
@@ -14,9 +15,43 @@ from keyplan.design.conditions import (
     In,
     Not,
     Path,
+    paths_of,
 )
+from keyplan.design.conditions_evaluation import MISSING, holds
 from keyplan.design.entities import EntitySpec
+from keyplan.design.keys import BoundKey
 from keyplan.design.symbols import Param
+
+
+def share_in_index(entity: EntitySpec, bound: BoundKey) -> float:
+    """The share of an entity's items that an index holds: those with all its fields, of which `when` is true.
+
+    What nothing is declared of is taken to be in it.
+    """
+    if entity.items is None:
+        return 1.0
+    asked = set() if bound.when is None else {path.field for path in paths_of(bound.when)}
+    share = 1.0
+    for name in dict.fromkeys(bound.fields):
+        if entity.fields[name].optional and name not in asked:
+            share *= entity.items.present.get(name, 1.0)
+    kept = None if bound.when is None else kept_share(bound.when, entity)
+    return share if kept is None else share * kept
+
+
+def plain(value: object) -> object:
+    """A value as it is stored: of a member of an Enum its value."""
+    return value.value if isinstance(value, Enum) else value
+
+
+def shares_of(entity: EntitySpec, name: str, when: Condition | None) -> Mapping[object, float] | None:
+    """The share of each value of a field among items of which a condition may be true; None where none are told."""
+    told = None if entity.items is None else entity.items.distinct.get(name)
+    if not isinstance(told, Mapping):
+        return None
+    inside = {plain(value): share for value, share in told.items() if holds(when, {name: value}) is not False}
+    whole = sum(inside.values())
+    return {value: share / whole for value, share in inside.items()} if whole else inside
 
 
 def kept_share(condition: Condition, entity: EntitySpec) -> float | None:
@@ -27,8 +62,26 @@ def kept_share(condition: Condition, entity: EntitySpec) -> float | None:
     """
     if entity.items is None:
         return None
+    exact = _by_values(condition, entity)
+    if exact is not None:
+        return exact
     found = _BY_KIND.get(type(condition))
     return None if found is None else found(condition, entity)
+
+
+def _by_values(condition: Condition, entity: EntitySpec) -> float | None:
+    """Of a condition on one field, the share of each of whose values is told: of each value it is true or not."""
+    names = {path.field for path in paths_of(condition)}
+    shares = shares_of(entity, next(iter(names)), None) if len(names) == 1 else None
+    if entity.items is None or shares is None:
+        return None
+    (name,) = names
+    told = {value: holds(condition, {name: value}) for value in shares}
+    without = holds(condition, {name: MISSING})
+    if without is None or None in told.values():
+        return None
+    present = entity.items.present.get(name, 1.0)
+    return present * sum(share for value, share in shares.items() if told[value]) + (1 - present) * without
 
 
 def _compare(condition: Compare, entity: EntitySpec) -> float | None:

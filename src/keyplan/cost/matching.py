@@ -1,0 +1,183 @@
+"""How many items of an entity a read finds: how many there are, over how many values the fields of its key have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from keyplan.cost.shares import plain, share_in_index, shares_of
+from keyplan.design.conditions import Condition
+from keyplan.design.entities import EntitySpec
+from keyplan.design.keys import BoundKey
+from keyplan.design.plan import KeyValue, Plan
+from keyplan.design.symbols import Each, EveryShard, Param, Source
+from keyplan.design.template_field import Field
+
+ASSUMED = 20.0
+"""Items that a read finds of an entity of which no number is declared."""
+
+
+def matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
+    """How many items of an entity lie in one partition, or several constant ones, and range that a read asks for.
+
+    A range of the sort key is taken to be all of it. What nothing is declared of is added to the guesses.
+    """
+    items = entity.items
+    if items is None:
+        guesses.append(f"the number of {entity.name} is not declared: {ASSUMED:g} are assumed")
+        return ASSUMED
+    bound = entity.key if plan.index is None else entity.key_in(plan.index.name)
+    if bound is None:
+        return 0.0
+    found = float(items.count)
+    if plan.index is not None:
+        found *= share_in_index(entity, bound)
+    found *= _written_share(plan, entity, bound)
+    alike: dict[str, Values] = {}
+    for asked, source, shards in _pinned(plan):
+        name = _own_name(asked, plan, entity, bound)
+        share = _share(entity, name, source, bound.when)
+        if shards:
+            found /= shards
+        elif share is not None:
+            found *= share
+        else:
+            alike[name] = _values_of(name, entity, plan, _constants(source))
+    found /= _combinations(alike, entity, plan, guesses)
+    # A query that says no partition is refused: it does not read everything.
+    return min(found, ASSUMED) if any(fault.code in {"KP301", "KP308"} for fault in plan.faults) else found
+
+
+def _pinned(plan: Plan) -> Iterator[tuple[str, Source, int]]:
+    """Fields that the key condition pins to one value, what that is, and over how many shards a hash spreads them."""
+    if plan.key is None:
+        return
+    seen: set[str] = set()
+    for value in (*plan.key.partition, *(one.low for one in plan.key.sort if one.op in {"=", "begins_with"})):
+        for name, source in value.sources.items():
+            if name not in seen and not isinstance(source, EveryShard):
+                seen.add(name)
+                yield name, source, _shards(value, name)
+
+
+def _own_name(name: str, plan: Plan, entity: EntitySpec, bound: BoundKey) -> str:
+    """What an entity calls a field of the partition key that a query of several entities names as the first does."""
+    if name in entity.fields or plan.key is None:
+        return name
+    for value, part in zip(plan.key.partition, bound.partition, strict=False):
+        if value.template is not None and part.template is not None:
+            places = [hole.name for hole in value.template.holes]
+            own = [hole.name for hole in part.template.holes]
+            if name in places and len(own) == len(places):
+                return own[places.index(name)]
+    return name
+
+
+def _shards(value: KeyValue, name: str) -> int:
+    holes = [] if value.template is None else [hole for hole in value.template.holes if hole.name == name]
+    if not holes or not all(hole.spec.startswith("shard(") for hole in holes):
+        return 0
+    return min(len(hole.encoding.choices or ("",)) for hole in holes)
+
+
+def _written_share(plan: Plan, entity: EntitySpec, bound: BoundKey) -> float:
+    """The share of items under a partition key that is written out whole, such as STATUS#OPEN."""
+    share = 1.0
+    for value, part in zip(() if plan.key is None else plan.key.partition, bound.partition, strict=False):
+        if value.sources or value.template is None or part.template is None or len(part.template.fields) != 1:
+            continue
+        (name,) = part.template.fields
+        shares = shares_of(entity, name, bound.when) or {}
+        if shares:
+            text = value.template.render({})
+            share *= sum(one for choice, one in shares.items() if part.template.render({name: choice}) == text)
+    return share
+
+
+def _constants(source: Source) -> tuple[object, ...] | None:
+    """The values that a pattern itself says; None where its caller does."""
+    if isinstance(source, Each):
+        return source.values if isinstance(source.values, tuple) else None
+    return None if isinstance(source, Param) else (source,)
+
+
+def _share(entity: EntitySpec, name: str, source: Source, when: Condition | None) -> float | None:
+    """The share of items that have the asked value, of a field the share of each of whose values is told."""
+    shares = shares_of(entity, name, when)
+    if shares is None:
+        return None
+    values = _constants(source)
+    if values is None:
+        return 1 / max(1, len(shares))
+    return sum(shares.get(plain(value), 0.0) for value in values)
+
+
+@dataclass(frozen=True)
+class Values:
+    """How many times fewer items a read finds because of one field: the number of its values, if one is asked for."""
+
+    number: float | None
+    guess: str = ""
+    """What is assumed, if it is not declared."""
+
+
+def _values_of(name: str, entity: EntitySpec, plan: Plan, constants: Sequence[object] | None) -> Values:
+    number, guess = _number_of(name, entity, plan)
+    if number is None:
+        return Values(None, f"how many values {entity.name}.{name} has is not declared")
+    return Values(max(1.0, number / len(constants or ("",))), guess)
+
+
+def _number_of(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None, str]:
+    """How many values a field has: as declared, or as what is declared of other entities lets guess."""
+    stored = entity.fields.get(name)
+    if stored is None:
+        return None, ""
+    told = None if entity.items is None else entity.items.values_of(name)
+    if told is not None:
+        return told.count, ""
+    if entity.items is not None and entity.key.fields == (name,):
+        return entity.items.count, ""
+    others = [one for one in plan.siblings if one is not entity and one.items is not None and _alike(one, entity, name)]
+    for owner in others:
+        if owner.items is not None and owner.key.fields == (name,):
+            return owner.items.count, f"{entity.name}.{name} is taken to have as many values as there are {owner.name}"
+    choices = 2 if stored.annotation is bool else len(Field.of(name, stored.annotation, stored.info).choices or ())
+    if choices:
+        return choices, f"the {choices} values of {entity.name}.{name} are taken to be used alike"
+    for other in others:
+        number = other.items.values_of(name) if other.items is not None else None
+        if number is not None:
+            return number.count, f"{entity.name}.{name} is taken to have as many values as {other.name}.{name}"
+    return None, ""
+
+
+def _alike(one: EntitySpec, other: EntitySpec, name: str) -> bool:
+    """Whether two entities have a field of this name and of one type, so that it means the same."""
+    mine = other.fields.get(name)
+    return mine is not None and name in one.fields and one.fields[name].annotation == mine.annotation
+
+
+def _combinations(alike: Mapping[str, Values], entity: EntitySpec, plan: Plan, guesses: list[str]) -> float:
+    """How many combinations of values some fields have.
+
+    Values go with each other as it comes, but where fields are the whole key of an entity there are no more
+    combinations than there are of it: repositories are known by owner and name, and most names exist once.
+    """
+    left, found = dict(alike), 1.0
+    for owner in sorted((entity, *plan.siblings), key=lambda one: -len(one.key.fields)):
+        names = owner.key.fields
+        if owner.items is None or len(names) < 2 or not all(name in left for name in names):
+            continue
+        if not all(_alike(owner, entity, name) for name in names):
+            continue
+        sure = not any(left[name].guess for name in names)
+        if not sure or prod(left[name].number or 1 for name in names) > owner.items.count:
+            if not sure and owner is not entity:
+                whole = ", ".join(names)
+                guesses.append(f"{whole} of {entity.name} are taken to have as many values as there are {owner.name}")
+            found *= max(1, owner.items.count)
+            left = {name: values for name, values in left.items() if name not in names}
+    guesses += [values.guess for values in left.values() if values.guess]
+    return found * prod(values.number or 1 for values in left.values())
