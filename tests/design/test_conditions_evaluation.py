@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from enum import Enum
 from typing import Any
+from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from keyplan import Engine
 from keyplan.design import Condition, F
 from keyplan.design.conditions import UNKNOWN
 from keyplan.design.conditions_evaluation import MISSING, holds, with_values
+from keyplan.design.field_encoding import encode_value
 from keyplan.design.symbols import Param, value_of
+from keyplan.errors import ValidationError
 
 
 class Colour(Enum):
@@ -140,3 +149,60 @@ def test_the_values_of_a_call_take_the_place_of_what_is_compared_with() -> None:
     ]:
         assert holds(condition, VALUES) is None
         assert holds(with_values(condition, lambda source, told=arguments: value_of(source, told)), VALUES) is told
+
+
+SCALARS = st.one_of(
+    st.sampled_from(["", "a", "ab", "b", "é☃", "𝄞", "2026-01-01", "red"]),
+    st.sampled_from([0, 1, 3, -1, True, False, 0.1, 0.5, 1.0, 1e16, Decimal("0.1"), Decimal("1.00"), Decimal(3)]),
+    st.sampled_from([b"", b"a", b"ab", date(2026, 1, 1), timedelta(seconds=3), Colour.RED, UUID(int=1)]),
+    st.just(datetime(2026, 1, 1, tzinfo=UTC)),
+)
+STORED = st.one_of(
+    SCALARS,
+    st.lists(SCALARS, max_size=2),
+    st.tuples(SCALARS, SCALARS),
+    st.sampled_from([{"a", "b"}, {1, 2}, {Decimal("1.0"), 2.0}, {b"a"}, frozenset({"a"})]),
+    st.dictionaries(st.sampled_from("ab"), SCALARS, max_size=2),
+    st.just(Place(city="a", floors=[1])),
+)
+ORDERS: dict[str, Callable[[Any, Any], Condition]] = {
+    "one = :v": operator.eq,
+    "one <> :v": operator.ne,
+    "one < :v": operator.lt,
+    "one <= :v": operator.le,
+    "one > :v": operator.gt,
+    "one >= :v": operator.ge,
+    "one BETWEEN :v AND :w": lambda one, value: one.between(value, "b"),
+    "one IN (:w, :v)": lambda one, value: one.is_in("b", value),
+    "begins_with(one, :v)": lambda one, value: one.begins_with(value),
+    "contains(one, :v)": lambda one, value: one.contains(value),
+    "size(one) = :v": lambda one, value: one.size() == value,
+}
+
+
+@given(one=STORED, value=STORED, text=st.sampled_from(sorted(ORDERS)))
+def test_a_condition_is_decided_as_the_service_decides_it(one: Any, value: Any, text: str) -> None:
+    stored, given_value = encode_value(one), encode_value(value)
+    assume(text != "begins_with(one, :v)" or given_value.keys() <= {"S", "B"})  # others are no requests
+    told = holds(ORDERS[text](F.one, value), {"one": one})
+    request: dict[str, Any] = {
+        "TableName": "things",
+        "FilterExpression": text,
+        "ExpressionAttributeValues": {":v": given_value} | ({":w": {"S": "b"}} if ":w" in text else {}),
+    }
+    try:
+        with closing(Engine.memory()) as engine:
+            engine.call("CreateTable", TABLE)
+            engine.call("PutItem", {"TableName": "things", "Item": {"id": {"S": "1"}, "one": stored}})
+            wanted = engine.call("Scan", request)["Count"] == 1
+    except ValidationError:
+        return  # a comparison that the service refuses to make
+    assert told is wanted or (told is None and text.startswith("size"))
+
+
+TABLE: dict[str, Any] = {
+    "TableName": "things",
+    "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+    "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+    "BillingMode": "PAY_PER_REQUEST",
+}

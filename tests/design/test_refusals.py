@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 import warnings
 from pathlib import Path
 
@@ -16,7 +18,12 @@ CASES = [(page.stem, case) for page in sorted(HERE.glob("*.md")) for case in cas
 def test_a_declaration_without_meaning_is_refused_where_it_is_written(case: Case, tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of the async function that nobody awaits
-        assert refusal(case.code, tmp_path) == case.told
+        assert _comparable(refusal(case.code, tmp_path)) == _comparable(case.told)
+
+
+def _comparable(text: str) -> str:
+    """Of a statement in a body, each version of Python knows more closely which part of it was reached."""
+    return text if sys.version_info[:2] == (3, 11) else re.sub(r"^[ |]*\^+\n", "", text, flags=re.MULTILINE)
 
 
 def test_every_case_says_what_to_do() -> None:

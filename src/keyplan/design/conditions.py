@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
 
+from keyplan.design.given import check_number, check_part
 from keyplan.design.places import UNKNOWN as NOWHERE
 from keyplan.design.places import DesignError, Place, caller
 from keyplan.design.symbols import Source
@@ -104,6 +105,7 @@ class Operand:
 
     def is_in(self, *choices: object) -> Condition:
         """One of up to 100 values."""
+        check_number("is_in", len(choices), 100)
         return In(self, choices)
 
 
@@ -129,7 +131,13 @@ class Path(Operand):
         return str(self.parts[0])
 
     def __getitem__(self, part: object) -> Path:
+        check_part(self, part)
         return Path(*self.parts, part, place=self.place)
+
+    def __iter__(self) -> NoReturn:
+        problem = f"{self!r} is looked into, and only the service knows what an item holds there"
+        fix = "write F.tags.contains(part), or F.scores[0] for a place of a list"
+        raise DesignError(problem, place=caller(), fix=fix)
 
     def __repr__(self) -> str:
         return f"F.{self.field}" + "".join(f"[{part!r}]" for part in self.parts[1:])
@@ -243,6 +251,9 @@ class Not(Condition):
     """The part is not true."""
 
     part: Condition
+
+    def __invert__(self) -> Condition:
+        return self.part
 
     def operands(self) -> tuple[Any, ...]:
         """The part."""

@@ -1,8 +1,14 @@
-"""Conditions evaluated on plain values: True, False, or None where it cannot be told."""
+"""Conditions evaluated on plain values: True, False, or None where it cannot be told.
+
+What is compared are attribute values, as the service compares them: of two types nothing is equal or in an order, True
+is no 1, 0.1 is the number that it reads as, and a moment without a unit of its own is a text.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
+from decimal import Decimal
 from enum import Enum
 from typing import Any
 
@@ -21,6 +27,9 @@ from keyplan.design.conditions import (
     Size,
     Unknown,
 )
+from keyplan.design.field_decoding import decode_value
+from keyplan.design.field_encoding import encode_value, is_nothing
+from keyplan.design.field_types import KEY_TYPES
 from keyplan.design.symbols import Param, Source
 
 
@@ -55,7 +64,7 @@ def holds(condition: Condition | None, values: Mapping[str, Any]) -> bool | None
     """Whether a condition is true of fields with these values.
 
     A field may be MISSING, UNKNOWN, or a Param, of which nothing is known either; a field that is not
-    among the values is UNKNOWN. None as a value means MISSING: that is how it is stored.
+    among the values is UNKNOWN. None and the empty set as values mean MISSING: that is how they are stored.
     """
     if condition is None:
         return True
@@ -67,14 +76,22 @@ def _value(operand: object, values: Mapping[str, Any]) -> Any:
         found = values.get(operand.field, UNKNOWN)
         for part in operand.parts[1:]:
             found = _within(found, part)
-        return MISSING if found is None else UNKNOWN if isinstance(found, Param) else _plain(found)
+        return MISSING if is_nothing(found) else UNKNOWN if isinstance(found, Param) else _plain(found)
     if isinstance(operand, Size):
         found = _value(operand.path, values)
-        return len(found) if isinstance(found, _SIZED) else MISSING if found is MISSING else UNKNOWN
+        return found if found is MISSING or found is UNKNOWN else _size(found)
     return UNKNOWN if isinstance(operand, Param) else _plain(operand)
 
 
-_SIZED = (str, bytes, list, tuple, set, frozenset, dict)
+def _size(found: Any) -> Any:
+    """As the service counts: UTF-16 units of a string, bytes of a binary, members of the others."""
+    ((code, content),) = encode_value(found).items()
+    if code == "S":
+        return len(content.encode("utf-16-le", "surrogatepass")) // 2
+    return len(content) if code in _SIZED else UNKNOWN
+
+
+_SIZED = frozenset({"B", "L", "M", "SS", "NS", "BS"})
 
 
 def _plain(value: Any) -> Any:
@@ -110,9 +127,46 @@ def _not(condition: Not, values: Mapping[str, Any]) -> bool | None:
     return None if told is None else not told
 
 
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "=": lambda left, right: bool(left == right),
-    "<>": lambda left, right: bool(left != right),
+_ALIKE = frozenset({str, int, bytes, Decimal})
+"""Values of one of these types are equal, and in an order, as their attribute values are."""
+
+
+def _comparable(value: Any) -> tuple[str, Any]:
+    """The type and the content of an attribute value, so that equal ones compare equal in Python."""
+    ((code, content),) = encode_value(value).items()
+    if code == "N":
+        return code, Decimal(content)
+    if code == "NS":
+        return code, frozenset(map(Decimal, content))
+    if code in {"SS", "BS"}:
+        return code, frozenset(content)
+    if code == "L":
+        return code, [_comparable(_plain(one)) for one in value]
+    if code == "M":
+        return code, {name: _comparable(decode_value(one)) for name, one in content.items()}
+    return code, content
+
+
+def _are_moments(left: Any, right: Any) -> bool:
+    """Whether both are moments, which compare as such: their unit is the field's, and not seen here."""
+    return isinstance(left, datetime) and isinstance(right, datetime) and None not in {left.tzinfo, right.tzinfo}
+
+
+def _equal(left: Any, right: Any) -> bool:
+    if (left.__class__ is right.__class__ and left.__class__ in _ALIKE) or _are_moments(left, right):
+        return bool(left == right)
+    return _comparable(left) == _comparable(right)
+
+
+def _ordered(left: Any, right: Any, accepts: Callable[[Any, Any], bool]) -> bool:
+    """Whether two values of one type, String, Number or Binary, are in an order."""
+    if (left.__class__ is right.__class__ and left.__class__ in _ALIKE) or _are_moments(left, right):
+        return accepts(left, right)
+    (one, low), (other, high) = _comparable(left), _comparable(right)
+    return one == other and one in KEY_TYPES and accepts(low, high)
+
+
+_ORDERS: dict[str, Callable[[Any, Any], bool]] = {
     "<": lambda left, right: bool(left < right),
     "<=": lambda left, right: bool(left <= right),
     ">": lambda left, right: bool(left > right),
@@ -126,7 +180,9 @@ def _compare(condition: Compare, values: Mapping[str, Any]) -> bool | None:
         return None
     if left is MISSING or right is MISSING:
         return condition.op == "<>"
-    return _COMPARE[condition.op](left, right)
+    if condition.op in {"=", "<>"}:
+        return _equal(left, right) == (condition.op == "=")
+    return _ordered(left, right, _ORDERS[condition.op])
 
 
 def _between(condition: Between, values: Mapping[str, Any]) -> bool | None:
@@ -135,7 +191,8 @@ def _between(condition: Between, values: Mapping[str, Any]) -> bool | None:
         return None
     if any(one is MISSING for one in told):
         return False
-    return bool(told[1] <= told[0] <= told[2])
+    at_most = _ORDERS["<="]
+    return _ordered(told[1], told[0], at_most) and _ordered(told[0], told[2], at_most)
 
 
 def _in(condition: In, values: Mapping[str, Any]) -> bool | None:
@@ -144,8 +201,8 @@ def _in(condition: In, values: Mapping[str, Any]) -> bool | None:
         return None
     if told[0] is MISSING:
         return False
-    known = [one for one in told[1:] if one is not UNKNOWN]
-    return True if told[0] in known else None if len(known) < len(told) - 1 else False
+    known = [one for one in told[1:] if one is not UNKNOWN and one is not MISSING]
+    return True if any(_equal(told[0], one) for one in known) else None if UNKNOWN in told else False
 
 
 def _function(condition: Function, values: Mapping[str, Any]) -> bool | None:
@@ -158,7 +215,21 @@ def _function(condition: Function, values: Mapping[str, Any]) -> bool | None:
         return None
     if found is MISSING or argument is MISSING:
         return False
-    return bool(found.startswith(argument)) if condition.name == "begins_with" else argument in found
+    return _begins(found, argument) if condition.name == "begins_with" else _contains(found, argument)
+
+
+def _begins(found: Any, prefix: Any) -> bool:
+    (one, text), (other, start) = _comparable(found), _comparable(prefix)
+    return one == other and one in {"S", "B"} and bool(text.startswith(start))
+
+
+def _contains(found: Any, part: Any) -> bool:
+    (one, whole), (other, content) = _comparable(found), _comparable(part)
+    if one == other and one in {"S", "B"}:
+        return bool(content in whole)
+    if one in {"SS", "NS", "BS"}:
+        return one[0] == other and content in whole
+    return one == "L" and (other, content) in whole
 
 
 _EVALUATE: dict[type, Callable[[Any, Mapping[str, Any]], bool | None]] = {

@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, TypeVar, Union
 
 from keyplan.design.conditions import Condition, paths_of
 from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.given import check_flags, check_text, refused
 from keyplan.design.keys import no_such_field
 from keyplan.design.places import DesignError, Place, names_around, of_function
 
@@ -78,6 +79,7 @@ class Changed:
 
 def changed(field: str, becomes: object = None) -> Changed:
     """Only changes of this field; with `becomes` only to this value. Inserts count if they begin with it."""
+    check_text("field", field)
     return Changed(field, becomes)
 
 
@@ -131,6 +133,11 @@ def consumer(
 ) -> Consumer:
     """Read a consumer's declaration: which events it takes is told by its parameter's annotation."""
     place = of_function(function)
+    for option, told in (("batch", batch), ("retries", retries)):
+        if not (isinstance(told, int) or (told is None and option == "retries")):
+            raise refused(option, told, "no number of records or retries", "write a whole number")
+    check_text("on_failure", on_failure, may_be_none=True)
+    check_flags(bisect=bisect, idempotent=idempotent)
     events, takes_list = _events(function, entities, place)
     if not (when is None or isinstance(when, (Condition, Changed))):
         raise DesignError(
@@ -184,7 +191,7 @@ def _events(
 def _annotation(function: Callable[..., Any], place: Place) -> Any:
     try:
         hints = typing.get_type_hints(function, localns=names_around())
-    except NameError as error:
+    except (AttributeError, NameError, SyntaxError, TypeError) as error:
         raise DesignError(
             f"the annotations of {function.__name__} cannot be read: {error}",
             place=place,

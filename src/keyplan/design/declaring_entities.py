@@ -9,6 +9,7 @@ from keyplan.design.entities import BoundUnique, Entity, EntitySpec, Unique
 from keyplan.design.field_marks import check_aliases
 from keyplan.design.field_types import UnstorableTypeError
 from keyplan.design.fields import StoredField, stored_field
+from keyplan.design.given import check_text
 from keyplan.design.keys import BoundKey, KeySpec, bind, bind_plain, no_such_field
 from keyplan.design.places import DesignError, Place
 from keyplan.design.schema import Schema
@@ -237,5 +238,6 @@ def _unique(
 
 
 def _known(name: str | None, fields: Mapping[str, Any], model: type[Entity], place: Place) -> None:
+    check_text("field", name, may_be_none=True)
     if name is not None and name not in fields:
         raise no_such_field(name, fields, model.__name__, place.at(f'"{name}"', 1, len(name)))

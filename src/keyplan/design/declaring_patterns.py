@@ -31,7 +31,9 @@ from keyplan.design.planning_writes import (
     plan_put,
 )
 from keyplan.design.schema import Schema
+from keyplan.design.symbols import Each, EveryShard
 from keyplan.design.terms_reads import Cond
+from keyplan.design.terms_sources import single_sources
 from keyplan.design.terms_writes import Change
 
 Planner = Callable[[Asked, Any, Plan], Plan]
@@ -93,8 +95,20 @@ def declared_pattern(
     pattern: Pattern[..., Any] = form.made(function, kind, facts, make)
     if not isinstance(pattern._terms, form.terms):
         raise DesignError(f"{pattern.name} returns {pattern._terms!r}", place=pattern.place, fix=_RETURN[form.terms])
+    _check_several(pattern)
     pattern.plan  # noqa: B018 - what has no meaning is refused where it is declared
     return pattern
+
+
+def _check_several(pattern: Pattern[..., Any]) -> None:
+    """Refuse several values where one is taken: only a key can be asked for once for each of them."""
+    for source in single_sources(pattern._terms):
+        if isinstance(source, (Each, EveryShard)):
+            raise DesignError(
+                f"{pattern.name} gives {source!r} where one value is taken",
+                place=pattern.place.at("each(" if isinstance(source, Each) else "every_shard("),
+                fix="several values are for fields of a key; a condition takes one of a fixed number: F.x.is_in(a, b)",
+            )
 
 
 def _draft(form: Form, asked: Asked, siblings: Sequence[EntitySpec], options: Mapping[str, Any]) -> Plan:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from keyplan.design.entities import EntitySpec
+from keyplan.design.given import check_text
 from keyplan.design.patterns import Pattern
 from keyplan.design.places import UNKNOWN, DesignError, Place, caller
 from keyplan.design.tables import Table
 from keyplan.design.transactions import Transaction
 from keyplan.design.workload import Claim
 
+T = TypeVar("T")
 _FILE_MODULE = "keyplan_design_file."
 """How the names of modules begin that were loaded as files."""
 
@@ -36,6 +38,8 @@ class Suppression:
 
 def accept(code: str, *, on: str = "", reason: str) -> Suppression:
     """Accept a finding: accepted = [accept("KP405", on="by_status", reason="...")] in the design's module."""
+    for option, text in (("code", code), ("on", on), ("reason", reason)):
+        check_text(option, text)
     return Suppression(code, reason, on, caller())
 
 
@@ -60,15 +64,15 @@ class Design:
         if not tables:
             raise DesignError(
                 f"{_called(module)} declares no table",
-                place=Place(str(module.__file__), 1),
+                place=Place(_file(module), 1),
                 fix='declare one: app = Table("app", pk="PK", sk="SK")',
             )
         return cls(
             name=_name(module),
             tables=tables,
             transactions=tuple(value for value in found if isinstance(value, Transaction)),
-            claims=tuple(_sequence(getattr(module, "claims", ()))),
-            accepted=tuple(_sequence(getattr(module, "accepted", ()))),
+            claims=_told(module, "claims", Claim, 'claims = [Claim("$0 a month")]'),
+            accepted=_told(module, "accepted", Suppression, 'accepted = [accept("KP405", reason="...")]'),
             doc=(module.__doc__ or "").strip(),
         )
 
@@ -111,17 +115,34 @@ class Design:
 
 def _name(module: ModuleType) -> str:
     """The module's `name`, or its file's; of a file design.py the folder's."""
-    path = Path(str(module.__file__))
-    return getattr(module, "name", None) or (path.parent.name if path.stem == "design" else path.stem)
+    path, name = Path(_file(module)), getattr(module, "name", None)
+    if isinstance(name, str) and name:
+        return name
+    return path.parent.name if path.stem == "design" else path.stem
 
 
 def _called(module: ModuleType) -> str:
     """A module as its author knows it: by its name, or where it was loaded as a file by that."""
-    return str(module.__file__) if module.__name__.startswith(_FILE_MODULE) else module.__name__
+    return _file(module) if module.__name__.startswith(_FILE_MODULE) else module.__name__
 
 
-def _sequence(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, (list, tuple)) else (value,)
+def _file(module: ModuleType) -> str:
+    """The file of a module; of one without, such as a folder of modules, its name."""
+    return str(getattr(module, "__file__", None) or module.__name__)
+
+
+def _told(module: ModuleType, name: str, kind: type[T], example: str) -> tuple[T, ...]:
+    """What a module says of the whole design under one of the names that are kept for that."""
+    value = getattr(module, name, ())
+    listed = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+    for one in listed:
+        if not isinstance(one, kind):
+            raise DesignError(
+                f"the module's {name} hold {one!r}, which is no {kind.__name__}",
+                place=Place(_file(module), 1, name),
+                fix=f"write {example}, and give what is meant otherwise another name",
+            )
+    return listed
 
 
 def _load_file(path: Path) -> ModuleType:

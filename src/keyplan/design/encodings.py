@@ -92,6 +92,8 @@ def encoding_for(field: Field, spec: str = "", delimiter: str = "") -> Encoding:
     Raises EncodingError when the spec is unknown or cannot take the field.
     """
     kind = _kind(field)
+    if field.minimum is not None and field.maximum is not None and field.minimum > field.maximum:
+        raise EncodingError(f"no {field.name} is from {field.minimum} to {field.maximum}", "correct the limits")
     if not spec:
         return _plain_encoding(field, kind)
     for known in SPECS:

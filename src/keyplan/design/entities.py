@@ -9,12 +9,13 @@ from typing import ClassVar, Literal, TypeVar
 from pydantic import BaseModel
 
 from keyplan.design.fields import StoredField
+from keyplan.design.given import check_text, refused
 from keyplan.design.keys import (
     BoundKey,
     KeySpec,
 )
 from keyplan.design.places import DesignError, Place
-from keyplan.design.schema import Schema
+from keyplan.design.schema import Schema, check_choice
 from keyplan.design.workload import Items
 
 
@@ -40,6 +41,15 @@ class Unique:
     key: KeySpec | None = None
     """The sentinel's key; UNIQUE#entity#field#value when not said."""
     by: Enforcement = "sentinel"
+
+    def __post_init__(self) -> None:
+        if not self.fields or not isinstance(self.fields, tuple):
+            raise refused("unique", self.fields, "no field", 'name the field whose values are unique: unique("email")')
+        for name in self.fields:
+            check_text("unique", name)
+        if not (self.key is None or isinstance(self.key, KeySpec)):
+            raise refused("key", self.key, "no key", f"write key({self.key!r})")
+        check_choice("by", self.by, Enforcement)
 
 
 def unique(*fields: str, key: KeySpec | None = None, by: Enforcement = "sentinel") -> Unique:

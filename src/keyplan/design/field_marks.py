@@ -47,6 +47,8 @@ def _marks_in(annotation: Any) -> Iterator[Attribute]:
 
 def check_mark(mark: Attribute, annotation: Any) -> None:
     """Refuse stored="epoch_s" of what is no moment, and other words for it."""
+    if not (mark.name is None or (isinstance(mark.name, str) and mark.name)):
+        raise UnstorableTypeError(f"Attribute({mark.name!r}) names no attribute", 'write Attribute("name")')
     if mark.stored is None:
         return
     if mark.stored not in _STORED_AS:

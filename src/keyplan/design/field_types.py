@@ -91,6 +91,10 @@ def _check_model(model: type[BaseModel]) -> None:
 
 def _scalar_code(kind: type) -> TypeCode:
     if issubclass(kind, Enum):
+        if not len(kind):
+            raise UnstorableTypeError(
+                f"{kind.__name__} has no members", "give it some: nothing could have such a value"
+            )
         return _one_code([type(member.value) for member in kind])
     for types_, code in _CODES:
         if issubclass(kind, types_):

@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 
 from keyplan.design.field_decoding import PLAIN, decode_value, decoder
 from keyplan.design.field_encoding import encoder
+from keyplan.design.field_losses import check_losses
 from keyplan.design.field_marks import check_mark, check_unions, mark_of
 from keyplan.design.field_moments import rounded_up
 from keyplan.design.field_types import AttributeValue, StoredAs, TypeCode, UnstorableTypeError, type_code, without_none
@@ -62,11 +63,13 @@ def stored_field(name: str, info: FieldInfo, *, ttl: str | None = None) -> Store
             f"it may be None, which is stored as nothing, and nothing is read as its default {info.default!r}",
             "give it the default None, or no None in its type",
         )
+    optional = optional or annotation in {Any, object}
     stored = mark.stored
     if stored is None and attribute == ttl and annotation is datetime:
         stored = "epoch_s"
     code = type_code(annotation, stored)
     check_unions(annotation)
+    check_losses(annotation)
     encode, decode = encoder(annotation, stored), decoder(annotation, stored)
     return StoredField(name, attribute, code, optional, annotation, info, encode, decode, stored)
 

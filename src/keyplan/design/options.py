@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
+from keyplan.design.given import all_of, check_flags, check_text
 from keyplan.design.patterns import Facts, claims_of
 from keyplan.design.places import DesignError, caller
+from keyplan.design.schema import check_choice
 from keyplan.design.workload import Claim, Rate
 
 Claims = Claim | Sequence[Claim]
@@ -79,20 +81,25 @@ def check_options(options: Mapping[str, Any], known: frozenset[str]) -> None:
             )
     for name in ("limit", "page_size"):
         value = options.get(name)
-        if value is not None and not (isinstance(value, int) and value >= 1):
+        if value is not None and not (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
             raise DesignError(f"{name}={value!r} is no number of items", place=caller(), fix="give at least 1")
+    check_flags(
+        **{name: options[name] for name in ("consistent", "expired", "descending", "upsert") if name in options}
+    )
+    check_text("index", options.get("index"), may_be_none=True)
+    check_choice("exists", options.get("exists"), Literal["must", "must_not", "may"])
 
 
 def facts_of(options: Mapping[str, Any]) -> Facts:
     """What the options say of a pattern beside its plan."""
-    after = options.get("after", ())
+    after = all_of("after", options.get("after", ()), str, 'write after="save", the name of a pattern, or several')
     return Facts(
         rate=options.get("rate"),
         claims=claims_of(options.get("claims", ())),
         returns=options.get("returns"),
         evaluates=options.get("evaluates"),
         decides=options.get("decides", ""),
-        after=(after,) if isinstance(after, str) else tuple(after),
+        after=after,
         ordered_by=options.get("ordered_by"),
         retried=options.get("retried", False),
     )

@@ -11,9 +11,11 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import FunctionType
 from typing import Any, Generic, Literal, ParamSpec, TypeVar
 
 from keyplan.design.bodies import refuse_unseen
+from keyplan.design.given import check_figures, check_flags, check_text
 from keyplan.design.places import DesignError, Place, caller, names_around, of_function, of_traceback
 from keyplan.design.plan import Plan
 from keyplan.design.symbols import Param
@@ -83,14 +85,16 @@ class Facts:
         for claim in self.claims:
             if not isinstance(claim, Claim):
                 raise _meaningless("claims", claim, f"write claims=Claim({claim!r})")
+        check_figures(returns=self.returns, evaluates=self.evaluates)
+        check_text("ordered_by", self.ordered_by, may_be_none=True)
+        check_flags(retried=self.retried)
         if self.decides not in _DECIDES:
             raise _meaningless("decides", self.decides, f"write one of {', '.join(map(repr, _DECIDES[1:]))}")
 
 
 def claims_of(claims: Any) -> tuple[Claim, ...]:
     """One claim or several, as they stand in an option."""
-    one: tuple[Any, ...] = (claims,)
-    return one if isinstance(claims, (Claim, str)) else tuple(claims)
+    return tuple(claims) if isinstance(claims, (list, tuple)) else (claims,)
 
 
 _DECIDES = ("", "uniqueness", "quota", "state")
@@ -128,6 +132,7 @@ class Pattern(Generic[P, R]):
     def __init__(
         self, function: Callable[P, Any], kind: Kind, facts: Facts, make_plan: Callable[[Pattern[P, R], Any], Plan]
     ) -> None:
+        check_function(function, f"a {kind}")
         self.function, self.kind, self.facts = function, kind, facts
         self.name = function.__name__
         self.module = function.__module__
@@ -149,7 +154,7 @@ class Pattern(Generic[P, R]):
         """What it asks of the service."""
         return self._make_plan(self, self._terms)
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
         return self.call_type(self, self.arguments(args, kwargs))
 
     def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -184,7 +189,7 @@ class Write(Pattern[P, R]):
 
     call_type = WriteCall
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> WriteCall[R]:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> WriteCall[R]:
         return WriteCall(self, self.arguments(args, kwargs))
 
 
@@ -192,10 +197,20 @@ class Batch(Pattern[P, R]):
     """A pattern that writes many items, one by one."""
 
 
+def check_function(function: object, of_what: str) -> None:
+    """Refuse what is declared as if it were a function."""
+    if not isinstance(function, FunctionType):
+        raise DesignError(
+            f"{getattr(function, '__name__', repr(function))} is declared as {of_what}, and is no function",
+            place=caller(),
+            fix="write a function: def name(...), with what it says in its body",
+        )
+
+
 def _parameters(function: Callable[..., Any], signature: inspect.Signature, place: Place) -> dict[str, Param]:
     try:
         hints = typing.get_type_hints(function, localns=names_around(), include_extras=True)
-    except NameError as error:
+    except (AttributeError, NameError, SyntaxError, TypeError) as error:
         raise DesignError(
             f"the annotations of {function.__name__} cannot be read: {error}",
             place=place,

@@ -169,12 +169,22 @@ def _cannot_serve(asked: Asked, bound: BoundKey, missing: Sequence[str], extra: 
         names = ", ".join(missing)
         problem = f"{asked.name} does not say {names}, which the partition key of {where} is made of ({shape})"
         fix = f"pass {names}, or add an index whose partition key is made of what the pattern knows"
+        sharded = [name for name in missing if _is_sharded(bound, name)]
+        if sharded:
+            fix = f"ask all shards with pk({sharded[0]}=every_shard()), or {fix}"
         code = "KP308" if len(bound.partition) > 1 else "KP301"
         return asked.fault(code, problem, fix, bound.place)
     names = ", ".join(extra)
     problem = f"{asked.name} asks for {names}, which the partition key of {where} is not made of ({shape})"
     fix = f"use an index whose partition key is made of {names}, or where(...) to filter what was read"
     return asked.fault("KP301", problem, fix, bound.place)
+
+
+def _is_sharded(bound: BoundKey, name: str) -> bool:
+    """Whether a field is in the partition key as a shard of it only."""
+    templates = [part.template for part in bound.partition if part.template is not None]
+    holes = [hole for template in templates for hole in template.holes if hole.name == name]
+    return bool(holes) and all(hole.spec.startswith("shard(") for hole in holes)
 
 
 # What an index can answer.
@@ -204,7 +214,7 @@ def read_faults(asked: Asked, index: Index | None, draft: Plan) -> list[Fault]:
                     f"put {path.field} into the key condition with pk(...) or sk(...)",
                 )
             )
-    if index is not None and index.kind == "GSI":
+    if index is not None:
         faults += _unprojected(asked, index, draft)
     return faults
 
@@ -215,15 +225,18 @@ def _attribute_of(asked: Asked, path: Path) -> str:
 
 
 def _unprojected(asked: Asked, index: Index, draft: Plan) -> list[Fault]:
-    """Fields without which an item cannot come back as its entity."""
+    """Fields by which an index cannot be filtered, and of a global one those that make an item its entity."""
     faults = []
-    compared = {path.field for path in (*paths_of(draft.filter), *paths_of(draft.residue))}
+    filtered = {path.field for path in paths_of(draft.filter)}
+    compared = {path.field for path in paths_of(draft.residue)}
     counts = draft.select == "count" and draft.residue is None
     for entity in asked.entities:
+        absent = lacking(index, entity) if index.kind == "GSI" else ()
         needed = [
             name
-            for name in lacking(index, entity)
-            if name in compared or (entity.fields[name].info.is_required() and not counts)
+            for name, stored in entity.fields.items()
+            if (name in filtered and not index.projects(stored.attribute, asked.schema.key))
+            or (name in absent and (name in compared or (stored.info.is_required() and not counts)))
         ]
         if needed:
             faults.append(

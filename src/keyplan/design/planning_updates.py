@@ -96,15 +96,16 @@ def _makes(action: Action) -> bool:
 def _check_actions(asked: Asked, entity: EntitySpec, actions: Sequence[Action]) -> None:
     """Refuse actions without meaning: unknown fields, a field twice, an operator that its type has not."""
     check_fields(asked, {action.path.field: asked.at_path(action.path) for action in actions})
-    seen: set[str] = set()
+    seen: list[tuple[str, ...]] = []
     for action in actions:
         name = action.path.field
         whole = len(action.path.parts) == 1
-        if whole and name in seen:
+        place = tuple(map(repr, action.path.parts))
+        if any(place[: len(other)] == other[: len(place)] for other in seen):
             raise DesignError(
                 f"{asked.name} changes {name} twice", place=asked.at_path(action.path), fix="change it once"
             )
-        seen.add(name)
+        seen.append(place)
         code = entity.fields[name].type_code
         allowed = _OPERANDS.get(action.name)
         if whole and allowed is not None and code not in allowed:
@@ -113,7 +114,7 @@ def _check_actions(asked: Asked, entity: EntitySpec, actions: Sequence[Action]) 
                 place=asked.at_path(action.path),
                 fix=f"{action.name} works on {_CALLED[min(allowed - {'ANY'})]}; use set_({name}=...)",
             )
-        if whole and action.name in {"set", "set_if_missing"}:
+        if whole and action.name in _CONSTANTS:
             _check_constant(asked, entity, action)
         if name == entity.version:
             raise DesignError(
@@ -138,6 +139,8 @@ def _check_constant(asked: Asked, entity: EntitySpec, action: Action) -> None:
         ) from None
 
 
+_CONSTANTS = frozenset({"set", "set_if_missing", "add"})
+"""Changes whose constant is a value of the field."""
 _CALLED = {
     "S": "a String",
     "N": "a Number",

@@ -119,7 +119,7 @@ def _check_item(asked: Asked, item: Source, *, of_many: bool) -> None:
     wanted = f"list[{model.__name__}]" if of_many else model.__name__
     given, _ = without_none(annotation_of(item) if isinstance(item, Param) else type(item))
     kind = get_origin(given) or given
-    if not isinstance(kind, type) or kind is Any or (of_many and not isinstance(item, Param)):
+    if not isinstance(kind, type) or kind is Any:
         return
     many = issubclass(kind, Collection) and not issubclass(kind, (str, bytes))
     if many is of_many and (many or issubclass(model, kind) or issubclass(kind, model)):

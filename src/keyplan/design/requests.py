@@ -12,7 +12,7 @@ from typing import Any
 
 from keyplan.design.plan import Plan
 from keyplan.design.requests_guards import NOW
-from keyplan.design.requests_items import maker_of
+from keyplan.design.requests_items import check_model, maker_of
 from keyplan.design.requests_keys import item_key, walk_values
 from keyplan.design.requests_reads import GetRequest, RangeRequest
 from keyplan.design.requests_sources import WALKED, reader
@@ -62,6 +62,7 @@ class BatchRequest:
         made = []
         version = self.plan.entity.version
         for entity in self._items(arguments):
+            check_model(self.plan.pattern, self.plan.entity, entity)
             item = self._maker.item(entity, None if version is None else getattr(entity, version) or 1)
             made.append(({name: item[name] for name in self.plan.schema.key}, {"PutRequest": {"Item": item}}))
         return made

@@ -60,6 +60,12 @@ class ItemMaker:
         return {attribute: make(values) or {} for attribute, make in self._key}
 
 
+def check_model(pattern: str, spec: EntitySpec, entity: object) -> None:
+    """Refuse to write what is none of an entity's objects: of another one, its key would be made all the same."""
+    if not isinstance(entity, spec.model):
+        raise TypeError(f"{pattern} writes {spec.name}, and is given {entity!r}")
+
+
 _SETS = frozenset({set, frozenset})
 
 

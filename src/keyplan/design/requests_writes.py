@@ -9,7 +9,7 @@ from keyplan.design.entities import Entity
 from keyplan.design.field_types import AttributeValue
 from keyplan.design.plan import Plan
 from keyplan.design.requests_guards import Guards, add_expressions
-from keyplan.design.requests_items import Item, maker_of
+from keyplan.design.requests_items import Item, check_model, maker_of
 from keyplan.design.requests_keys import item_key
 from keyplan.design.requests_sources import Arguments, reader
 from keyplan.design.requests_text import Placeholders
@@ -26,15 +26,16 @@ class WriteRequest:
         placeholders = Placeholders()
         self._guards = Guards(plan, placeholders)
         self._update = Update(plan, placeholders) if plan.operation == "UpdateItem" else None
-        self.key = _key_of(plan)
+        self.key = _key_of(plan, self.entity)
         """The primary key of the item that a call writes."""
         self._item = reader(plan.item)
         self._maker = maker_of(plan.entity)
         self._create = plan.exists == "must_not"
 
     def entity(self, arguments: Arguments) -> Entity:
-        """The entity that a put writes, as the caller gave it."""
+        """The entity that a put writes, as the caller gave it. Raises TypeError for something else."""
         entity: Entity = self._item(arguments)
+        check_model(self.plan.pattern, self.plan.entity, entity)
         return entity
 
     def version(self, entity: Entity) -> int | None:
@@ -80,8 +81,8 @@ class WriteRequest:
 _RETURNED = {"new": "ALL_NEW", "old": "ALL_OLD"}
 
 
-def _key_of(plan: Plan) -> Callable[[Arguments], Item]:
+def _key_of(plan: Plan, entity: Callable[[Arguments], Entity]) -> Callable[[Arguments], Item]:
     if plan.key is not None:
         return item_key(plan.key)
-    read, maker = reader(plan.item), maker_of(plan.entity)
-    return lambda arguments: maker.key(read(arguments).__dict__)
+    maker = maker_of(plan.entity)
+    return lambda arguments: maker.key(entity(arguments).__dict__)

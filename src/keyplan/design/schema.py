@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from keyplan.design.given import all_of, check_flags, check_text, refused
 from keyplan.design.places import UNKNOWN, DesignError, Place, caller
 from keyplan.design.workload import Billing, OnDemand, Provisioned
 
@@ -23,11 +24,6 @@ def check_choice(option: str, value: object, choices: Any) -> None:
         raise DesignError(
             f"{option}={value!r} means nothing", place=caller(), fix=f"write one of {', '.join(map(repr, words))}"
         )
-
-
-def names_of(key: KeyNames | None) -> tuple[str, ...]:
-    """The attributes of a key, of which there may be several in an index."""
-    return () if key is None else (key,) if isinstance(key, str) else tuple(key)
 
 
 @dataclass(frozen=True)
@@ -73,12 +69,27 @@ def GSI(  # noqa: N802 - the field's own name for it
     `project`: "all", "keys", or the attributes it also holds; None where a design does not say.
     `billing`: its own capacity, on a table whose capacity is provisioned.
     """
-    return Index(name, "GSI", names_of(pk), names_of(sk), _projection(project), billing, caller())
+    check_text("name", name)
+    if not (billing is None or isinstance(billing, Provisioned)):
+        raise refused("billing", billing, "no capacity of an index", "write billing=Provisioned(read=..., write=...)")
+    return Index(name, "GSI", _key("pk", pk), _key("sk", sk), _projection(project), billing, caller())
 
 
 def LSI(name: str, *, sk: str, project: Projection | Sequence[str] | None = "all") -> Index:  # noqa: N802
     """A local secondary index: the table's partition key with another sort key; only at a table's creation."""
+    check_text("name", name)
+    check_text("sk", sk)
     return Index(name, "LSI", (), (sk,), _projection(project), None, caller())
+
+
+def _key(option: str, names: KeyNames | None) -> tuple[str, ...]:
+    """The attributes of an index's key: at least one of a partition key."""
+    told = () if names is None else all_of(option, names, str, f'write {option}="owner", or several: ["owner", "day"]')
+    if option == "pk" and not told:
+        raise refused(option, names, "no attribute", 'name the attribute of its partition key: pk="owner"')
+    for name in told:
+        check_text(option, name)
+    return told
 
 
 def _projection(project: Projection | Sequence[str] | None) -> Projection | tuple[str, ...] | None:
@@ -92,7 +103,10 @@ def _projection(project: Projection | Sequence[str] | None) -> Projection | tupl
                 fix=f'write project="all", project="keys", or a list: project=["{project}"]',
             )
         return "keys" if project == "keys" else "all"
-    return tuple(project)
+    listed: tuple[str, ...] = all_of("project", project, str, 'write project=["title", "points"]')
+    if not listed:
+        raise refused("project", project, "no list of attributes", 'write project="keys" for none beside keys')
+    return listed
 
 
 @dataclass(frozen=True)
@@ -104,6 +118,12 @@ class TTL:
     """What the design says happens at expiry, where it says more than that the item goes away."""
     sets: Mapping[str, object] = field(default_factory=dict)
     """Fields that the design expects expiry to change. It never does: the service deletes."""
+
+    def __post_init__(self) -> None:
+        check_text("ttl", self.attribute)
+        check_text("means", self.means)
+        if not isinstance(self.sets, Mapping):
+            raise refused("sets", self.sets, "no mapping", 'write sets={"status": "expired"}')
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +143,22 @@ class Schema:
     discriminator: str | None
     """The attribute that tells which entity an item is; None where the keys tell."""
     place: Place
+
+    def __post_init__(self) -> None:
+        """Refuse what says nothing of a table, at the line that declares it."""
+        check_text("name", self.name)
+        check_text("pk", self.partition)
+        check_text("sk", self.sort, may_be_none=True)
+        check_text("discriminator", self.discriminator, may_be_none=True)
+        check_choice("stream", self.stream, StreamView)
+        check_choice("table_class", self.table_class, TableClass)
+        check_flags(point_in_time_recovery=self.point_in_time_recovery, deletion_protection=self.deletion_protection)
+        if not isinstance(self.billing, Billing):
+            raise DesignError(
+                f"billing={self.billing!r} says nothing of how capacity is bought",
+                place=caller(),
+                fix="write billing=OnDemand() or billing=Provisioned(read=..., write=...)",
+            )
 
     def __repr__(self) -> str:
         return f"<Schema {self.name}>"

@@ -116,7 +116,12 @@ class EveryShard:
 
 def each(values: Iterable[T]) -> T:
     """In a key: ask once for each of these values, and merge what comes back in order."""
-    return cast("T", Each(values if isinstance(values, Param) else tuple(values)))
+    values = values if isinstance(values, (Param, str, bytes)) or not isinstance(values, Iterable) else tuple(values)
+    if not isinstance(values, (Param, tuple)) or (isinstance(values, tuple) and not values):
+        raise DesignError(
+            f"each({values!r}) names no values", place=caller(), fix="hand it a list parameter: each(user_ids)"
+        )
+    return cast("T", Each(values))
 
 
 def every_shard() -> Any:

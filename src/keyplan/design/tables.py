@@ -11,11 +11,12 @@ from keyplan.design.consumers import Consumer, When, consumer
 from keyplan.design.declaring_entities import declare
 from keyplan.design.declaring_patterns import checked_facts, declared_pattern
 from keyplan.design.entities import Entity, EntitySpec, Unique, spec_on
+from keyplan.design.given import all_of, check_flags, check_text, refused
 from keyplan.design.keys import KeySpec
 from keyplan.design.options import QueryOptions, ReadOptions, UpdateOptions, WriteOptions
-from keyplan.design.patterns import Batch, Kind, Page, Pattern, Read, Write
+from keyplan.design.patterns import Batch, Kind, Page, Pattern, Read, Write, check_function
 from keyplan.design.places import DesignError, caller, of_function
-from keyplan.design.schema import TTL, Index, Schema, StreamView, TableClass, check_choice
+from keyplan.design.schema import TTL, Index, Schema, StreamView, TableClass
 from keyplan.design.terms_reads import Cond
 from keyplan.design.terms_writes import Change, Key
 from keyplan.design.workload import Billing, Items, OnDemand
@@ -51,16 +52,8 @@ class Table:
         `ttl`: the attribute that holds the expiry in epoch seconds. `discriminator`: an attribute that
         names each item's entity, where keys alone do not tell.
         """
-        listed = (indexes,) if isinstance(indexes, Index) else indexes
-        check_choice("stream", stream, StreamView)
-        check_choice("table_class", table_class, TableClass)
-        if not (billing is None or isinstance(billing, Billing)):
-            raise DesignError(
-                f"billing={billing!r} says nothing of how capacity is bought",
-                place=caller(),
-                fix="write billing=OnDemand() or billing=Provisioned(read=..., write=...)",
-            )
-        told = [] if ttl is None else [ttl] if isinstance(ttl, (str, TTL)) else list(ttl)
+        listed = all_of("indexes", indexes, Index, "write indexes=[GSI(...), LSI(...)]")
+        told = () if ttl is None else all_of("ttl", ttl, (str, TTL), 'write ttl="expires_at", the attribute\'s name')
         self.schema = Schema(
             name=name,
             partition=pk,
@@ -68,7 +61,7 @@ class Table:
             indexes=tuple(replace(index, partition=index.partition or (pk,)) for index in listed),
             ttls=tuple(TTL(one) if isinstance(one, str) else one for one in told),
             stream=stream,
-            billing=billing or OnDemand(),
+            billing=OnDemand() if billing is None else billing,
             table_class=table_class,
             point_in_time_recovery=point_in_time_recovery,
             deletion_protection=deletion_protection,
@@ -108,6 +101,14 @@ class Table:
         keep fields that key templates hold out of the item's other attributes.
         """
         place = caller()
+        if not (indexes is None or isinstance(indexes, Mapping)):
+            raise refused("indexes", indexes, "no mapping", 'write indexes={"by_owner": key(...)}')
+        check_text("version", version, may_be_none=True)
+        check_text("name", name, may_be_none=True)
+        check_flags(store_key_fields=store_key_fields)
+        uniques = all_of("unique", unique, (str, Unique), 'write unique=["field"], or unique("field", "other")')
+        several = list(found_by) if isinstance(found_by, tuple) else found_by  # a tuple within is fields taken together
+        found = all_of("found_by", several, (str, tuple), 'write found_by=["field", ("one", "other")]')
 
         def declare_entity(model: M) -> M:
             spec = declare(
@@ -116,8 +117,8 @@ class Table:
                 key=key,
                 indexes=indexes or {},
                 version=version,
-                uniques=(unique,) if isinstance(unique, (str, Unique)) else unique,
-                found_by=(found_by,) if isinstance(found_by, str) else found_by,
+                uniques=uniques,
+                found_by=found,
                 items=items,
                 name=name,
                 store_key_fields=store_key_fields,
@@ -263,6 +264,7 @@ class Table:
             )
 
         def declare_consumer(function: Callable[[C], None]) -> Callable[[C], None]:
+            check_function(function, "a consumer")
             specs = tuple(spec_on(self.schema, entity, of_function(function)) for entity in entities)
             made = consumer(
                 function,

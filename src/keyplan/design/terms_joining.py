@@ -56,6 +56,29 @@ def once(twice: object, what: str) -> None:
         raise DesignError(f"the pattern says its {what} twice", place=caller(), fix="keep one: a key condition has one")
 
 
+def one_way(fields: object, words: object, what: str) -> None:
+    """Refuse a key that is said by its fields and written out too: one of them would go unheard."""
+    if fields and words is not None:
+        raise DesignError(
+            f"the pattern says its {what} by fields, and as a text too",
+            place=caller(),
+            fix="keep one: name the fields, or write the whole text out",
+        )
+
+
+_WRITTEN = {"pk": 'pk.text("USER#{user_id}")', "sk": 'sk.text("=", "TASK#{task_id}")'}
+
+
+def written(word: str, words: object) -> None:
+    """Refuse what is no text where a key is written out."""
+    if not isinstance(words, str):
+        raise DesignError(
+            f"{word}.text is given {words!r}, which is no text",
+            place=caller(),
+            fix=f"write the text out, with parameters as holes: {_WRITTEN[word]}",
+        )
+
+
 def merged(one: dict[str, Source], other: dict[str, Source]) -> dict[str, Source]:
     """The fields of both sides, none of them twice."""
     for name in other:

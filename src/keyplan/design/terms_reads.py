@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Never
+from typing import Any, Literal, Never, get_args
 
 from keyplan.design.conditions import Condition
 from keyplan.design.places import DesignError, Place, caller
 from keyplan.design.symbols import Source
-from keyplan.design.terms_joining import all_named, both, condition_of, merged, no_truth, not_joined, once, places, said
+from keyplan.design.terms_joining import (
+    all_named,
+    both,
+    condition_of,
+    merged,
+    no_truth,
+    not_joined,
+    once,
+    one_way,
+    places,
+    said,
+    written,
+)
 
 RangeOp = Literal["<", "<=", ">", ">=", "between", "begins_with"]
 TextOp = Literal["=", "<", "<=", ">", ">=", "between", "begins_with"]
@@ -53,7 +65,7 @@ class Cond:
         once(self.range and other.range, "range over the sort key")
         once(self.sort_text and other.sort_text, "text of the sort key")
         once(self.partition_text and other.partition_text, "text of the partition key")
-        return Cond(
+        joined = Cond(
             merged(self.partition, other.partition),
             merged(self.sort, other.sort),
             self.range or other.range,
@@ -62,6 +74,9 @@ class Cond:
             both(self.filter, other.filter),
             {**other.places, **self.places},
         )
+        one_way(joined.partition, joined.partition_text, "partition key")
+        one_way(joined.sort or joined.range, joined.sort_text, "sort key")
+        return joined
 
     def __bool__(self) -> bool:  # noqa: PLE0304 - it never returns
         no_truth()
@@ -91,6 +106,7 @@ class _Partition:
 
     def text(self, words: str) -> Cond:
         """The partition key as it is written out: pk.text("USER#{user_id}"), holes being parameters."""
+        written("pk", words)
         return Cond(partition_text=words)
 
 
@@ -131,7 +147,23 @@ class _Sort:
         return Cond(range=Range("between", name, *pair), places=places(bounds))
 
     def text(self, op: TextOp, low: str, high: str | None = None) -> Cond:
-        """The sort key's condition as it is written out: sk.text("begins_with", "TASK#"), holes being parameters."""
+        """The sort key's condition as it is written out, holes being parameters.
+
+        `sk.text("begins_with", "TASK#")`, or with both ends `sk.text("between", "TASK#", "USER#{user_id}")`.
+        """
+        for words in (low,) if high is None else (low, high):
+            written("sk", words)
+        if op not in get_args(TextOp):
+            raise DesignError(
+                f"{op!r} compares no key texts", place=caller(), fix=f"write one of {', '.join(get_args(TextOp))}"
+            )
+        if (op == "between") is (high is None):
+            given = "one text" if high is None else "two texts"
+            raise DesignError(
+                f"sk.text is given {given} for {op}",
+                place=caller(),
+                fix='write sk.text("between", low, high), and one text for everything else',
+            )
         return Cond(sort_text=KeyWords(op, low, high))
 
 

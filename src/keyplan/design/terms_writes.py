@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Never
 
 from keyplan.design.conditions import Condition, Path
-from keyplan.design.places import Place, caller
+from keyplan.design.places import DesignError, Place, caller
 from keyplan.design.symbols import Source
 from keyplan.design.terms_joining import all_named, both, condition_of, merged, no_truth, not_joined, once, places, said
 
@@ -103,6 +103,9 @@ def set_if_missing(**fields: object) -> Change:
 def remove(*fields: str) -> Change:
     """Remove fields."""
     here = caller()
+    for name in fields:
+        if not isinstance(name, str):
+            raise DesignError(f"remove is given {name!r}", place=here, fix='name the field: remove("due_at")')
     return Change(actions=tuple(Action("remove", Path(name, place=here)) for name in fields))
 
 
@@ -128,17 +131,26 @@ def remove_from_set(**fields: object) -> Change:
 
 def set_at(path: Path, value: object) -> Change:
     """Set what lies in a field: set_at(F.answers["technical"], 3). The map or list must be there."""
-    return Change(actions=(Action("set", path, value),))
+    return Change(actions=(Action("set", _path("set_at", path), value),))
 
 
 def add_at(path: Path, value: object) -> Change:
     """Add to a number that lies in a map: add_at(F.answers[category], 1). The map must be there."""
-    return Change(actions=(Action("add", path, value),))
+    return Change(actions=(Action("add", _path("add_at", path), value),))
 
 
 def remove_at(path: Path) -> Change:
     """Remove what lies in a field."""
-    return Change(actions=(Action("remove", path),))
+    return Change(actions=(Action("remove", _path("remove_at", path)),))
+
+
+def _path(word: str, path: object) -> Path:
+    """Refuse what leads to nothing."""
+    if not isinstance(path, Path):
+        raise DesignError(
+            f"{word} is given {path!r}, which leads to nothing", place=caller(), fix=f"write {word}(F.field[...])"
+        )
+    return path
 
 
 def when(condition: Condition) -> Change:

@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ParamSpec
 
+from pydantic import BaseModel
+
+from keyplan.design.field_types import without_none
 from keyplan.design.patterns import Facts, Pattern, TransactionCall, WriteCall, claims_of
 from keyplan.design.places import DesignError
 from keyplan.design.plan import Plan
-from keyplan.design.symbols import Each, Source, value_of
+from keyplan.design.symbols import Each, Param, Source, annotation_of, value_of
 from keyplan.design.workload import Claim, Rate
 
 P = ParamSpec("P")
@@ -44,7 +47,7 @@ class Transaction(Pattern[P, None]):
         super().__init__(function, "transaction", facts, _plan)
         self.steps: tuple[Step, ...] = tuple(_step(call, self) for call in _calls(self))
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> TransactionCall[None]:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> TransactionCall[None]:
         return TransactionCall(self, self.arguments(args, kwargs))
 
     def calls(self, arguments: Mapping[str, Any]) -> list[WriteCall[Any]]:
@@ -71,6 +74,15 @@ def _step(call: object, transaction: Transaction[Any]) -> Step:
             place=transaction.place,
             fix="return a list of calls of create, put, replace, update, delete or check patterns",
         )
+    for name, given in call.arguments.items():
+        model, _ = without_none(annotation_of(call.pattern.parameters[name]))
+        is_model = isinstance(model, type) and issubclass(model, BaseModel)
+        if is_model and not isinstance(given, (Param, Each, model)):
+            raise DesignError(
+                f"{transaction.name} gives {call.pattern.name} {given!r} as {name}, which is no {model.__name__}",
+                place=transaction.place,
+                fix=f"hand it a {model.__name__}, such as a parameter of the transaction",
+            )
     varying = [source for source in call.arguments.values() if isinstance(source, Each)]
     if len(varying) > 1:
         raise DesignError(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 
+from keyplan.design.given import check_figures, check_text, is_figure, refused
 from keyplan.design.places import UNKNOWN, DesignError, Place, caller
 
 
@@ -13,8 +14,9 @@ def _refuse(problem: str, fix: str) -> NoReturn:
     raise DesignError(problem, place=caller(), fix=fix)
 
 
-def _is_number(value: object, least: float = 0.0, most: float | None = None) -> bool:
-    return isinstance(value, (int, float)) and value >= least and (most is None or value <= most)
+def _is_whole(value: object, least: float = 0.0) -> bool:
+    """Whether a value counts something: 1e6 does, as 1_000_000 does."""
+    return is_figure(value, least) and value == int(value)  # type: ignore[call-overload]
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Rate:
     """The highest sustained rate; the average when not said."""
 
     def __post_init__(self) -> None:
-        if not _is_number(self.average) or (self.peak is not None and not _is_number(self.peak, self.average)):
+        if not is_figure(self.average) or (self.peak is not None and not is_figure(self.peak, self.average)):
             _refuse(f"{self} is no rate", "give calls a second: an average of at least 0, and a peak not below it")
 
     @property
@@ -37,6 +39,7 @@ class Rate:
     @classmethod
     def monthly(cls, calls: float, *, peak: float | None = None) -> Rate:
         """So many calls in a month of 730 hours."""
+        check_figures(calls=calls, peak=peak)
         average = calls / (730 * 3600)
         return cls(average, None if peak is None else max(peak, average))
 
@@ -52,8 +55,10 @@ class Bytes:
 
     def __post_init__(self) -> None:
         least = 0.0
+        if self.average is None:
+            _refuse(f"{self} are no sizes", "give the average: Bytes(400)")
         for size in (self.average, self.p99, self.most):
-            if size is not None and not _is_number(size, least):
+            if size is not None and not is_figure(size, least):
                 _refuse(f"{self} are no sizes", "give bytes: average, then p99 and most, none below the one before")
             least = least if size is None else size
 
@@ -67,8 +72,9 @@ class Distinct:
     """The share of the load that goes to the most used value, 0 to 1; even use when not said."""
 
     def __post_init__(self) -> None:
-        if not _is_number(self.count) or not (self.hottest is None or _is_number(self.hottest, 0, 1)):
+        if not _is_whole(self.count) or not (self.hottest is None or is_figure(self.hottest, 0, 1)):
             _refuse(f"{self} does not say how a field varies", "give a number of values, and a share from 0 to 1")
+        object.__setattr__(self, "count", int(self.count))
 
     @property
     def hottest_share(self) -> float:
@@ -92,18 +98,22 @@ class Items:
     """By optional field: the share of items that have it."""
 
     def __post_init__(self) -> None:
-        if not _is_number(self.count):
-            _refuse(f"count={self.count!r} is no number of items", "give how many there are: Items(count=1_000_000)")
+        if not _is_whole(self.count):
+            raise refused("count", self.count, "no number of items", "give how many there are: Items(count=1_000_000)")
+        object.__setattr__(self, "count", int(self.count))
+        for option in ("distinct", "present"):
+            if not isinstance(getattr(self, option), Mapping):
+                raise refused(option, getattr(self, option), "no mapping", f'write {option}={{"field": ...}}')
         if not (self.bytes is None or isinstance(self.bytes, Bytes)):
             _refuse(f"bytes={self.bytes!r} says nothing of sizes", f"write bytes=Bytes({self.bytes!r})")
         for name, told in self.distinct.items():
-            if not (isinstance(told, Distinct) or _is_number(told) or _are_shares(told)):
+            if not (isinstance(told, Distinct) or _is_whole(told) or _are_shares(told)):
                 _refuse(
                     f"distinct[{name!r}]={told!r} does not say how {name} varies",
                     'give a number of values, Distinct(...), or the share of each value: {"open": 0.1, "done": 0.9}',
                 )
         for name, share in self.present.items():
-            if not _is_number(share, 0, 1):
+            if not is_figure(share, 0, 1):
                 _refuse(f"present[{name!r}]={share!r} is no share of items", "give a number from 0 to 1")
 
     def values_of(self, name: str) -> Distinct | None:
@@ -111,8 +121,8 @@ class Items:
         told = self.distinct.get(name)
         if told is None or isinstance(told, Distinct):
             return told
-        if isinstance(told, int):
-            return Distinct(told)
+        if isinstance(told, (int, float)):
+            return Distinct(int(told))
         return Distinct(len(told), max(told.values()) / sum(told.values()))
 
     def share_of(self, name: str, value: object) -> float | None:
@@ -125,7 +135,7 @@ class Items:
 
 
 def _are_shares(told: object) -> bool:
-    return isinstance(told, Mapping) and all(_is_number(share) for share in told.values()) and sum(told.values()) > 0
+    return isinstance(told, Mapping) and all(is_figure(share) for share in told.values()) and sum(told.values()) > 0
 
 
 @dataclass(frozen=True)
@@ -139,6 +149,8 @@ class Claim:
     """Where it is declared."""
 
     def __post_init__(self) -> None:
+        check_text("text", self.text)
+        check_text("source", self.source)
         object.__setattr__(self, "place", caller() if self.place is UNKNOWN else self.place)
 
 
@@ -151,6 +163,9 @@ class OnDemand:
     warm_write: int = 4_000
     """Write units a second that a new table serves at once."""
 
+    def __post_init__(self) -> None:
+        _check_units(warm_read=self.warm_read, warm_write=self.warm_write)
+
 
 @dataclass(frozen=True)
 class Provisioned:
@@ -160,6 +175,17 @@ class Provisioned:
     """Read units a second."""
     write: int
     """Write units a second."""
+
+    def __post_init__(self) -> None:
+        _check_units(read=self.read, write=self.write)
+
+
+def _check_units(**units: object) -> None:
+    for option, value in units.items():
+        if not (_is_whole(value, 1) and isinstance(value, int)):
+            raise refused(
+                option, value, "no number of capacity units", "give a whole number of units a second, 1 or more"
+            )
 
 
 Billing = OnDemand | Provisioned
