@@ -291,3 +291,22 @@ def test_items_of_several_tables_change_together(db: Any) -> None:
     greetings = [Comment(user_id=UID, task_id=TID, number=n, text="hi") for n in range(3)]
     db.run(board.greet_all(UID, greetings))
     assert db.all(board.comments(UID, TID)) == greetings
+
+
+@pytest.mark.parametrize("wrong", [Profile(user_id=UID, email="a@b", name="Ann"), {"user_id": UID}, None], ids=repr)
+def test_what_is_no_object_of_the_entity_is_not_written(db: Any, wrong: Any) -> None:
+    for write in (board.save_task, board.replace_task, board.add_task):
+        with pytest.raises(TypeError, match=f"{write.name} writes Task, and is given"):
+            db.run(write(wrong))
+        with pytest.raises(TypeError, match=f"{write.name} writes Task, and is given"):
+            db.transact(write(wrong))
+    with pytest.raises(TypeError, match="add_comments writes Comment, and is given"):
+        db.run(board.add_comments([wrong]))
+
+
+def test_what_is_no_call_and_what_has_no_pages_is_told(db: Any) -> None:
+    with pytest.raises(TypeError, match="is no call of a pattern"):
+        db.run(board.task)
+    for call in (board.task(UID, TID), board.task_count(UID), board.rename(UID, TID, "x", 1)):
+        with pytest.raises(TypeError, match="gives no pages"):
+            db.all(call)

@@ -20,7 +20,8 @@ def check(
     from keyplan.check.table import RULES  # noqa: PLC0415
     from keyplan.cli.designs import load  # noqa: PLC0415
 
-    unknown = [code for code in select or () if code not in RULES]
+    select = [code.upper() for code in select or ()]
+    unknown = [code for code in select if code not in RULES]
     if unknown:
         typer.echo(f"keyplan check: there is no rule {', '.join(unknown)}; `keyplan rule` lists them", err=True)
         raise typer.Exit(2)

@@ -21,6 +21,8 @@ def load(target: str) -> Design:
         sys.path.insert(0, "")  # modules of the folder the command runs in, as `python -m` finds them
     if _names_a_file(target) and not Path(target).is_file():
         raise _refused(f"keyplan: {target}: there is no such file")
+    if not _names_a_file(target) and (not target or target.startswith(".")):
+        raise _refused(f"keyplan: {target!r} is no name of a module or file")
     try:
         return Design.load(target)
     except DesignError as error:
@@ -31,7 +33,7 @@ def load(target: str) -> Design:
     except SyntaxError as error:
         place = Place(error.filename or target, error.lineno or 0)
         raise _refused(f"keyplan: {target} is no Python: {error.msg}\n{show(place)}") from None
-    except Exception as error:  # noqa: BLE001 - whatever the design's own code raises is shown where it was raised
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the design's own code raises is shown there
         raise _refused(f"keyplan: {target} failed: {type(error).__name__}: {error}\n{_where(error, target)}") from None
 
 
@@ -39,7 +41,7 @@ def _names_a_file(target: str) -> bool:
     return target.endswith(".py") or "/" in target
 
 
-def _where(error: Exception, target: str) -> str:
+def _where(error: BaseException, target: str) -> str:
     """The last line of the design's own that was running."""
     frames = traceback.extract_tb(error.__traceback__)
     if _names_a_file(target):

@@ -59,6 +59,7 @@ class AsyncConnection:
 
     async def iterate(self, call: Call[Page[T]], *, page_size: int | None = None) -> AsyncIterator[T]:
         """Every result of a query or scan, read page by page as they are taken."""
+        runner.check_pages(call)
         cursor = None
         while True:
             page = await self.run(call, page_size=page_size, cursor=cursor)

@@ -53,7 +53,8 @@ class Reader:
                     values[name] = content if plain is str else plain(content)
             if len(values) < self._all and (self._from_nothing or not self._recoverable <= values.keys()):
                 self._recover(values, item)
-            entity: Entity = self._validate(values, by_name=True)
+            # What is stored has fewer types than Python: a strict model could read none of its moments again.
+            entity: Entity = self._validate(values, by_name=True, strict=False)
         except (ValidationError, ValueError, TypeError, ArithmeticError, KeyError) as error:
             raise self._unreadable(item, error) from error
         return entity

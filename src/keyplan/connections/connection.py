@@ -55,6 +55,7 @@ class Connection:
 
     def iterate(self, call: Call[Page[T]], *, page_size: int | None = None) -> Iterator[T]:
         """Every result of a query or scan, read page by page as they are taken."""
+        runner.check_pages(call)
         cursor = None
         while True:
             # A limit that the pattern itself states is how many are read at a time, not where it ends.

@@ -33,8 +33,11 @@ def range_reader(plan: Plan) -> RangeReader:
 
 
 def run(context: Context, call: Call[Any], wanted: Wanted = EVERYTHING) -> Program[Any]:
-    """Run one call."""
-    plan = call.pattern.plan
+    """Run one call. Raises TypeError for what is none."""
+    try:
+        plan = call.pattern.plan
+    except AttributeError:
+        raise TypeError(f"{call!r} is no call of a pattern: run pattern(arguments), not the pattern itself") from None
     if plan not in context.ready:
         yield from _prepare(context, plan)
     try:
@@ -64,6 +67,13 @@ def _program(context: Context, call: Call[Any], plan: Plan, wanted: Wanted) -> P
         return transactions.transact(context, list(flat([call])), None)
     assert isinstance(call, WriteCall), "what is left writes one item"
     return writes.write(context, call, arguments)
+
+
+def check_pages(call: Call[Any]) -> None:
+    """Refuse to go through the pages of what gives none."""
+    plan = call.pattern.plan
+    if plan.operation not in {"Query", "Scan"} or plan.select == "count":
+        raise TypeError(f"{call!r} gives no pages: only queries and scans do; use run for it")
 
 
 def flat(calls: Sequence[Call[Any]]) -> Iterator[WriteCall[Any]]:

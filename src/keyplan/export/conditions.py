@@ -95,9 +95,13 @@ def _simple(told: Condition) -> str:
     return f"{operands[0]} {told.name} {operands[1]}"
 
 
+def _part(part: Any) -> str:
+    return _source(part) if isinstance(part, Param) else str(part)
+
+
 def _operand(operand: Any) -> str:
     if isinstance(operand, Path):
-        return operand.field + "".join(f"[{part}]" for part in operand.parts[1:])
+        return operand.field + "".join(f"[{_part(part)}]" for part in operand.parts[1:])
     if isinstance(operand, Size):
         return f"size of {_operand(operand.path)}"
     return _source(operand)

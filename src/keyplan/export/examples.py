@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
-from typing import Any, Literal, get_args, get_origin
+from types import SimpleNamespace
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 from pydantic import BaseModel
@@ -28,6 +29,7 @@ _VALUES: tuple[tuple[type, Any], ...] = (
     (timedelta, timedelta(hours=1)),
     (bytes, b"bytes"),
 )
+Above = tuple[type[BaseModel], ...]
 _COLLECTIONS: dict[type, Any] = {list: list, tuple: tuple, set: set, frozenset: frozenset}
 
 
@@ -36,33 +38,40 @@ def arguments_of(pattern: Pattern[..., Any]) -> dict[str, Any]:
     return {name: example(annotation_of(param), name) for name, param in pattern.parameters.items()}
 
 
-def example(annotation: Any, name: str) -> Any:
-    """An example of a type; text is the name in angle brackets."""
+def example(annotation: Any, name: str, above: Above = ()) -> Any:
+    """An example of a type; text is the name in angle brackets. `above`: the models that it is a part of."""
     kind, _ = without_none(annotation)
-    origin = get_origin(kind) or kind
+    origin, parts = get_origin(kind) or kind, get_args(kind)
     if origin is Literal:
-        return get_args(kind)[0]
+        return parts[0]
     if origin in _COLLECTIONS:
-        parts = get_args(kind)
-        return _COLLECTIONS[origin]([example(parts[0] if parts else str, name)])
+        element = parts[0] if parts else str
+        return _COLLECTIONS[origin]([] if without_none(element)[0] in above else [example(element, name, above)])
     if origin in {dict, Mapping}:
-        parts = get_args(kind)
-        return {name: example(parts[1] if parts else str, name)}
-    if isinstance(origin, type) and issubclass(origin, Enum):
-        return next(iter(origin))
-    if isinstance(origin, type) and issubclass(origin, BaseModel):
-        return example_model(origin)
-    if isinstance(origin, type):
-        for known, value in _VALUES:
-            if issubclass(origin, known):
-                return value
-    return f"<{name}>"
+        return {name: example(parts[1] if parts else str, name, above)}
+    return _of_class(origin, name, above) if isinstance(origin, type) else f"<{name}>"
 
 
-def example_model(model: type[BaseModel]) -> BaseModel:
+def _of_class(kind: type, name: str, above: Above) -> Any:
+    if issubclass(kind, Enum):
+        return next(iter(kind), f"<{name}>")
+    if issubclass(kind, BaseModel):
+        return f"<{name}>" if kind in above else example_model(kind, above)
+    for known, value in _VALUES:
+        if issubclass(kind, known):
+            return value
+    hints = {} if kind.__module__ == "builtins" else get_type_hints(kind, include_extras=True)
+    # Of a dataclass, a named tuple or a protocol only what lies in it is asked for.
+    return SimpleNamespace(**{of: example(hint, of) for of, hint in hints.items()}) if hints else f"<{name}>"
+
+
+def example_model(model: type[BaseModel], above: Above = ()) -> BaseModel:
     """A model whose required fields are examples; others have their defaults."""
+    inside = (*above, model)
     values = {
-        name: example(info.annotation, name) if info.is_required() else info.get_default(call_default_factory=True)
+        name: example(info.annotation, name, inside)
+        if info.is_required()
+        else info.get_default(call_default_factory=True)
         for name, info in model.model_fields.items()
     }
     return model.model_construct(**values)

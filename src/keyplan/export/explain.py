@@ -61,9 +61,9 @@ def _request(pattern: Pattern[..., Any]) -> str:
             shown: Any = {"TransactItems": [_action(call) for call in pattern.calls(arguments)]}
         else:
             shown = build(pattern.plan, arguments, now_s=_NOW_S)
-    except (DesignError, KeyValueError, MissingField, ValueError) as error:
+        text = orjson.dumps(_readable(shown), option=orjson.OPT_INDENT_2).decode()
+    except (DesignError, KeyValueError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError) as error:
         return f"Request\n  not shown: no example of its arguments fits ({error})"
-    text = orjson.dumps(_readable(shown), option=orjson.OPT_INDENT_2).decode()
     return "Request, with example arguments\n" + "\n".join(f"  {line}" for line in text.splitlines())
 
 

@@ -14,6 +14,7 @@ from keyplan.design.design import Design
 from keyplan.design.entities import EntitySpec
 from keyplan.design.fields import StoredField
 from keyplan.design.keys import BoundKey
+from keyplan.design.template_field import Field
 from keyplan.design.workload import Distinct, Items
 
 UNSTATED = 100
@@ -58,7 +59,16 @@ def _declared(spec: EntitySpec, design: Design) -> int:
     if spec.items is not None:
         return max(0, spec.items.count)
     told = _told_by_others(spec, design)
-    return UNSTATED if told is None else told
+    return _possible(spec) if told is None else told
+
+
+def _possible(spec: EntitySpec) -> int:
+    """As many as usual, but no more than there are keys: one item where the key is made of no field."""
+    keys = 1
+    for name in spec.key.fields:
+        choices = Field.of(name, spec.fields[name].annotation).choices
+        keys *= UNSTATED if choices is None else max(1, len(choices))
+    return min(keys, UNSTATED)
 
 
 def _told_by_others(spec: EntitySpec, design: Design) -> int | None:

@@ -8,11 +8,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from keyplan.connections.errors import UnreadableItemError
+from keyplan.cost.expected import beginning
 from keyplan.design.conditions import Condition
-from keyplan.design.conditions_evaluation import holds
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.plan import Plan
 from keyplan.design.requests_items import stored_as
+from keyplan.verify.deciding import decided
 from keyplan.verify.examples import leaves_out
 from keyplan.verify.generating import Maker
 from keyplan.verify.meaning import filled, has_expired
@@ -93,7 +94,7 @@ class Anchors:
             added = self._added(spec, {})
             there = () if added is None else (added,)
         if not there:
-            return maker.make()
+            return _as_new(plan, maker.make())
         unique = {name for rule in spec.uniques for name in rule.fields}
         free = [name for name in spec.fields if name not in {*spec.key.fields, spec.version, *unique}]
         for _ in range(_TRIES):
@@ -108,7 +109,7 @@ class Anchors:
         if plan.condition is None:
             return True
         condition = filled(plan.condition, arguments)
-        if holds(condition, _stored(anchor)) is not False:
+        if decided(condition, _stored(anchor)) is not False:
             return True
         return plan.exists != "must_not" and self.suit(plan.entity, anchor, condition)
 
@@ -117,10 +118,17 @@ class Anchors:
         fixed = {*spec.key.fields, spec.version, *(name for rule in spec.uniques for name in rule.fields)}
         for changes in ways(condition, spec, _stored(anchor), self._makers[spec].value):
             entity = None if fixed.intersection(changes) else _changed(spec, anchor, changes)
-            if entity is not None and holds(condition, _stored(entity)) is not False:
+            if entity is not None and decided(condition, _stored(entity)) is not False:
                 self._add(spec, entity)
                 return True
         return False
+
+
+def _as_new(plan: Plan, entity: Entity) -> Entity:
+    """What is created, as the cost of a creation is reckoned: with the defaults that put it into a sparse index."""
+    for defaults in filter(None, (beginning(plan, bound) for bound in plan.entity.indexes)):
+        entity = _with(plan.entity, entity, defaults) or entity
+    return entity
 
 
 def _stored(entity: Entity) -> dict[str, Any]:

@@ -23,6 +23,11 @@ class Binding:
         other.parts = {name: dict(parts) for name, parts in self.parts.items()}
         return other
 
+    def take(self, other: Binding, but: str) -> None:
+        """Know what a copy has learned of all parameters but one."""
+        self.whole.update({name: value for name, value in other.whole.items() if name != but})
+        self.parts.update({name: dict(parts) for name, parts in other.parts.items() if name != but})
+
     def touches(self, source: Param) -> bool:
         """Whether anything is known of a parameter, or of what lies in it."""
         return source._name in self.whole or source._name in self.parts

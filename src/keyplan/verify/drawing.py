@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 from pydantic import BaseModel
@@ -131,6 +132,7 @@ class Drawer:
             if not self._write(pattern, {**call.arguments, name: element}, one):
                 return False
             values.append(self._value(element, one))
+            binding.take(one, but=element._name)  # what all the repetitions have in common
         binding.set(repeated.values, values)
         return len({repr(value) for value in values}) == len(values)
 
@@ -207,9 +209,23 @@ class Drawer:
         kind = without_none(annotation)[0] if annotation is not None else None
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             made: Any = self._samples.model(kind, parts)
+        elif name in binding.parts and not is_dataclass(kind):
+            made = _with_parts(binding.parts[name])  # of whatever it is, only what lies in it is asked for
         else:
             made = self._roles.any(annotation, name)
             if parts and is_dataclass(made) and not isinstance(made, type):
                 made = replace(made, **parts)
         binding.whole[name] = made
         return made
+
+
+def _with_parts(parts: Mapping[tuple[str, ...], Any]) -> SimpleNamespace:
+    """An object that has these values where the paths lead."""
+    made = SimpleNamespace()
+    for path, value in parts.items():
+        owner = made
+        for name in path[:-1]:
+            owner.__dict__.setdefault(name, SimpleNamespace())
+            owner = getattr(owner, name)
+        setattr(owner, path[-1], value)
+    return made

@@ -23,6 +23,7 @@ from keyplan.verify.sizer import Sizer
 
 Column = Callable[[int], Any]
 _TRIES = 60
+_SCARCE = 5
 _SHARED_KEY = 20
 """Items of one partition, where a design does not say how many there are."""
 
@@ -107,7 +108,9 @@ class Maker:
         # Where nothing is said, items are taken to be in their indexes, and otherwise to have it or not.
         usual = 1.0 if any(name in bound.fields for bound in self.spec.indexes) else 0.5
         share = usual if self.spec.items is None else self.spec.items.present.get(name, usual)
-        return lambda number: make(number) if chance.random() < share else None
+        # Of what hardly any item has, the first has one, or nothing could be found by it.
+        scarce = 0 < share * self.amount.count < _SCARCE
+        return lambda number: make(number) if chance.random() < share or (scarce and number == 0) else None
 
     def _decided(self, stored: StoredField) -> Column | None:
         """A column whose values follow from what the design declares; None where any will do."""
@@ -192,7 +195,7 @@ class Maker:
         key = self.spec.key.fields
         if name == self._distinguishing:
             if any(has_choices(self.spec.fields[other]) for other in key if other != name):
-                return self._one_of(name, max(1, self.amount.count // 2))
+                return self._one_of(name, max(1, self.amount.count * 3 // 4))  # with few choices beside it
             return self._nth(name)
         owner = self._owners.get(name)
         if owner is not None and owner[0] is not self.spec and same_type(owner[0], stored):

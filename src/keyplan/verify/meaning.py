@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Path, Size
-from keyplan.design.conditions_evaluation import holds
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.patterns import Pattern
 from keyplan.design.plan import KeyValue, Plan
@@ -19,6 +18,7 @@ from keyplan.design.symbols import Each, EveryShard, Param, Source, value_of
 from keyplan.design.template_holes import BoundHole
 from keyplan.design.terms_reads import Cond
 from keyplan.verify.aligning import Pair, align
+from keyplan.verify.deciding import decided
 from keyplan.verify.stock import Stock, index_key, plain
 
 Op = Literal["=", "<", "<=", ">", ">=", "between", "begins_with", "reads"]
@@ -67,7 +67,7 @@ class Meaning:
             return False
         if self.plan.filter is not None:
             stored = {name: stored_as(value) for name, value in values.items()}
-            told.append(holds(filled(self.plan.filter, arguments), stored))
+            told.append(decided(filled(self.plan.filter, arguments), stored))
         return False if False in told else None if None in told else True
 
     def constants(self, entities: Sequence[Entity]) -> Sequence[Entity]:
@@ -133,7 +133,8 @@ def meaning_of(pattern: Pattern[..., Any]) -> Meaning:
     given = {**terms.partition, **terms.sort}
     wishes = [Wish(name, "=", source, encoded=lossy.get(name)) for name, source in given.items()]
     if terms.range is not None:
-        wishes.append(Wish(terms.range.field, terms.range.op, terms.range.low, terms.range.high))
+        of = terms.range
+        wishes.append(Wish(of.field, of.op, of.low, of.high, encoded=_ranks(plan).get(of.field)))
     written, unlike = _written(plan, terms)
     return Meaning(plan, (*wishes, *written), tuple(unlike))
 
@@ -152,6 +153,13 @@ def _lossy(plan: Plan) -> dict[str, BoundHole]:
     ]
     exact = {hole.name for hole in holes if hole.encoding.reversible}
     return {hole.name: hole for hole in holes if hole.name not in exact}
+
+
+def _ranks(plan: Plan) -> dict[str, BoundHole]:
+    """By field: the hole that gives its values another order than their own."""
+    values = [value for sort in plan.key.sort for value in (sort.low, sort.high) if value] if plan.key else []
+    holes = [hole for value in values if value.template is not None for hole in value.template.holes]
+    return {hole.name: hole for hole in holes if hole.spec.startswith("rank")}
 
 
 def _written(plan: Plan, terms: Cond) -> tuple[list[Wish], list[str]]:
@@ -213,6 +221,10 @@ def _is_as(wish: Wish, value: Any, arguments: Arguments) -> bool | None:
     if wish.op == "reads" and wish.encoded is not None:
         return bool(wish.encoded.encode(value) == wish.low)
     low = _value(wish.low, arguments)
+    if wish.encoded is not None and wish.op in _ORDERING:
+        encode = wish.encoded.encode
+        high = None if wish.high is None else encode(_value(wish.high, arguments))
+        return _OPS[wish.op](encode(value), encode(low), high)
     if wish.encoded is not None:
         encode = wish.encoded.encode
         return encode(value) in [encode(one) for one in (low if isinstance(wish.low, Each) else (low,))]
@@ -228,6 +240,7 @@ def _begins(value: Any, low: Any, _high: Any) -> bool | None:
     return value.startswith(low) if isinstance(value, str) and isinstance(low, str) else None
 
 
+_ORDERING = frozenset({"<", "<=", ">", ">=", "between"})
 _OPS: dict[str, Callable[[Any, Any, Any], bool | None]] = {
     "=": lambda value, low, _high: bool(value == low),
     "<": lambda value, low, _high: bool(value < low),

@@ -29,7 +29,8 @@ _ELEMENTS, _WORD, _LETTERS, _NUMBERS = 2, 8, 64, 9_999
 
 A text of which only the least length is said is a word; otherwise it may have any length, up to so many letters."""
 DEEP = 4
-"""Models in models: from here on, what may be left out is left out, so that a tree comes to an end."""
+"""Models in models: from here on, what may be left out is left out, so that a tree comes to an end; and collections in
+collections have no more elements than they must."""
 _MANY: dict[Any, type] = {
     list: list, tuple: tuple, set: set, frozenset: frozenset, Sequence: list, AbstractSet: frozenset,
 }  # fmt: skip
@@ -48,6 +49,7 @@ class Recipes:
         """`plain`: how types without constraints are made. `model` makes an object, `depth` says of how many others
         it is a part. Raises MissingGeneratorError."""
         self._chance, self._plain, self._model, self._depth = chance, plain, model, depth
+        self._inside = 0  # of how many collections what is being made is a part
         try:
             from faker import Faker  # noqa: PLC0415 - comes with polyfactory, which is an extra
             from polyfactory.factories.pydantic_factory import ModelFactory  # noqa: PLC0415
@@ -78,10 +80,12 @@ class Recipes:
         if origin is tuple and arguments and arguments[-1] is not Ellipsis:
             parts = [self.of(part) for part in arguments]
             return lambda: tuple(part() for part in parts)
-        if origin in _MANY and arguments:
-            return self._many(_MANY[origin], self.of(arguments[0]), marks)
-        if origin in {dict, Mapping} and arguments:
-            names, values = self._many(tuple, self.of(arguments[0]), marks), self.of(arguments[1])
+        whole = origin or kind
+        if whole in _MANY:
+            return self._many(_MANY[whole], self.of(arguments[0] if arguments else str), marks)
+        if whole in {dict, Mapping}:
+            of_names, of_values = arguments or (str, str)
+            names, values = self._many(tuple, self.of(of_names), marks), self.of(of_values)
             return lambda: {name: values() for name in names()}
         if not marks and kind in self._plain:
             return self._plain[kind]
@@ -105,17 +109,26 @@ class Recipes:
         def make() -> Any:
             if may_be_empty and self._depth() > DEEP:
                 return kind()
-            made: list[Any] = []
-            for _ in range(self._chance.randint(least, most)):
-                one = element()
-                for _ in range(_DIFFERENT_TRIES):
-                    if one not in made:
-                        break
-                    one = element()
-                made.append(one)
-            return kind(made)
+            self._inside += 1
+            try:
+                return kind(
+                    self._different(element, least if self._inside > DEEP else self._chance.randint(least, most))
+                )
+            finally:
+                self._inside -= 1
 
         return make
+
+    def _different(self, element: Recipe, wanted: int) -> list[Any]:
+        made: list[Any] = []
+        for _ in range(wanted):
+            one = element()
+            for _ in range(_DIFFERENT_TRIES):
+                if one not in made:
+                    break
+                one = element()
+            made.append(one)
+        return made
 
     def _checked(self, made: Recipe, kind: Any, marks: Sequence[Any]) -> Recipe:
         """A recipe repeated until the constraints accept what it makes."""
@@ -137,8 +150,12 @@ class Recipes:
 
     def _by_polyfactory(self, kind: Any, marks: Sequence[Any]) -> Recipe:
         known = {**self._factory.get_provider_map(), **self._plain}
+        try:
+            holder = _holder(kind, marks)
+        except Exception as error:  # whatever pydantic makes of a type that is none of its own
+            raise SampleError(f"{getattr(kind, '__name__', kind)} is no type that values can be made of") from error
         factory = self._factory.create_factory(
-            _holder(kind, marks),
+            holder,
             __random__=self._chance,
             __faker__=self._faker,
             __allow_none_optionals__=False,

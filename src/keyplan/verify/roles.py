@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel
@@ -11,6 +11,7 @@ from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.field_types import without_none
 from keyplan.design.patterns import Pattern
 from keyplan.design.symbols import Each, Param, annotation_of
+from keyplan.design.template_field import Field
 from keyplan.verify.binding import Binding
 from keyplan.verify.generating import Maker
 from keyplan.verify.samples import Samples
@@ -65,6 +66,9 @@ class Roles:
         own = _followed(getattr(anchor, use.field), use)
         if own is None:
             return self.new(spec, anchor, use)
+        choices = Field.of(use.field, spec.fields[use.field].annotation).choices
+        if choices is not None and not use.nested:
+            return self._chance.choice(choices)  # there is nothing beyond them; what fits is seen by what it finds
         if use.nested:
             return beyond(own, {"above": 1, "below": -1}.get(use.role, 0))
         alike = [getattr(one, use.field) for one in self._stock.alike(spec, equal, anchor)]
@@ -81,7 +85,8 @@ class Roles:
         value = getattr(anchor, use.field)
         if isinstance(value, str):
             return value[:5]
-        members = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else list(value or ())
+        several = value if isinstance(value, Collection) and not isinstance(value, bytes) else ()
+        members = sorted(several, key=repr) if isinstance(value, (set, frozenset)) else list(several)
         return self._chance.choice(members) if members else self.any(str, use.field)
 
     def version(self, spec: EntitySpec, anchor: Entity, *_rest: Any) -> Any:

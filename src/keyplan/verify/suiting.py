@@ -10,8 +10,8 @@ from itertools import islice, product
 from typing import Any
 
 from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Path, Size
-from keyplan.design.conditions_evaluation import holds
 from keyplan.design.entities import EntitySpec
+from keyplan.verify.deciding import decided
 
 Choose = Callable[[str], Any]
 """Makes up a value of a field."""
@@ -22,7 +22,7 @@ _STEP = {"<": -1, ">": 1, "<>": 1}
 
 def ways(condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose) -> Iterator[dict[str, Any]]:
     """Changes of fields, each of which may make a condition true: of several branches those of the first come first."""
-    if holds(condition, values) is True:
+    if decided(condition, values) is True:
         yield {}
     elif isinstance(condition, All):
         parts = [list(islice(ways(part, spec, values, choose), _WAYS)) for part in condition.parts]
@@ -67,6 +67,8 @@ def _ways_of_one(
         return
     told = [values.get(one.field) if isinstance(one, Path) else one for one in others]
     if isinstance(first, Size):
+        if not isinstance(told[0], (int, float, Decimal)):
+            return
         changed = _resized(values.get(path.field), _size(condition, told[0]), lambda: choose(path.field))
         if changed is not None:
             yield {path.field: changed}

@@ -20,6 +20,7 @@ from keyplan.design.patterns import Pattern
 from keyplan.design.projections import all_faults
 from keyplan.design.requests_guards import NOW
 from keyplan.design.requests_items import maker_of
+from keyplan.design.schema import Schema
 from keyplan.design.symbols import Each, Param
 from keyplan.engine.engine import Engine
 from keyplan.errors import KeyplanError
@@ -126,11 +127,9 @@ class _Run:
     def pattern(self, pattern: Pattern[..., Any]) -> PatternResult:
         """Run one pattern."""
         problems = [Problem("not run", fault_text(fault)) for fault in all_faults(pattern.plan)]
-        problems += [
-            Problem("not run", f"table {part.schema.name} cannot be created")
-            for part in pattern.plan.steps or (pattern.plan,)
-            if part.schema.name not in self.loaded.schemas
-        ]
+        needed = [part.schema for part in pattern.plan.steps or (pattern.plan,)]
+        lacking = [one for one in needed if self.loaded.schemas.get(one.name) is not one]
+        problems += [Problem("not run", f"table {one.name} {self._why_not_there(one)}") for one in lacking]
         if problems:
             return _result(pattern, [], tuple(dict.fromkeys(problems)), self._figures)
         runs: list[_Call] = []
@@ -146,6 +145,10 @@ class _Run:
         if pattern.plan.reading and runs and not problems and not any(run.returned for run in runs):
             problems += self._always_empty(pattern, len(runs))
         return _result(pattern, runs, tuple(problems), self._figures)
+
+    def _why_not_there(self, schema: Schema) -> str:
+        own = any(table.schema is schema for table in self.design.tables)
+        return "cannot be created" if own else f"is not of this design: import it into the module of {self.design.name}"
 
     def _call(self, pattern: Pattern[..., Any]) -> _Call:
         arguments = self._drawer.draw(pattern)

@@ -1,0 +1,62 @@
+"""Entities whose models take only exact types, or anything: they are read again as they were written."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import pytest
+from pydantic import ConfigDict
+
+import keyplan
+from keyplan.design import Change, Entity, Key, Table, key_of, put, set_
+
+things = Table("things", pk="id")
+
+
+@things.entity()
+class Thing(Entity):
+    model_config = ConfigDict(strict=True)
+    id: UUID
+    day: date
+    at: datetime
+    cents: Decimal
+    pair: tuple[int, str]
+    tags: set[int]
+    whatever: Any
+
+
+@things.put(Thing)
+def save(thing: Thing) -> Change:
+    return put(thing)
+
+
+@things.get(Thing)
+def thing_of(id: UUID) -> Key:
+    return key_of(id=id)
+
+
+@things.update(Thing)
+def change(id: UUID, whatever: Any) -> Change:
+    return key_of(id=id) & set_(whatever=whatever)
+
+
+@pytest.mark.parametrize("whatever", [None, 1, "a", [None], {"a": b"x"}])
+def test_what_was_written_is_read(whatever: Any) -> None:
+    thing = Thing(
+        id=UUID(int=1),
+        day=date(2026, 1, 1),
+        at=datetime(2026, 1, 1, tzinfo=UTC),
+        cents=Decimal(5),
+        pair=(1, "a"),
+        tags=set(),
+        whatever=whatever,
+    )
+    db = keyplan.connect(":memory:")
+    db.create_tables(things)
+    db.run(save(thing))
+    assert db.run(thing_of(thing.id)) == thing
+    assert db.run(change(thing.id, None)).whatever is None
+    assert db.run(change(thing.id, whatever)) == thing

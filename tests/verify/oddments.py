@@ -1,0 +1,124 @@
+"""A design that once could not be tried: singletons, shared parts of repetitions, ranks, and arguments of any class."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, Literal, NamedTuple
+
+from pydantic import Field
+
+from keyplan.design import (
+    GSI,
+    Change,
+    Cond,
+    Entity,
+    F,
+    Items,
+    Table,
+    WriteCall,
+    add,
+    each,
+    everything,
+    key,
+    key_of,
+    pk,
+    put,
+    set_,
+    sk,
+    transaction,
+    where,
+)
+
+
+class Size(Enum):
+    SMALL = "small"
+    LARGE = "large"
+
+
+class Seat(NamedTuple):
+    room: str
+    row: int
+
+
+class Desk:
+    """No type that values could be made of."""
+
+    room: str
+    row: int
+
+
+oddments = Table("oddments", pk="PK", sk="SK", indexes=[GSI("flagged", pk="flag")])
+
+
+@oddments.entity(key=key("TOTALS", "ALL"))
+class Totals(Entity):
+    seats: int = 0
+
+
+@oddments.entity(key=key("PRICE#{size}", "{day}"))
+class Price(Entity):
+    size: Size
+    day: Literal["weekday", "weekend"]
+    cents: int
+
+
+@oddments.entity(
+    key=key("ROOM#{room}", "{rank:rank(low,high)}#{row:03d}"), items=Items(1_000, present={"flag": 0.0001})
+)
+class Place(Entity):
+    room: str
+    row: int
+    rank: Literal["high", "low"]
+    flag: str | None = None
+    held: bool = False
+    names: list = Field(default_factory=list)  # type: ignore[type-arg]  # of anything
+
+
+@oddments.update(Totals)
+def count() -> Change:
+    return key_of() & add(seats=1)
+
+
+@oddments.query(Place)
+def from_rank(room: str, rank: Literal["high", "low"]) -> Cond:
+    return pk(room=room) & sk.gte(rank=rank)
+
+
+@oddments.query(Place)
+def up_to_rank(room: str, rank: Literal["high", "low"]) -> Cond:
+    return pk(room=room) & sk.lt(rank=rank)
+
+
+@oddments.scan(Place, index="flagged")
+def flagged() -> Cond:
+    return everything()
+
+
+@oddments.query(Place)
+def in_row(seat: Seat) -> Cond:
+    return pk(room=seat.room) & where(F.row == seat.row)
+
+
+@oddments.query(Place)
+def at_desk(self: Desk) -> Cond:
+    return pk(room=self.room) & where(F.row == self.row)
+
+
+@oddments.query(Place)
+def of_whoever(who) -> Cond:  # type: ignore[no-untyped-def]  # nothing is said of it
+    return pk(room=who.place.room)
+
+
+@oddments.create(Place)
+def save(place: Place) -> Change:
+    return put(place)
+
+
+@oddments.update(Place)
+def hold(room: str, rank: Literal["high", "low"], row: int, held: bool) -> Change:
+    return key_of(room=room, rank=rank, row=row) & set_(held=held)
+
+
+@transaction()
+def hold_low(room: str, rows: list[int]) -> list[WriteCall[Any]]:
+    return [hold(room, "low", each(rows), True)]

@@ -1,0 +1,37 @@
+"""Designs of every form are tried: nothing that a design may say keeps its patterns from being called."""
+
+from __future__ import annotations
+
+from tests.verify import oddments
+
+from keyplan.check.checking import check
+from keyplan.cost.prices import book
+from keyplan.design.design import Design
+from keyplan.export.explain import explain
+from keyplan.verify import verify
+
+DESIGN = Design.of(oddments)
+
+
+def test_every_pattern_is_called_and_holds() -> None:
+    report = verify(DESIGN, items=300)
+    assert list(report.problems) == []
+    assert all(one.calls and one.predicted == one.measured for one in report.patterns)
+    ((_, loaded),) = [(one.name, {name: count for name, count, _ in one.loaded}) for one in report.tables]
+    assert (loaded["Totals"], loaded["Price"]) == (1, 4), "as many as there can be keys"
+
+
+def test_every_pattern_whose_parameters_say_what_they_are_is_explained_with_a_request() -> None:
+    findings = check(DESIGN).findings
+    for pattern in DESIGN.patterns:
+        told = explain(pattern, book(), findings)
+        assert ("Request, with example arguments" in told) is (pattern.name != "of_whoever"), pattern.name
+
+
+def test_a_transaction_over_a_table_of_another_module_says_what_to_import() -> None:
+    table = oddments.oddments
+    elsewhere = Design("elsewhere", (), DESIGN.transactions)
+    (result,) = verify(elsewhere, items=50).patterns
+    assert (
+        result.problems[0].text == f"table {table.name} is not of this design: import it into the module of elsewhere"
+    )
