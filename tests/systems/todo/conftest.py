@@ -10,7 +10,11 @@ from tests.systems.elsewhere import Elsewhere, connected
 from tests.systems.todo.stage import Caller, Stage, staged
 
 from keyplan.clock import ManualClock
+from keyplan.connections.connection import Connection
 from keyplan.engine.engine import Engine
+from keyplan_systems.todo.entities import app as table
+from keyplan_systems.todo.feed import Feed
+from keyplan_systems.todo.lake.lake import Lake
 
 
 @pytest.fixture
@@ -28,3 +32,20 @@ def stage(engine: Engine | Elsewhere, clock: ManualClock, tmp_path: Path) -> Ite
 @pytest.fixture
 def ada(stage: Stage) -> Caller:
     return stage.person("ada")
+
+
+@pytest.fixture
+def connection(engine: Engine | Elsewhere, clock: ManualClock) -> Iterator[Connection]:
+    with connected(engine, clock) as connection:
+        connection.create_tables(table)
+        yield connection
+
+
+@pytest.fixture
+def lake(tmp_path: Path, clock: ManualClock) -> Lake:
+    return Lake.open(tmp_path / "lake", clock=clock)
+
+
+@pytest.fixture
+def feed(connection: Connection, lake: Lake, clock: ManualClock) -> Feed:
+    return Feed(connection, lake, clock=clock)

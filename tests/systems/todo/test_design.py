@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.systems.elsewhere import Elsewhere, connected
+from tests.systems.elsewhere import Elsewhere
 from tests.systems.todo import units
 from tests.systems.todo.stage import Caller
 from tests.systems.todo.units_rows import rows as documented_rows
 from tests.systems.todo.units_rows import task_of
 
 from keyplan.check.checking import check
-from keyplan.clock import ManualClock
 from keyplan.connections.connection import Connection
 from keyplan.connections.errors import (
     ConditionFailedError,
@@ -31,13 +30,6 @@ from keyplan_systems.todo.entities import Status, Task, User, app
 
 TABLE = "todo-app-data"
 NOW = datetime(2025, 11, 20, 12, tzinfo=UTC)
-
-
-@pytest.fixture
-def connection(engine: Engine | Elsewhere, clock: ManualClock) -> Any:
-    with connected(engine, clock) as connection:
-        connection.create_tables(app)
-        yield connection
 
 
 def stored(engine: Engine | Elsewhere, pk: str, sk: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.systems.elsewhere import Elsewhere, connected, served
+from tests.systems.elsewhere import Elsewhere, served
 from tests.systems.todo.lake.looking import rows
 from tests.systems.todo.totals import assert_same
 from tests.systems.todo.town import Town
@@ -23,7 +23,6 @@ from keyplan_systems.todo import design
 from keyplan_systems.todo import feed as feeds
 from keyplan_systems.todo.domain import Policy
 from keyplan_systems.todo.entities import Status
-from keyplan_systems.todo.entities import app as table
 from keyplan_systems.todo.feed import Feed
 from keyplan_systems.todo.lake import refresh
 from keyplan_systems.todo.lake.lake import Lake
@@ -43,23 +42,6 @@ def engine(place: str, clock: ManualClock, tmp_path: Path) -> Iterator[Engine | 
     else:
         with Engine.memory(clock=clock, ttl_sweep_s=None, stream_shards=3) as engine:
             yield engine
-
-
-@pytest.fixture
-def connection(engine: Engine | Elsewhere, clock: ManualClock) -> Iterator[Connection]:
-    with connected(engine, clock) as connection:
-        connection.create_tables(table)
-        yield connection
-
-
-@pytest.fixture
-def lake(tmp_path: Path, clock: ManualClock) -> Lake:
-    return Lake.open(tmp_path / "lake", clock=clock)
-
-
-@pytest.fixture
-def feed(connection: Connection, lake: Lake, clock: ManualClock) -> Feed:
-    return Feed(connection, lake, clock=clock)
 
 
 def test_the_lake_follows_the_table_and_holds_no_answers(

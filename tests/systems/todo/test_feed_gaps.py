@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
-from tests.systems.elsewhere import Elsewhere, connected
+from tests.systems.elsewhere import Elsewhere
 from tests.systems.todo.totals import assert_same
 from tests.systems.todo.town import Town
 
 from keyplan.clock import ManualClock
 from keyplan.connections.connection import Connection
 from keyplan.engine.engine import Engine
-from keyplan_systems.todo.entities import app as table
 from keyplan_systems.todo.feed import CLOCKS_DIFFER, Feed
 from keyplan_systems.todo.lake.errors import StaleExportError
 from keyplan_systems.todo.lake.lake import Lake
@@ -22,23 +19,6 @@ from keyplan_systems.todo.lake.lake import Lake
 TABLE = {"TableName": "todo-app-data"}
 OFF = {"StreamEnabled": False}
 ON = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
-
-
-@pytest.fixture
-def connection(engine: Engine | Elsewhere, clock: ManualClock) -> Iterator[Connection]:
-    with connected(engine, clock) as connection:
-        connection.create_tables(table)
-        yield connection
-
-
-@pytest.fixture
-def lake(tmp_path: Path, clock: ManualClock) -> Lake:
-    return Lake.open(tmp_path / "lake", clock=clock)
-
-
-@pytest.fixture
-def feed(connection: Connection, lake: Lake, clock: ManualClock) -> Feed:
-    return Feed(connection, lake, clock=clock)
 
 
 @pytest.mark.parametrize("followed", [True, False], ids=["read to its end", "left unread"])
