@@ -461,7 +461,7 @@ def test_after_a_failed_sync_nothing_is_acknowledged_until_reopened(
 def test_a_snapshot_into_a_missing_folder_is_told(prepared: Path, tmp_path: Path) -> None:
     with opened(fresh(prepared, tmp_path, 0)) as engine:
         target = tmp_path / "missing" / "copy.db"
-        with pytest.raises(StorageError):
+        with pytest.raises(StorageError, match=r"copy\.db, a copy of .*, cannot be opened"):
             engine.snapshot(target)
         assert not target.exists()
         tables_of.put(engine, "still working")

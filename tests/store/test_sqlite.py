@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,10 +10,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from keyplan.errors import (
-    EngineClosedError,
-)
-from keyplan.store import checkpoint
+from keyplan.errors import DatabaseFullError, EngineClosedError, StorageError
+from keyplan.store import checkpoint, sqlite
 from keyplan.store.rows import Transaction, Tree
 from keyplan.store.sqlite import MEMORY, SqliteStore
 
@@ -310,6 +309,30 @@ def test_a_copy_is_consistent_and_refuses_to_overwrite(tmp_path: Path) -> None:
     assert in_memory.view().totals(tree) == (100, 700)
     for each in (store, copy, in_memory):
         each.close()
+
+
+def test_a_copy_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = SqliteStore(str(tmp_path / "data.db"))
+    target = tmp_path / "copies" / "copy.db"
+    target.parent.mkdir()
+
+    def fail(_source: apsw.Connection, copy: apsw.Connection) -> None:
+        copy.execute("CREATE TABLE half(done)")
+        raise apsw.FullError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite, "copy", fail)
+        with pytest.raises(DatabaseFullError, match=re.escape(f"{target}, a copy of {store.path}, could not grow")):
+            store.copy_to(str(target))
+    assert list(target.parent.iterdir()) == []
+    store.copy_to(str(target))
+    assert list(target.parent.iterdir()) == [target]
+    store.close()
+
+
+def test_a_database_has_a_path() -> None:
+    with pytest.raises(StorageError, match="has a path"):
+        SqliteStore("")
 
 
 @pytest.mark.usefixtures("short_log")

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 import apsw
 
 from keyplan.errors import DatabaseCorruptError, DatabaseVersionError
@@ -70,3 +75,19 @@ def copy(source: apsw.Connection, target: apsw.Connection) -> None:
     """One step copies everything under a settled read lock, so writers never tear it."""
     with target.backup("main", source, "main") as backup:
         backup.step()
+
+
+@contextmanager
+def new_file(path: str) -> Iterator[apsw.Connection]:
+    """A database to be filled; it stands at its path once it is whole, and nothing does if that fails."""
+    unfinished = Path(f"{path}-{os.getpid()}-unfinished")
+    connection = apsw.Connection(str(unfinished))
+    try:
+        yield connection
+        connection.pragma("journal_mode", "wal")
+        connection.close()
+        unfinished.replace(path)
+    except BaseException:
+        connection.close()
+        unfinished.unlink(missing_ok=True)
+        raise

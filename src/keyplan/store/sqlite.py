@@ -21,7 +21,7 @@ from keyplan.store import statements
 from keyplan.store.checkpoint import Checkpointer
 from keyplan.store.combine import Call, Combiner
 from keyplan.store.failures import failures, storage_error
-from keyplan.store.files import connect, copy, prepare
+from keyplan.store.files import connect, copy, new_file, prepare
 from keyplan.store.readers import FileReaders, MemoryReaders
 from keyplan.store.rows import Row, Transaction, Tree
 from keyplan.store.sync import LogSync
@@ -37,6 +37,8 @@ class SqliteStore:
     """A database file, or one in memory."""
 
     def __init__(self, path: str, *, durability: Durability = "normal") -> None:
+        if not path:  # SQLite takes it for a database that is gone when it is closed
+            raise StorageError(f'a database has a path, or is "{MEMORY}"')
         self.path = path
         self.in_memory = path == MEMORY
         self.durability = durability
@@ -274,13 +276,8 @@ class SqliteStore:
         """Copy the whole database, as of one moment, into a file that is not there yet."""
         if Path(path).exists():
             raise FileExistsError(f"{path} exists already")
-        with failures(self.path):
-            target = apsw.Connection(path)
-            try:
-                self._copy(target)
-                target.pragma("journal_mode", "wal")
-            finally:
-                target.close()
+        with failures(f"{path}, a copy of {self.path},"), new_file(path) as target:
+            self._copy(target)
 
     def copy(self) -> SqliteStore:
         """A database in memory with the same content, as of one moment."""
