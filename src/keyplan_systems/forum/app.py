@@ -45,7 +45,7 @@ def build(resources: Resources) -> Built:
         forum,
         [design.notify_followers],
         destinations={"unnotified": failures},
-        handlers={design.notify_followers: service.following.notify},
+        handlers={design.notify_followers: service.notify},
         clock=resources.clock,
     )
 

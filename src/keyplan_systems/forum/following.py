@@ -9,7 +9,7 @@ from typing import Final
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
 from keyplan.connections.errors import AlreadyExistsError, ConditionFailedError, NotFoundError
-from keyplan.design import Inserted, Page
+from keyplan.design import Page
 from keyplan_systems.forum import design
 from keyplan_systems.forum.domain import BadRequestError, ForumError
 from keyplan_systems.forum.entities import Event, EventType, Follow, Notification, Place
@@ -82,15 +82,13 @@ class Following:
 
     # Notifications.
 
-    def notify(self, change: Inserted[Event]) -> None:
-        """Tell the followers of a message's thread, except its author and who watches; once, however often called."""
-        message = change.new
-        told = {follower.user_id for follower in self._db.iterate(design.followers(message.place))}
-        told -= self._watching.users(message.place)
-        for user_id in sorted(told - {message.user_id}):
-            self._notify(user_id, message)
+    def to_tell(self, message: Event) -> set[str]:
+        """Who follows a message's thread, but for its author and who watches."""
+        followers = {follower.user_id for follower in self._db.iterate(design.followers(message.place))}
+        return followers - self._watching.users(message.place) - {message.user_id}
 
-    def _notify(self, user_id: str, message: Event) -> None:
+    def tell(self, user_id: str, message: Event) -> None:
+        """Leave the user a notification of a message; once, however often called."""
         assert message.user_id is not None, "a message has an author"
         assert message.content is not None, "a message has a text"
         notification = Notification(

@@ -57,7 +57,7 @@ _HELD: Final = (
 
 def load_sample(service: Service) -> None:
     """The school, and Ann's question with its answers; what is there already stays as it is."""
-    _load_school(service.database)
+    load_school(service.database)
     if service.thread(ANN, THREAD).status == NOT_STARTED:
         service.update(ANN, THREAD, ThreadUpdate(Status.WAITING_FOR_TRAINER, TUTORS))
     if service.messages(service.thread(ANN, THREAD).rights, 1, None).items:
@@ -79,7 +79,8 @@ def _say(service: Service, user_id: str, text: str) -> None:
     service.post(service.thread(user_id, THREAD).rights, str(uuid5(_NAMESPACE, text)), text)
 
 
-def _load_school(database: Database) -> None:
+def load_school(database: Database) -> None:
+    """The sample's people, groups and rights, where they are not there yet."""
     with database.write() as session:
         if session.get(models.GroupRow, EVERYBODY) is not None:
             return

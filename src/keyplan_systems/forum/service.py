@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
-from keyplan.design import Page
+from keyplan.design import Inserted, Page
 from keyplan_systems.forum.domain import ForumError, LogEntry, NotAllowedError, Thread, ThreadKey, ThreadUpdate
 from keyplan_systems.forum.entities import Event, EventType, Place
 from keyplan_systems.forum.event_log import Appended, Draft, EventLog
@@ -138,6 +138,15 @@ class Service:
     def history(self, rights: ThreadRights, limit: int, cursor: str | None) -> Page[Event]:
         """A thread's events by their own time, newest first. Raises CursorError."""
         return self.log.history(place_of(rights.key), limit, cursor)
+
+    def notify(self, change: Inserted[Event]) -> None:
+        """Tell the followers of a message's thread of it: those who may read the thread, as SQL says now."""
+        message = change.new
+        followers = self.following.to_tell(message)
+        if followers:
+            key = ThreadKey(message.item_id, message.participant_id)
+            for user_id in sorted(threads.readers_of(self.database, self.clock, key, followers)):
+                self.following.tell(user_id, message)
 
     # What the outbox carries over.
 

@@ -114,7 +114,7 @@ class Live:
             forum,
             [design.notify_followers],
             destinations={"unnotified": JsonLinesFolder(self.folder / "failures")},
-            handlers={design.notify_followers: self.service.following.notify},
+            handlers={design.notify_followers: self.service.notify},
             clock=self.clock,
         )
 

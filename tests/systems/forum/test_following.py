@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
+from sqlalchemy import delete
 from tests.systems.forum.live import ANN, BEN, TEACHER, TUTOR, Live
 
 from keyplan.design import Inserted
 from keyplan_systems.forum import sample
 from keyplan_systems.forum.domain import Status, ThreadUpdate
 from keyplan_systems.forum.entities import Event, EventType, Place
+from keyplan_systems.forum.relational.models import ItemPermissionRow
 
 DAY = 24 * 3600
 PLACE = Place(ANN, sample.LOOPS)
@@ -123,7 +125,7 @@ def test_a_message_told_twice_is_one_notification_and_stays_read(live: Live) -> 
     live.service.following.mark(ANN, f"{found.at_ms:013d}-{found.event_id}", is_read=True)
     event = live.service.log.messages(PLACE, 1, None).items[0]
     change = Inserted(new=event, sequence_number="1", event_id="1", at_s=0.0)
-    live.service.following.notify(change)
+    live.service.notify(change)
     (again,) = [one for one in live.service.following.notifications(ANN, 100, None) if one.excerpt == "once"]
     assert again.is_read
 
@@ -140,3 +142,16 @@ def test_notifications_are_kept_for_sixty_days(live: Live) -> None:
     assert "for a while" in told(live, ANN)
     live.clock.advance(3601)
     assert told(live, ANN) == []
+
+
+def test_who_may_no_longer_read_a_thread_is_told_nothing_of_it_though_he_follows(live: Live) -> None:
+    for user_id in (TUTOR, BEN):
+        live.service.following.follow(PLACE, user_id)
+    live.writer(TEACHER).say("for readers")
+    assert "for readers" in told(live, TUTOR)
+    assert told(live, BEN) == []
+    with live.service.database.write() as session:
+        session.execute(delete(ItemPermissionRow).where(ItemPermissionRow.group_id == sample.TUTORS))
+    live.writer(TEACHER).say("not for tutors")
+    assert "not for tutors" in told(live, ANN)
+    assert "not for tutors" not in told(live, TUTOR)

@@ -75,6 +75,7 @@ def house() -> Iterator[House]:
         url = f"sqlite:///{Path(folder) / 'forum.db'}"
         upgrade(url)
         database = Database(url)
+        sample.load_school(database)
         with connected(engine, clock) as below:
             below.create_tables(forum)
             counting = Counting(below.transport)
@@ -95,7 +96,7 @@ def _draft(number: int) -> Draft:
     if number % 2:
         return Draft(PLACE, f"attempt-{number}", EventType.ATTEMPT_STARTED, attempt_id=str(number))
     text = "A question of about a hundred characters, as people ask it when they are stuck with a task."
-    return Draft(PLACE, f"message-{number}", EventType.MESSAGE, user_id=sample.TUTOR, content=text)
+    return Draft(PLACE, f"message-{number}", EventType.MESSAGE, user_id=sample.BEN, content=text)
 
 
 def rows() -> list[tuple[str, int, float]]:
@@ -111,9 +112,9 @@ def rows() -> list[tuple[str, int, float]]:
         of.measure("connect", lambda: service.watching.opened("c", sample.TEACHER))
         of.measure("subscribe", lambda: service.watching.subscribe("c", sample.TEACHER, PLACE))
         change = Inserted(new=stored.event, sequence_number="1", event_id="1", at_s=0.0)
-        of.measure("notify 1 of 3 followers, 2 watching", lambda: service.following.notify(change))
+        of.measure("notify 1 of 3 followers, 2 watching", lambda: service.notify(change))
         of.measure("disconnect", lambda: service.watching.closed("c"))
-        of.measure("the last 20 notifications", lambda: service.following.notifications(sample.BEN, 20, None))
+        of.measure("the last 20 notifications", lambda: service.following.notifications(sample.TUTOR, 20, None))
         return of.rows
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from sqlalchemy import insert
@@ -63,6 +64,14 @@ def get_thread(database: Database, clock: Clock, issuer: ThreadTokenIssuer, user
     rights = rights_in(facts, user_id, key, thread)
     status = NOT_STARTED if thread is None else str(thread.status)
     return ThreadView(key, status, thread, rights, issuer.issue(rights))
+
+
+def readers_of(database: Database, clock: Clock, key: ThreadKey, users: Collection[str]) -> frozenset[str]:
+    """Those of some users who may read a thread."""
+    with database.read() as session:
+        facts = load_facts(session, {key.participant_id, *users}, {key.item_id})
+        thread = threads_of(session, [key]).get(key)
+    return frozenset(user_id for user_id in users if may_read(facts, user_id, key, thread, now_ms(clock)))
 
 
 def rights_in(facts: Facts, user_id: str, key: ThreadKey, thread: Thread | None) -> ThreadRights:
