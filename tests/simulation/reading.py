@@ -133,13 +133,9 @@ class Read:
             self.request["ConsistentRead"] = True
         projected, fetching = self._projection(data, said)
         test = self._filter(data, said)
-        if test is not None and self._is_local_part() and test[1][0] not in self._held():
-            fetching = True  # what the index does not hold is looked up, though not shown
         self.request.update(said.members(), ReturnConsumedCapacity="INDEXES")
-        if projected is None and self.request.get("Select") != "COUNT" and self._lacking(self.request, None):
-            self._refused(operation)
-            return
-        if projected is not None and self._lacking(self.request, projected):
+        filtered = set() if test is None else {str(test[1][0])}
+        if self._lacking(projected) or (operation == "Query" and self._is_part() and not filtered <= self._held()):
             self._refused(operation)
             return
         pages = predicted_pages(rows, limit)
@@ -152,7 +148,7 @@ class Read:
             if self.request.get("Select") == "COUNT":
                 assert "Items" not in answer
             else:
-                shown = [_cut(self._shown(row), projected) for row in kept]
+                shown = [_cut(row, projected) for row in kept]
                 assert list(map(canon_item, answer["Items"])) == list(map(canon_item, shown))
             self._check_end(evaluated, answer)
             spent = self.table.read_cost(self.index, evaluated, consistent)
@@ -171,19 +167,22 @@ class Read:
             self.request["Select"] = kind
         return None, kind == "ALL_ATTRIBUTES" and self._is_local_part()
 
+    def _is_part(self) -> bool:
+        return self.index is not None and self.index.projection != "ALL"
+
     def _is_local_part(self) -> bool:
-        return self.index is not None and not self.index.is_global and self.index.projection != "ALL"
+        return self.index is not None and not self.index.is_global and self._is_part()
 
     def _held(self) -> set[str]:
         assert self.index is not None
         return {name for name, _ in self.table.key_attributes + self.index.attributes} | set(self.index.included)
 
-    def _lacking(self, request: dict[str, Any], projected: set[str] | None) -> bool:
-        """Whether a global index is asked for what it does not hold."""
-        if self.index is None or not self.index.is_global or self.index.projection == "ALL":
+    def _lacking(self, projected: set[str] | None) -> bool:
+        """Whether a global index is asked to show what it does not hold."""
+        if not self._is_part() or self._is_local_part():
             return False
         if projected is None:
-            return request.get("Select") == "ALL_ATTRIBUTES"
+            return self.request.get("Select") == "ALL_ATTRIBUTES"
         return not projected <= self._held()
 
     def _filter(self, data: st.DataObject, said: Placeholders) -> Condition | None:
@@ -201,13 +200,6 @@ class Read:
         except ValidationError:
             return
         raise AssertionError("what the index does not hold was not refused")
-
-    def _shown(self, row: Item) -> Item:
-        """What is shown of an item that may have been fetched: all that was asked for, else what the index holds."""
-        asked = {"ProjectionExpression", "Select"} & self.request.keys()
-        if not self._is_local_part() or asked:
-            return row
-        return {name: value for name, value in row.items() if name in self._held()}
 
     def _whole(self, row: Item) -> Item:
         item = self.table.get(self.table.key_of(row))
