@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import pytest
 from pydantic import Field
+from tests.cost.lending import loans
 
 from keyplan.cost.expected import expected
 from keyplan.design import (
@@ -24,12 +25,9 @@ from keyplan.design import (
     every_shard,
     everything,
     key,
-    key_of,
     pk,
     put,
-    set_,
     transaction,
-    when,
     where,
 )
 
@@ -328,46 +326,6 @@ def test_several_partitions_that_the_caller_names_are_so_many_requests() -> None
 
     assert expected(rows).units.read == 8, "eight requests of 7,500 bytes"
     assert expected(many_rows).units.read == pytest.approx(3 * 36.5 + 1.5, abs=2), "three, of a thousand rows each"
-
-
-def loans() -> Table:
-    """Few loans are out, and each one was."""
-    table = Table("loans", pk="loan", indexes=[GSI("out", pk="branch", sk="OutSK")])
-
-    @table.entity(
-        indexes={"out": key(attr("branch"), "{loan}", when=F.state == "out")},
-        items=Items(1_000, bytes=Bytes(300), distinct={"state": {"out": 0.01, "back": 0.99}}),
-    )
-    class Loan(Entity):
-        loan: str
-        branch: str
-        state: Literal["out", "back"] = "out"
-
-    @table.create(Loan)
-    def begin(loan: Loan) -> Change:
-        return put(loan)
-
-    @table.put(Loan)
-    def keep(loan: Loan) -> Change:
-        return put(loan)
-
-    @table.delete(Loan)
-    def forget(loan: str) -> Change:
-        return key_of(loan=loan)
-
-    @table.update(Loan)
-    def end(loan: str) -> Change:
-        return key_of(loan=loan) & set_(state="back")
-
-    @table.update(Loan)
-    def take_back(loan: str, branch: str) -> Change:
-        return key_of(loan=loan) & set_(state="out", branch=branch) & when(F.state == "back")
-
-    @table.update(Loan)
-    def rename(loan: str, branch: str) -> Change:
-        return key_of(loan=loan) & set_(state="out", branch=branch) & when(F.state == "out")
-
-    return table
 
 
 @pytest.mark.parametrize(

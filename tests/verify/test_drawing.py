@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 import pytest
 from pydantic import BaseModel, Field
+from tests.cost.lending import loans
 from tests.verify import club
 
-from keyplan.design import GSI, Bytes, Change, Cond, Entity, F, Items, Table, attr, key, put, where
+from keyplan.design import Cond, Entity, F, Items, Table, where
 from keyplan.design.design import Design
 from keyplan.verify import Report, verify
 from keyplan.verify.errors import SampleError
@@ -131,21 +131,6 @@ def test_what_lies_in_a_model_a_map_and_a_list_is_found_where_it_lies() -> None:
 
 
 def test_what_is_created_begins_as_its_defaults_say_and_enters_the_index_that_they_put_it_in() -> None:
-    table = Table("loans", pk="loan", indexes=[GSI("out", pk="branch", sk="OutSK")])
-
-    @table.entity(
-        indexes={"out": key(attr("branch"), "{loan}", when=F.state == "out")},
-        items=Items(1_000, bytes=Bytes(300), distinct={"state": {"out": 0.01, "back": 0.99}}),
-    )
-    class Loan(Entity):
-        loan: str
-        branch: str
-        state: Literal["out", "back"] = "out"
-
-    @table.create(Loan)
-    def begin(loan: Loan) -> Change:
-        return put(loan)
-
-    report = verify(Design("loans", (table,)), items=200)
+    report = verify(Design("loans", (loans(),)), items=200)
     measured = result(report, "begin").measured
     assert [spent.write for spent in measured] == [{"loans": 1, "loans/out": 1}] * 10

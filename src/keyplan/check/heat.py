@@ -88,7 +88,7 @@ class HotKey:
         """Over how many shards the key is spread; 0 where it is not."""
         templates = [part.template for part in self.bound.partition] if self.bound is not None else []
         holes = [hole for one in templates if one is not None for hole in one.holes]
-        return next((len(hole.encoding.choices or ()) for hole in holes if hole.spec.startswith("shard(")), 0)
+        return next((hole.shards for hole in holes if hole.shards), 0)
 
     def write(self, *, peak: bool) -> float:
         """Write units a second."""

@@ -40,8 +40,8 @@ def field_share(entity: EntitySpec, name: str) -> float | None:
 
 def _hole_share(hole: BoundHole, entity: EntitySpec) -> float | None:
     share = field_share(entity, hole.name)
-    if hole.spec.startswith("shard("):
-        return max(1 / len(hole.encoding.choices or ("",)), share or 0.0)
+    if hole.shards:
+        return max(1 / hole.shards, share or 0.0)
     return share
 
 

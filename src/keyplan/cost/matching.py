@@ -75,10 +75,8 @@ def _own_name(name: str, plan: Plan, entity: EntitySpec, bound: BoundKey) -> str
 
 
 def _shards(value: KeyValue, name: str) -> int:
-    holes = [] if value.template is None else [hole for hole in value.template.holes if hole.name == name]
-    if not holes or not all(hole.spec.startswith("shard(") for hole in holes):
-        return 0
-    return min(len(hole.encoding.choices or ("",)) for hole in holes)
+    holes = () if value.template is None else value.template.holes
+    return min((hole.shards for hole in holes if hole.name == name), default=0)
 
 
 def _written_share(plan: Plan, entity: EntitySpec, bound: BoundKey) -> float:

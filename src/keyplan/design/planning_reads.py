@@ -183,8 +183,8 @@ def _cannot_serve(asked: Asked, bound: BoundKey, missing: Sequence[str], extra: 
 def _is_sharded(bound: BoundKey, name: str) -> bool:
     """Whether a field is in the partition key as a shard of it only."""
     templates = [part.template for part in bound.partition if part.template is not None]
-    holes = [hole for template in templates for hole in template.holes if hole.name == name]
-    return bool(holes) and all(hole.spec.startswith("shard(") for hole in holes)
+    shards = [hole.shards for template in templates for hole in template.holes if hole.name == name]
+    return bool(shards) and all(shards)
 
 
 # What an index can answer.

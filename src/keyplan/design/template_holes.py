@@ -44,6 +44,11 @@ class BoundHole:
         return self.field.name
 
     @property
+    def shards(self) -> int:
+        """Over how many shards it spreads the field's values, by a hash; 0 where it does not."""
+        return len(self.encoding.choices or ()) if self.spec.startswith("shard(") else 0
+
+    @property
     def told_apart(self) -> bool:
         """Whether a reader of the key knows where this hole's text ends."""
         encoding = self.encoding

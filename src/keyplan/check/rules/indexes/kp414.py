@@ -77,7 +77,7 @@ def _problem(subject: Subject, table: Table, entity: EntitySpec, bound: BoundKey
                 " serves: at twice the load the table is throttled"
             )
     small = entity.items is not None and entity.items.count <= _SMALL_TABLE
-    sharded = any(spec.startswith("shard") for part in bound.partition for _, spec in _holes(part))
+    sharded = any(shards for part in bound.partition for _, shards in _holes(part))
     if rated or small or sharded or told.count > FEW:
         return ""
     return (
@@ -98,8 +98,8 @@ def _values(entity: EntitySpec, bound: BoundKey) -> Distinct | None:
     """How many values the partition key has; None where that is many, or nothing tells."""
     count, hottest = 1, 1.0
     for part in bound.partition:
-        for name, spec in _holes(part):
-            counted = entity.items is not None and not spec.startswith("shard")
+        for name, shards in _holes(part):
+            counted = entity.items is not None and not shards
             told = entity.items.values_of(name) if entity.items is not None and counted else None
             few = _few(entity, part, name) if told is None else told
             if few is None:
@@ -109,12 +109,12 @@ def _values(entity: EntitySpec, bound: BoundKey) -> Distinct | None:
     return Distinct(count, hottest)
 
 
-def _holes(part: KeyAttribute) -> Iterator[tuple[str, str]]:
-    """Fields of a key attribute with the spec of their hole."""
+def _holes(part: KeyAttribute) -> Iterator[tuple[str, int]]:
+    """Fields of a key attribute, with the number of shards that their hole spreads them over."""
     if part.template is None:
-        yield from ((name, "") for name in part.fields)
+        yield from ((name, 0) for name in part.fields)
         return
-    yield from ((hole.name, hole.spec) for hole in part.template.holes)
+    yield from ((hole.name, hole.shards) for hole in part.template.holes)
 
 
 def _few(entity: EntitySpec, part: KeyAttribute, name: str) -> Distinct | None:
