@@ -4,25 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from keyplan.cost.shares import choices_of
 from keyplan.design.entities import EntitySpec
-from keyplan.design.fields import StoredField
 from keyplan.design.keys import KeyAttribute
 from keyplan.design.symbols import Each, EveryShard, Param, Source
-from keyplan.design.template_field import Field
 from keyplan.design.template_holes import BoundHole
 
 
 def is_constant(source: Source) -> bool:
     """Whether a key value is the same at every call."""
     return source is not None and not isinstance(source, (Param, Each, EveryShard))
-
-
-def choices_of(field: StoredField) -> int | None:
-    """How many values a field can have, where its type says so."""
-    if field.annotation is bool:
-        return 2
-    choices = Field.of(field.name, field.annotation, field.info).choices
-    return None if choices is None else len(choices)
 
 
 def field_share(entity: EntitySpec, name: str) -> float | None:

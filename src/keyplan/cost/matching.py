@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from keyplan.cost.shares import plain, share_in_index, shares_of
+from keyplan.cost.shares import choices_of, plain, share_in_index, shares_of
 from keyplan.design.conditions import Condition
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey
 from keyplan.design.plan import KeyValue, Plan
 from keyplan.design.symbols import Each, EveryShard, Param, Source
-from keyplan.design.template_field import Field
 
 ASSUMED = 20.0
 """Items that a read finds of an entity of which no number is declared."""
@@ -141,7 +140,7 @@ def _number_of(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None,
     for owner in others:
         if owner.items is not None and owner.key.fields == (name,):
             return owner.items.count, f"{entity.name}.{name} is taken to have as many values as there are {owner.name}"
-    choices = 2 if stored.annotation is bool else len(Field.of(name, stored.annotation, stored.info).choices or ())
+    choices = choices_of(stored)
     if choices:
         return choices, f"the {choices} values of {entity.name}.{name} are taken to be used alike"
     for other in others:

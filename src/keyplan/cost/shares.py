@@ -19,8 +19,10 @@ from keyplan.design.conditions import (
 )
 from keyplan.design.conditions_evaluation import MISSING, holds
 from keyplan.design.entities import EntitySpec
+from keyplan.design.fields import StoredField
 from keyplan.design.keys import BoundKey
 from keyplan.design.symbols import Param
+from keyplan.design.template_field import Field
 
 
 def share_in_index(entity: EntitySpec, bound: BoundKey) -> float:
@@ -37,6 +39,14 @@ def share_in_index(entity: EntitySpec, bound: BoundKey) -> float:
             share *= entity.items.present.get(name, 1.0)
     kept = None if bound.when is None else kept_share(bound.when, entity)
     return share if kept is None else share * kept
+
+
+def choices_of(field: StoredField) -> int | None:
+    """How many values a field can have, where its type says so."""
+    if field.annotation is bool:
+        return 2
+    choices = Field.of(field.name, field.annotation, field.info).choices
+    return None if choices is None else len(choices)
 
 
 def plain(value: object) -> object:

@@ -19,9 +19,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from keyplan.check.finding import Finding
-from keyplan.check.key_shares import choices_of, is_constant
+from keyplan.check.key_shares import is_constant
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
+from keyplan.cost.shares import choices_of
 from keyplan.design.conditions import paths_of
 from keyplan.design.patterns import Pattern
 from keyplan.design.plan import Plan

@@ -18,10 +18,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keyplan.check.finding import Finding
-from keyplan.check.key_shares import choices_of
 from keyplan.check.load import Work
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
+from keyplan.cost.shares import choices_of
 from keyplan.design.entities import EntitySpec
 from keyplan.design.plan import Plan
 
