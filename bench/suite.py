@@ -48,10 +48,8 @@ class Results:
     missing: dict[str, str]
 
     def figure(self, target: str, operation: Operation, clients: int) -> Figure | None:
-        for row in self.rows:
-            if (row.target, row.operation, row.clients) == (target, operation, clients):
-                return row.figure
-        return None
+        row = self._row(target, operation, clients)
+        return None if row is None else row.figure
 
     def operations(self) -> list[Operation]:
         """Those that were asked of any target."""
@@ -65,10 +63,12 @@ class Results:
 
     def reason(self, target: str, operation: Operation, clients: int) -> str:
         """Why a target has no figure."""
-        for row in self.rows:
-            if (row.target, row.operation, row.clients) == (target, operation, clients):
-                return row.reason
-        return self.missing.get(target, "not among the targets")
+        row = self._row(target, operation, clients)
+        return self.missing.get(target, "not among the targets") if row is None else row.reason
+
+    def _row(self, target: str, operation: Operation, clients: int) -> Row | None:
+        asked = (target, operation, clients)
+        return next((row for row in self.rows if (row.target, row.operation, row.clients) == asked), None)
 
 
 @contextlib.contextmanager

@@ -141,3 +141,10 @@ def state(engine: Engine) -> dict[str, Any]:
         if "LatestStreamArn" in described:
             seen[f"{name}/stream"] = tables_of.records(engine, described["LatestStreamArn"])
     return seen
+
+
+def without_ids(told: Any) -> Any:
+    """A state without the names that are drawn anew each time."""
+    if isinstance(told, dict):
+        return {name: without_ids(each) for name, each in told.items() if name not in ("TableId", "eventID")}
+    return [without_ids(each) for each in told] if isinstance(told, list) else told

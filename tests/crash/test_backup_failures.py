@@ -8,7 +8,7 @@ from typing import Any
 
 import apsw
 import pytest
-from tests.crash.failing_store import attributes, furnish, set_trap, state
+from tests.crash.failing_store import attributes, furnish, set_trap, state, without_ids
 from tests.engine import tables_of
 from tests.engine.backup_making import stored_trees
 
@@ -89,7 +89,7 @@ def seen(engine: Engine) -> Seen:
     engine.backfiller.wake()
     engine.backfiller.wait()
     view = engine.store.view()
-    told: Seen = {"state": _without_ids(state(engine)), "trees": len(stored_trees(engine))}
+    told: Seen = {"state": without_ids(state(engine)), "trees": len(stored_trees(engine))}
     told["backups"] = sorted(
         (document["name"], document["type"], list(view.span(backups.tree_of(document), b"", None)))
         for document in backups.stored(view)
@@ -99,12 +99,6 @@ def seen(engine: Engine) -> Seen:
             moments = [list(history.rows_at(view, table, tables_of.NOW + each)) for each in (0, 5, 10)]
             told[f"{table.name} then"] = (table.recovery.days, moments)
     return told
-
-
-def _without_ids(told: Any) -> Any:
-    if isinstance(told, dict):
-        return {name: _without_ids(each) for name, each in told.items() if name not in ("TableId", "eventID")}
-    return [_without_ids(each) for each in told] if isinstance(told, list) else told
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

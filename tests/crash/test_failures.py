@@ -15,7 +15,7 @@ from typing import Any
 
 import apsw
 import pytest
-from tests.crash.failing_store import attributes, furnish, set_trap, state
+from tests.crash.failing_store import attributes, furnish, set_trap, state, without_ids
 from tests.engine import tables_of
 
 from keyplan.clock import ManualClock
@@ -171,13 +171,7 @@ def settled(engine: Engine) -> dict[str, Any]:
 
 def _alike(left: dict[str, Any], right: dict[str, Any]) -> bool:
     """Whether two states are the same but for names that are drawn anew each time."""
-    return _without_ids(left) == _without_ids(right)
-
-
-def _without_ids(told: Any) -> Any:
-    if isinstance(told, dict):
-        return {name: _without_ids(each) for name, each in told.items() if name not in ("TableId", "eventID")}
-    return [_without_ids(each) for each in told] if isinstance(told, list) else told
+    return bool(without_ids(left) == without_ids(right))
 
 
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: type(failure[0]).__name__)

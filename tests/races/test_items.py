@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import multiprocessing
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.races.threads import THREADS, together
 
 from keyplan.engine import fsck
 from keyplan.engine.engine import Engine
 from keyplan.errors import ConditionalCheckFailedError
 
 TABLE = "race"
-THREADS = 8
 PROCESSES = 3
 TURNS = 60
 
@@ -50,18 +49,6 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     with made:
         create(made)
         yield made
-
-
-def together(worker: Callable[[int], Any]) -> list[Any]:
-    """Run the worker in threads that start at once; what they return."""
-    barrier = threading.Barrier(THREADS)
-
-    def started(number: int) -> Any:
-        barrier.wait()
-        return worker(number)
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        return list(pool.map(started, range(THREADS)))
 
 
 def increment(engine: Engine, name: str) -> int:

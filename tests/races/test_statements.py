@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.races.threads import together
 
 from keyplan.engine.engine import Engine
 from keyplan.errors import ConditionalCheckFailedError, DuplicateItemError, TransactionCanceledError
 
-THREADS = 8
 TURNS = 40
 
 
@@ -34,18 +32,6 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
         yield made
 
 
-def together(worker: Callable[[int], int]) -> int:
-    """Run the worker in threads that start at once; the sum of what they return."""
-    barrier = threading.Barrier(THREADS)
-
-    def started(number: int) -> int:
-        barrier.wait()
-        return worker(number)
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        return sum(pool.map(started, range(THREADS)))
-
-
 def run(engine: Engine, statement: str, *parameters: Any) -> Any:
     given = {"Parameters": list(parameters)} if parameters else {}
     return engine.call("ExecuteStatement", {"Statement": statement, **given})["Items"]
@@ -62,7 +48,7 @@ def test_one_of_many_inserts_succeeds(engine: Engine) -> None:
             won += 1
         return won
 
-    assert together(insert) == TURNS
+    assert sum(together(insert)) == TURNS
     assert len(run(engine, "SELECT * FROM race")) == TURNS
 
 
@@ -79,7 +65,7 @@ def test_a_condition_holds_when_it_is_written(engine: Engine) -> None:
             taken += 1
         return taken
 
-    assert together(take) == 50
+    assert sum(together(take)) == 50
     assert run(engine, "SELECT n FROM race WHERE pk = 'stock'") == [{"n": {"N": "0"}}]
 
 
@@ -99,7 +85,7 @@ def test_a_transaction_moves_all_or_nothing(engine: Engine) -> None:
             moved += 1
         return moved
 
-    assert together(move) == 30
+    assert sum(together(move)) == 30
     reads = [{"Statement": f"SELECT n FROM race WHERE pk = '{name}'"} for name in "ab"]
     answer = engine.call("ExecuteTransaction", {"TransactStatements": reads})
     assert answer["Responses"] == [{"Item": {"n": {"N": "0"}}}, {"Item": {"n": {"N": "30"}}}]

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))  # the stand-in engine and the plain client
-
-from fake_engine import FakeEngine
-from plain_http import Client
+from tests.server.fake_engine import FakeEngine
+from tests.server.plain_http import Client
 
 from keyplan.server import connection
 from keyplan.server.thread import ThreadedServer

@@ -1,7 +1,7 @@
 """Any bytes at the HTTP door get an answer in the service's form: mutated requests, for as long as
 asked.
 
-    python tests/server/fuzz_door.py --count 100000 --seed 1
+    python -m tests.server.fuzz_door --count 100000 --seed 1
 
 Every round sends one to three requests, most of them damaged, on one connection and says that no
 more will come. Each answer must be whole, with a right checksum and a known shape; the connection
@@ -24,10 +24,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import orjson
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from plain_http import Client, Reply, get, headers_for, put, raw
+from tests.server.plain_http import Client, Reply, get, headers_for, put, raw
 
 from keyplan.engine import fsck
 from keyplan.engine.engine import Engine

@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 import pytest
-from fake_engine import FakeEngine
-from plain_http import Client, headers_for, raw
+from tests.server.fake_engine import FakeEngine
+from tests.server.plain_http import Client, headers_for, raw
 
 from keyplan.server.asgi import DynamoDBApplication
 

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import orjson
 import pytest
-from fake_engine import FakeEngine
-from plain_http import Client, get, headers_for, put, raw
+from tests.server.fake_engine import FakeEngine
+from tests.server.plain_http import Client, get, headers_for, put, raw
 
 from keyplan.server.asyncio_server import Server
 from keyplan.server.connection import DISCARD_BYTES, FEW_WORKS, HEAD_BYTES, MOST_WORKS, Connection

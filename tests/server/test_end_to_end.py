@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 import pytest
-from fuzz_door import fuzz
-from plain_http import Client, headers_for, raw
+from tests.server.fuzz_door import fuzz
+from tests.server.plain_http import Client, headers_for, raw
 
 from keyplan.engine.engine import Engine
 from keyplan.server.thread import ThreadedServer

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import orjson
-from fake_engine import FakeEngine
-from fuzz_door import fuzz
 from hypothesis import given
 from hypothesis import strategies as st
-from plain_http import headers_for
+from tests.server.fake_engine import FakeEngine
+from tests.server.fuzz_door import fuzz
+from tests.server.plain_http import headers_for
 
 from keyplan.server.catalogue import STREAM_OPERATIONS, TABLE_OPERATIONS
 from keyplan.server.protocol import DynamoDBProtocol

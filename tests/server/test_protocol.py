@@ -14,8 +14,8 @@ from typing import Any
 
 import orjson
 import pytest
-from fake_engine import FakeEngine
-from plain_http import JSON_1_0, SIGNED, headers_for
+from tests.server.fake_engine import FakeEngine
+from tests.server.plain_http import JSON_1_0, SIGNED, headers_for
 
 from keyplan import errors
 from keyplan.server.protocol import DynamoDBProtocol

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from plain_http import Client, get, headers_for, put, raw
+from tests.server.plain_http import Client, get, headers_for, put, raw
 from typer.testing import CliRunner
 
 from keyplan.cli.serve import serve

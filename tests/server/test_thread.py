@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 
 import pytest
-from fake_engine import FakeEngine
-from plain_http import Client, put, raw
+from tests.server.fake_engine import FakeEngine
+from tests.server.plain_http import Client, put, raw
 
 from keyplan.clock import ManualClock
 from keyplan.server.sigv4 import Key, Verified

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import orjson
 import pytest
-from fake_engine import FakeEngine
 from hypothesis import given
 from hypothesis import strategies as st
-from plain_http import headers_for
+from tests.server.fake_engine import FakeEngine
+from tests.server.plain_http import headers_for
 
 from keyplan.errors import DatabaseFullError, DatabaseLockedError
 from keyplan.server.protocol import Call, DynamoDBProtocol

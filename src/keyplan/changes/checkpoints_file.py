@@ -64,25 +64,22 @@ class FileCheckpoints:
 
     def save(self, lane: Lane) -> None:
         """Keep a lane's position and lease."""
-
-        def change(kept: dict[str, Any]) -> None:
-            there = _lane(lane.consumer, lane.shard, kept.get("lanes", {}).get(lane.shard, {}))
-            if (there.fence, there.owner) != (lane.fence, lane.owner):
-                raise LeaseLostError(f"{lane.consumer}: {lane.shard} is now read by {there.owner or 'nobody'}")
-            kept["lanes"][lane.shard] = _plain(lane)
-
-        self._change(lane.consumer, change)
+        self._keep(lane, lane)
 
     def release(self, lane: Lane) -> None:
         """Keep a lane's position and give it up."""
+        self._keep(lane, replace(lane, owner=None, until_s=0.0))
+
+    def _keep(self, held: Lane, then: Lane) -> None:
+        """Replace a lane that is still held as it is thought to be. Raises LeaseLostError if it is not."""
 
         def change(kept: dict[str, Any]) -> None:
-            there = _lane(lane.consumer, lane.shard, kept.get("lanes", {}).get(lane.shard, {}))
-            if (there.fence, there.owner) != (lane.fence, lane.owner):
-                raise LeaseLostError(f"{lane.consumer}: {lane.shard} is now read by {there.owner or 'nobody'}")
-            kept["lanes"][lane.shard] = _plain(replace(lane, owner=None, until_s=0.0))
+            there = _lane(held.consumer, held.shard, kept.get("lanes", {}).get(held.shard, {}))
+            if (there.fence, there.owner) != (held.fence, held.owner):
+                raise LeaseLostError(f"{held.consumer}: {held.shard} is now read by {there.owner or 'nobody'}")
+            kept["lanes"][held.shard] = _plain(then)
 
-        self._change(lane.consumer, change)
+        self._change(held.consumer, change)
 
     def announce(self, consumer: str, runner: str, until_s: float) -> None:
         """Note that a runner is alive."""

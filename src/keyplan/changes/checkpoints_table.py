@@ -16,6 +16,7 @@ from keyplan.changes.own_table import Item, OwnTable
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
 from keyplan.connections.errors import TableMissingError
+from keyplan.connections.outcomes import CONDITION
 from keyplan.connections.steps import Transport
 from keyplan.design.entities import Entity
 from keyplan.design.tables import Table
@@ -23,7 +24,6 @@ from keyplan.errors import ServiceError
 
 DEFAULT_NAME = "keyplan-checkpoints"
 _KEPT_S = 7 * 24 * 3600
-_CONDITION = "ConditionalCheckFailedException"
 
 
 def checkpoint_table(name: str = DEFAULT_NAME) -> Table:
@@ -119,31 +119,32 @@ class TableCheckpoints:
 
     def save(self, lane: Lane) -> None:
         """Keep a lane's position and lease."""
-        self._keep(lane, "#until = :until", {":until": {"N": repr(lane.until_s)}}, "#until")
+        self._keep(lane, {"until": {"N": repr(lane.until_s)}})
 
     def release(self, lane: Lane) -> None:
         """Keep a lane's position and give it up."""
-        self._keep(lane, "", {}, "#until", gives_up=True)
+        self._keep(lane, {}, gone=("owner", "until"))
 
-    def _keep(self, lane: Lane, lease: str, values: Item, *names: str, gives_up: bool = False) -> None:
-        sets, removes = ["#done = :done", *([lease] if lease else [])], ["#owner", "#until"] if gives_up else []
-        values = {**values, ":done": {"BOOL": lane.done}, ":fence": {"N": str(lane.fence)}}
-        used = ["#done", "#fence", *names, *(["#owner"] if gives_up else [])]
+    def _keep(self, lane: Lane, lease: Item, *, gone: tuple[str, ...] = ()) -> None:
+        """Set a lane's attributes, those of its lease among them, and take some away."""
+        sets: Item = {"done": {"BOOL": lane.done}, **lease}
         if lane.position is not None:
-            sets.append("#position = :position")
-            values[":position"] = {"S": str(lane.position)}
-            used.append("#position")
+            sets["position"] = {"S": str(lane.position)}
         if lane.done:
-            sets.append("#expires_at = :expires_at")
-            values[":expires_at"] = {"N": str(int(self._service.clock.now()) + _KEPT_S)}
-            used.append("#expires_at")
+            sets["expires_at"] = {"N": str(int(self._service.clock.now()) + _KEPT_S)}
+        update = "SET " + ", ".join(f"#{name} = :{name}" for name in sets)
+        if gone:
+            update += " REMOVE " + ", ".join(f"#{name}" for name in gone)
         request = {
             "TableName": self.table,
             "Key": _key(lane.consumer, f"shard/{lane.shard}"),
-            "UpdateExpression": f"SET {', '.join(sets)}" + (f" REMOVE {', '.join(removes)}" if removes else ""),
+            "UpdateExpression": update,
             "ConditionExpression": "#fence = :fence",
-            "ExpressionAttributeNames": {name: name[1:] for name in used},
-            "ExpressionAttributeValues": values,
+            "ExpressionAttributeNames": {f"#{name}": name for name in ("fence", *sets, *gone)},
+            "ExpressionAttributeValues": {
+                ":fence": {"N": str(lane.fence)},
+                **{f":{name}": value for name, value in sets.items()},
+            },
         }
         if self._is_met("UpdateItem", request) is None:
             raise LeaseLostError(f"{lane.consumer}: {lane.shard} was taken over by another runner")
@@ -166,7 +167,7 @@ class TableCheckpoints:
         try:
             return self._service.call(operation, request)
         except ServiceError as error:
-            if error.code != _CONDITION:
+            if error.code != CONDITION:
                 raise
             return None
 

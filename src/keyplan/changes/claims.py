@@ -102,14 +102,15 @@ class Claims:
         buried = 0
         for lane in unlisted:
             label, _, name = lane.shard.partition("/")
-            if not is_gone(self._call, f"{stem}/{label}", name):
+            arn = f"{stem}/{label}"
+            if not is_gone(self._call, arn, name):
                 continue
             now_s = self._clock.now()
             taken = self._kept.acquire(consumer.name, lane.shard, self.runner, now_s, now_s + self.lease_s)
             if taken is not None:
                 self._kept.release(replace(taken, done=True))
                 after = None if taken.position is None else str(taken.position)
-                self._notify(Gap((consumer.name,), label, name, after))
+                self._notify(Gap((consumer.name,), arn, name, after))
                 buried += 1
         return buried
 

@@ -14,14 +14,10 @@ from keyplan.changes.streams import Shard, Stream
 from keyplan.connections.codec import OWNER, Reader, Sorter
 from keyplan.design.consumers import Change, Consumer, EventName, Expired, Inserted, Modified, Removed
 from keyplan.design.entities import EntitySpec
+from keyplan.design.schema import IMAGES
 from keyplan.design.tables import Table
 
 Changes = tuple[Change[Any], ...]
-_IMAGES = {
-    "NEW_AND_OLD_IMAGES": frozenset({"new", "old"}),
-    "NEW_IMAGE": frozenset({"new"}),
-    "OLD_IMAGE": frozenset({"old"}),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +82,16 @@ class BoundConsumer:
 
     def needs_more_than(self, view: str) -> bool:
         """Whether a stream with this view lacks an image that the consumer needs."""
-        return not self.declared.needs <= _IMAGES.get(view, frozenset())
+        return not self.declared.needs <= IMAGES.get(view, frozenset())
+
+    def hand_over(self, changes: list[Change[Any]]) -> None:
+        """Call the consumer's function: once with all changes where it takes lists, else with each."""
+        function: Callable[[Any], Any] = self.declared.function
+        if self.declared.takes_list:
+            function(changes)
+            return
+        for change in changes:
+            function(change)
 
     def _one(
         self, event: EventName, record: StreamRecord, old: Reader | None, new: Reader | None, suffix: str = ""

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import traceback
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from keyplan import limits
 from keyplan.changes.checkpoints import Lane
@@ -19,6 +18,7 @@ from keyplan.changes.consumers import BoundConsumer, Changes, Sorted
 from keyplan.changes.failures import Destination, Failure
 from keyplan.changes.notices import GivenUp, Notify, Retrying, Trouble
 from keyplan.clock import Clock
+from keyplan.connections.context import jittered_s
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Backoff:
 
     def wait_s(self, attempt: int, clock: Clock) -> float:
         """How long to wait after so many failures in a row, with full jitter."""
-        return clock.random.uniform(0.0, min(self.most_s, self.first_s * 2.0 ** min(attempt - 1, 60)))
+        return jittered_s(attempt, self.first_s, self.most_s, clock)
 
 
 @dataclass
@@ -263,12 +263,7 @@ def _call(consumer: BoundConsumer, segment: Segment) -> int:
     if made is None:
         made = segment.changes = [consumer.changes(one) for one in segment.records]
     changes = [change for of_record in made for change in of_record]
-    function: Callable[[Any], Any] = consumer.declared.function
-    if consumer.declared.takes_list:
-        function(changes)
-    else:
-        for change in changes:
-            function(change)
+    consumer.hand_over(changes)
     return len(changes)
 
 

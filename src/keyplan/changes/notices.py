@@ -20,6 +20,7 @@ class Gap:
 
     consumers: tuple[str, ...]
     arn: str
+    """The stream's."""
     shard: str
     after: str | None
     """The sequence number of the last record that was handled; None where none was."""

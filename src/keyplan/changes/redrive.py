@@ -34,16 +34,9 @@ def redrive(
             (consumer,) = with_handlers(table, found, handlers or {})
             bound[failure.consumer] = consumer
         try:
-            _call(consumer, list(consumer.changes(sorter_of(table, [consumer]).sort(failure.record))))
+            changes = list(consumer.changes(sorter_of(table, [consumer]).sort(failure.record)))
+            if changes:
+                consumer.hand_over(changes)
         except Exception:  # noqa: BLE001 - it stays a failure, for whatever reason
             again.append(failure)
     return again
-
-
-def _call(consumer: BoundConsumer, changes: list[Any]) -> None:
-    if consumer.declared.takes_list:
-        if changes:
-            consumer.declared.function(changes)
-        return
-    for change in changes:
-        consumer.declared.function(change)

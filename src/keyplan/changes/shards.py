@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from keyplan import limits
 from keyplan.changes.claims import Claims
 from keyplan.changes.consumers import RecordSorter
 from keyplan.changes.delivery import Backoff, Counts, Delivery, Track
 from keyplan.changes.errors import LeaseLostError
 from keyplan.changes.notices import Gap, Notify, Trouble
-from keyplan.changes.streams import PAGE_RECORDS, Cursor, Page
+from keyplan.changes.streams import Cursor, Page
 from keyplan.clock import Clock
 from keyplan.errors import ServiceError
 
@@ -92,7 +93,7 @@ class Reading:
             return True
         if limit <= 0 or cohort.not_before_s > self.clock.monotonic():
             return moved
-        page = self._read(cohort, min(limit, PAGE_RECORDS))
+        page = self._read(cohort, min(limit, limits.GET_RECORDS_LIMIT))
         if page is None:
             return moved
         self._hand_out(cohort, page, counts)

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from keyplan import limits
 from keyplan.changes.records import StreamRecord, record_of
 from keyplan.errors import ServiceError
 
 Call = Callable[[str, dict[str, Any]], dict[str, Any]]
-PAGE_RECORDS = 1000
-"""The most records that one GetRecords gives."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ class Cursor:
         """A cursor at the same place: an iterator may be used more than once."""
         return Cursor(self.call, self.shard, self.position, self.from_latest, self.iterator)
 
-    def read(self, limit: int = PAGE_RECORDS) -> Page:
+    def read(self, limit: int = limits.GET_RECORDS_LIMIT) -> Page:
         """The next page. Raises ServiceError for what cannot be mended by a new iterator."""
         gap = False
         for _ in range(3):  # an iterator that expired, then one that was trimmed, then the horizon

@@ -20,13 +20,12 @@ from keyplan.design.entities import BoundUnique, EntitySpec
 from keyplan.design.field_encoding import is_nothing
 from keyplan.design.patterns import WriteCall
 from keyplan.design.plan import Plan
-from keyplan.design.requests import write_request
+from keyplan.design.requests import ACTIONS, write_request
 from keyplan.design.requests_guards import NOW, expiry_of
 from keyplan.design.requests_items import Item, key_attribute
 from keyplan.design.requests_sources import Arguments, reader
 
 Role = Literal["item", "take", "release"]
-_KINDS = {"PutItem": "Put", "UpdateItem": "Update", "DeleteItem": "Delete", "ConditionCheck": "ConditionCheck"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +79,7 @@ def actions_of(
     table = context.table(plan.schema)
     members = compiled.action(arguments, table)
     key = members.get("Key") or {name: members["Item"][name] for name in plan.schema.key}
-    kind = _KINDS[plan.operation]
+    kind = ACTIONS[plan.operation]
     if kind == "Update" and "UpdateExpression" not in members:
         kind = "ConditionCheck"  # a transaction has no update that changes nothing
     own = Action(number, plan, arguments, "item", kind, members, key)

@@ -9,6 +9,13 @@ from keyplan.clock import Clock
 from keyplan.design.plan import Plan
 from keyplan.design.schema import Schema
 
+_DOUBLINGS = 60  # beyond any bound, and still a number
+
+
+def jittered_s(attempt: int, first_s: float, most_s: float, clock: Clock) -> float:
+    """A wait drawn evenly from 0 to a bound that doubles with each attempt, up to the most."""
+    return clock.random.uniform(0.0, min(most_s, first_s * 2.0 ** min(attempt - 1, _DOUBLINGS)))
+
 
 @dataclass(frozen=True)
 class Retries:
@@ -23,7 +30,7 @@ class Retries:
 
     def wait_s(self, attempt: int, clock: Clock) -> float:
         """How long to wait after so many attempts, with full jitter."""
-        return clock.random.uniform(0.0, min(self.most_s, self.first_s * 2 ** (attempt - 1)))
+        return jittered_s(attempt, self.first_s, self.most_s, clock)
 
 
 @dataclass(eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from keyplan import limits
 from keyplan.connections.codec import OWNER, reader_of
 from keyplan.connections.context import Context
 from keyplan.connections.errors import ThrottledError
@@ -15,8 +16,6 @@ from keyplan.design.requests import get_request
 from keyplan.design.requests_guards import NOW
 from keyplan.design.requests_items import Item
 from keyplan.design.requests_sources import Arguments
-
-KEYS_AT_ONCE = 100
 
 
 def get(context: Context, plan: Plan, arguments: Arguments) -> Program[Any]:
@@ -43,8 +42,8 @@ def batch_get(context: Context, plan: Plan, arguments: Arguments) -> Program[lis
     wanted = {repr(key): key for key in keys}
     found: dict[str, Any] = {}
     remaining = list(wanted.values())
-    for start in range(0, len(remaining), KEYS_AT_ONCE):
-        items = yield from _chunk(context, plan, remaining[start : start + KEYS_AT_ONCE])
+    for start in range(0, len(remaining), limits.BATCH_GET_KEYS):
+        items = yield from _chunk(context, plan, remaining[start : start + limits.BATCH_GET_KEYS])
         for item in items:
             name = repr({part: item[part] for part in keys[0]})
             found[name] = read_item(plan, item, arguments[NOW])

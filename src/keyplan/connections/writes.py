@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from keyplan import limits
 from keyplan.connections.actions import needs_sentinels, read_stored
 from keyplan.connections.clearing import clear, is_in_the_way
 from keyplan.connections.codec import reader_of
@@ -31,7 +32,6 @@ from keyplan.design.requests_items import Item, maker_of
 from keyplan.design.requests_sources import Arguments
 from keyplan.errors import ServiceError
 
-WRITES_AT_ONCE = 25
 _NOT_REPEATABLE = frozenset({"add", "append"})
 
 
@@ -152,8 +152,8 @@ def _with_sentinels(context: Context, call: WriteCall[Any], arguments: Arguments
 def batch_write(context: Context, plan: Plan, arguments: Arguments) -> Program[None]:
     """Write many items one by one; of several for one item the last counts."""
     writes = batch_request(plan).writes(arguments)
-    for start in range(0, len(writes), WRITES_AT_ONCE):
-        yield from _chunk(context, plan, writes[start : start + WRITES_AT_ONCE])
+    for start in range(0, len(writes), limits.BATCH_WRITE_ITEMS):
+        yield from _chunk(context, plan, writes[start : start + limits.BATCH_WRITE_ITEMS])
 
 
 def _chunk(context: Context, plan: Plan, writes: Sequence[Request]) -> Program[None]:

@@ -14,11 +14,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-import orjson
-
 from keyplan.engine import expiry, tables, writes
-from keyplan.engine.catalog import DOCUMENT_PREFIX as TABLE_PREFIX
-from keyplan.engine.catalog import Table, parse
+from keyplan.engine.catalog import Table, stored_table
 from keyplan.engine.workers import Worker
 from keyplan.errors import EngineClosedError, StorageError
 from keyplan.store.rows import Row, Transaction, Tree
@@ -36,7 +33,7 @@ COLLECTIONS = ":collections"
 
 CHUNK_ROWS = 250
 CHUNKS_AT_ONCE = 8
-"""How much the operation itself fills, so that small tables are ready at once."""
+"""How much `begin` fills, so that small tables are ready at once."""
 
 _log = logging.getLogger(__name__)
 
@@ -60,6 +57,12 @@ def pending(engine: Engine) -> list[tuple[str, str]]:
     ]
 
 
+def begin(engine: Engine, table_name: str, name: str) -> None:
+    """Fill as much as an operation can wait for; the rest is left to the engine's thread."""
+    if not fill_some(engine, table_name, name, CHUNKS_AT_ONCE):
+        engine.backfiller.wake()
+
+
 def fill_some(engine: Engine, table_name: str, name: str, chunks: int) -> bool:
     """Fill a number of chunks; True once the backfill has ended, be it because table or index is gone."""
     for _ in range(chunks):
@@ -70,9 +73,8 @@ def fill_some(engine: Engine, table_name: str, name: str, chunks: int) -> bool:
 
 
 def _unfinished(transaction: Transaction, table_name: str, name: str) -> Table | None:
-    body = transaction.document(TABLE_PREFIX + table_name)
-    document = orjson.loads(body) if body is not None else {}
-    return parse(document) if name in document.get("backfills", ()) else None
+    table = stored_table(transaction, table_name)
+    return table if table is not None and name in table.document.get("backfills", ()) else None
 
 
 def _target(table: Table, name: str) -> Tree:
@@ -123,9 +125,8 @@ def _finish(engine: Engine, transaction: Transaction, table_name: str, name: str
         return
     forget(transaction, _target(table, name))
     document = dict(table.document)
-    remaining = [each for each in document.pop("backfills") if each != name]
-    if remaining:
-        document["backfills"] = remaining
+    remaining = [each for each in document["backfills"] if each != name]
+    tables.keep(document, "backfills", remaining)
     if "building" in document:
         if not remaining:
             del document["building"]

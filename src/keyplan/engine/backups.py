@@ -18,13 +18,12 @@ have them in October 2026.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from keyplan import limits
-from keyplan.engine import tables, throughput
+from keyplan.engine import table_documents, tables, throughput
 from keyplan.engine.catalog import Table, parse
 from keyplan.errors import AccessDeniedError, BackupNotFoundError, ValidationError
 from keyplan.messages import backups as messages
@@ -41,7 +40,6 @@ DOCUMENT_PREFIX = "backup:"
 USER, SYSTEM = "USER", "SYSTEM"
 _SYSTEM_NAME = "{}$DeletedTableBackup"
 _SYSTEM_ID = "00000000"
-_LATEST_TOLD_S = 253_402_300_799.0  # the end of the year 9999
 
 _ARN = re.compile(
     r"arn:(?P<partition>[^:]*):(?P<service>[^:]*):(?P<region>[^:]*):(?P<account>[^:]*)"
@@ -223,8 +221,7 @@ def _table(document: Document) -> dict[str, Any]:
 
 
 def _throughput(described: dict[str, Any]) -> dict[str, Any]:
-    read, write = throughput.units(described["ProvisionedThroughput"])
-    told: dict[str, Any] = {"ProvisionedThroughput": {"ReadCapacityUnits": read, "WriteCapacityUnits": write}}
+    told: dict[str, Any] = {"ProvisionedThroughput": throughput.only_units(described["ProvisionedThroughput"])}
     if "OnDemandThroughput" in described:
         told["OnDemandThroughput"] = described["OnDemandThroughput"]
     return told
@@ -235,10 +232,10 @@ def _features(document: Document) -> dict[str, Any]:
     source = document["description"]
     told: dict[str, Any] = {}
     if "LocalSecondaryIndexes" in source:
-        told["LocalSecondaryIndexes"] = [_index(each) for each in source["LocalSecondaryIndexes"]]
+        told["LocalSecondaryIndexes"] = [table_documents.bare_index(each) for each in source["LocalSecondaryIndexes"]]
     if "GlobalSecondaryIndexes" in source:
         told["GlobalSecondaryIndexes"] = [
-            {**_index(each), **_throughput(each)} for each in source["GlobalSecondaryIndexes"]
+            {**table_documents.bare_index(each), **_throughput(each)} for each in source["GlobalSecondaryIndexes"]
         ]
     if "StreamSpecification" in source:
         told["StreamDescription"] = source["StreamSpecification"]
@@ -247,13 +244,3 @@ def _features(document: Document) -> dict[str, Any]:
     if "SSEDescription" in source:
         told["SSEDescription"] = source["SSEDescription"]
     return told
-
-
-def _index(described: dict[str, Any]) -> dict[str, Any]:
-    return {name: described[name] for name in ("IndexName", "KeySchema", "Projection")}
-
-
-def moment_text(epoch_s: float) -> str:
-    """A moment as the service writes it in messages: to the second, in UTC."""
-    within = min(max(epoch_s, 0.0), _LATEST_TOLD_S)
-    return datetime.fromtimestamp(within, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -156,6 +156,12 @@ def parse(document: dict[str, Any]) -> Table:
     )
 
 
+def stored_table(view: View, name: str) -> Table | None:
+    """The table of that name as a view shows it, whatever the catalog knows."""
+    body = view.document(DOCUMENT_PREFIX + name)
+    return None if body is None else parse(orjson.loads(body))
+
+
 def _schema(elements: list[dict[str, str]], kinds: dict[str, str]) -> KeySchema:
     def role(wanted: str) -> tuple[KeyAttribute, ...]:
         return tuple(
@@ -286,11 +292,6 @@ class Catalog:
             if self._tables.get(table.name) is current:
                 self._tables[table.name] = settled
         return settled
-
-    def names(self, view: View) -> list[str]:
-        """All table names, in order."""
-        self.reload(view)
-        return sorted(self._tables)
 
     def check(self, table: Table, view: View, foreign: bool) -> None:
         """Raise CatalogChanged unless the table is still the current one; `foreign`: others may have changed it."""

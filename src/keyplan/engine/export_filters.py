@@ -13,6 +13,7 @@ from keyplan.engine.catalog import Table
 from keyplan.engine.conditions import request_values
 from keyplan.engine.ranges import Span
 from keyplan.engine.requests import rules
+from keyplan.engine.requests.query import EXPRESSIONS, VALUE_EXPRESSIONS
 from keyplan.errors import ValidationError
 from keyplan.expressions.compiled import KeyCondition, Projection, compile_key_condition
 from keyplan.messages import exports as messages
@@ -21,9 +22,6 @@ from keyplan.messages import queries as query_messages
 from keyplan.values import encoding
 from keyplan.values.encoding import Form
 from keyplan.values.types import Item
-
-_EXPRESSIONS = ("ProjectionExpression", "FilterExpression", "KeyConditionExpression")
-_VALUE_EXPRESSIONS = ("FilterExpression", "KeyConditionExpression")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +76,8 @@ def compiled(given: dict[str, Any], form: Form) -> Selection:
     given = {name: value for name, value in given.items() if value is not None}
     if not given:
         raise ValidationError(messages.FILTER_EMPTY)
-    expressions = [name for name in _EXPRESSIONS if name in given]
-    rules.check_placeholders_wanted(given, expressions, value_expressions=_VALUE_EXPRESSIONS)
+    expressions = [name for name in EXPRESSIONS if name in given]
+    rules.check_placeholders_wanted(given, expressions, value_expressions=VALUE_EXPRESSIONS)
     rules.check_placeholders(given)
     values = request_values(given, form)
     key_condition = None

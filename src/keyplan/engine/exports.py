@@ -11,27 +11,27 @@ format"; API reference.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
-
-import orjson
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from keyplan import limits
 from keyplan.engine import export_files, export_filters, history, jobs, throughput
-from keyplan.engine.catalog import DOCUMENT_PREFIX, Recovery, Table, parse
+from keyplan.engine.catalog import Recovery, Table, stored_table
 from keyplan.engine.export_files import Line
 from keyplan.engine.jobs import Document, Hold, JobError
 from keyplan.messages import exports as messages
-from keyplan.store.rows import Row, Transaction, View
+from keyplan.store.rows import Row, View
 from keyplan.values import encoding
 from keyplan.values.encoding import Form
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
 
+T = TypeVar("T")
+
 FULL, INCREMENTAL = "FULL_EXPORT", "INCREMENTAL_EXPORT"
-NEW_IMAGE, BOTH_IMAGES = "NEW_IMAGE", "NEW_AND_OLD_IMAGES"
+BOTH_IMAGES = "NEW_AND_OLD_IMAGES"
 
 PIECE_ROWS = 1000
 PIECE_BYTES = 4 * limits.MIB
@@ -78,8 +78,7 @@ def fail(engine: Engine, hold: Hold, code: str, message: str) -> None:
 def _table(view: View, document: Document) -> Table:
     """The table with its recovery, as a view shows it. Raises JobError if what the export needs is gone."""
     described = document["description"]
-    body = view.document(DOCUMENT_PREFIX + document["table"])
-    table = None if body is None else parse(orjson.loads(body))
+    table = stored_table(view, document["table"])
     if table is None or table.document["description"]["TableId"] != described["TableId"] or table.recovery is None:
         raise JobError("TableNotFoundException", messages.TABLE_GONE)
     return table
@@ -106,7 +105,7 @@ def _items(engine: Engine, document: Document) -> Iterator[Line]:
                 span = selection.span(table)
                 low, high = max(low, span.low), span.high
             rows = history.rows_at(view, table, moment_s, low)
-            piece = _piece(row for row in rows if high is None or row[0] < high)
+            piece = _piece((row for row in rows if high is None or row[0] < high), _row_bytes)
         for key, size, body in piece:
             shown = body if selection is None else selection.shown(body)
             if shown is not None:
@@ -114,15 +113,24 @@ def _items(engine: Engine, document: Document) -> Iterator[Line]:
         low = piece[-1][0] + b"\x00" if piece else None
 
 
-def _piece(rows: Iterator[Row]) -> list[Row]:
-    piece: list[Row] = []
+def _piece(found: Iterable[T], bytes_of: Callable[[T], int]) -> list[T]:
+    """The first of what is found: as much as memory is to hold at once."""
+    piece: list[T] = []
     size = 0
-    for row in islice(rows, PIECE_ROWS):
-        piece.append(row)
-        size += len(row[2])
+    for each in islice(found, PIECE_ROWS):
+        piece.append(each)
+        size += bytes_of(each)
         if size >= PIECE_BYTES:
             break
     return piece
+
+
+def _row_bytes(row: Row) -> int:
+    return len(row[2])
+
+
+def _change_bytes(change: history.Change) -> int:
+    return sum(len(image[1]) for image in (change.old, change.new) if image is not None)
 
 
 def _changes(engine: Engine, document: Document) -> Iterator[Line]:
@@ -135,7 +143,7 @@ def _changes(engine: Engine, document: Document) -> Iterator[Line]:
             table = _table(view, document)
             _recovery(table, from_s, engine.clock.now())
             before_s, last_s = math.nextafter(from_s, -math.inf), math.nextafter(to_s, -math.inf)
-            piece = _changes_piece(history.changes_between(view, table, before_s, last_s, low))
+            piece = _piece(history.changes_between(view, table, before_s, last_s, low), _change_bytes)
         for change in piece:
             images = [image for image in (change.new, change.old) if image is not None]
             if images:  # what was not there before and is not there after leaves no trace
@@ -148,17 +156,6 @@ def _changes(engine: Engine, document: Document) -> Iterator[Line]:
                 )
                 yield change.key, sum(size for size, _ in images), line
         low = piece[-1].key + b"\x00" if piece else None
-
-
-def _changes_piece(changes: Iterator[history.Change]) -> list[history.Change]:
-    piece: list[history.Change] = []
-    size = 0
-    for change in islice(changes, PIECE_ROWS):
-        piece.append(change)
-        size += sum(len(image[1]) for image in (change.old, change.new) if image is not None)
-        if size >= PIECE_BYTES:
-            break
-    return piece
 
 
 def _summary(described: dict[str, Any], now: float, items: int, billed: int) -> dict[str, Any]:
@@ -197,9 +194,3 @@ def describe(document: Document, form: Form) -> dict[str, Any]:
         return described
     told = {**described["FilterSpecification"], "ExpressionAttributeValues": form.item(values)}
     return {**described, "FilterSpecification": told}
-
-
-def begin(transaction: Transaction, document: Document, now: float) -> None:
-    """Write a new export; those that are no longer listed go."""
-    jobs.purge(transaction, jobs.EXPORT, now)
-    jobs.save(transaction, document)

@@ -47,10 +47,8 @@ def check(engine: Engine, progress: Callable[[str, int], None] | None = None) ->
         return problems
     with engine.store.snapshot() as view:
         engine.catalog.reload(view)
-        for name in engine.catalog.names(view):
-            table = engine.catalog.find(name, view)
-            if table is not None:
-                problems += _check_table(view, table, progress)
+        for table in engine.catalog.known():
+            problems += _check_table(view, table, progress)
         for document in backups.stored(view):
             problems += _check_backup(view, document)
     return problems

@@ -21,11 +21,12 @@ import orjson
 from keyplan import limits
 from keyplan.engine import import_files, jobs, table_documents, writes
 from keyplan.engine.buckets import BucketError, Buckets
-from keyplan.engine.catalog import DOCUMENT_PREFIX, Table, parse
+from keyplan.engine.catalog import Table, stored_table
 from keyplan.engine.import_files import Csv, MalformedError, Rejected
 from keyplan.engine.jobs import Document, Hold, JobError
 from keyplan.errors import SerializationError, ValidationError
 from keyplan.messages import exports as messages
+from keyplan.messages import items as item_messages
 from keyplan.store.rows import Transaction, View
 from keyplan.values import encoding
 from keyplan.values.attribute import normalise_item
@@ -97,11 +98,8 @@ def _end(engine: Engine, hold: Hold, status: str, **members: Any) -> None:
 
 def _importing(view: View, document: Document) -> Table | None:
     """The table of an import; None if it is gone."""
-    body = view.document(DOCUMENT_PREFIX + document["table"])
-    if body is None:
-        return None
-    table = parse(orjson.loads(body))
-    return table if table.document.get("import") == jobs.arn_of(document) else None
+    table = stored_table(view, document["table"])
+    return table if table is not None and table.document.get("import") == jobs.arn_of(document) else None
 
 
 def describe(document: Document) -> dict[str, Any]:
@@ -230,7 +228,7 @@ def _checked(table: Table, given: dict[str, Any]) -> _Write:
     """An item as it is written: its key, canonical, measured. Raises ValidationError if it cannot be in the table."""
     item, size = normalise_item(given, wire=True)
     if size > limits.ITEM_BYTES:
-        raise ValidationError(messages.ITEM_TOO_LARGE)
+        raise ValidationError(item_messages.ITEM_TOO_LARGE)
     key = table.key.of_item(item)
     writes.check_index_keys(table, item)
     return key, item, writes.Version(item, size, encoding.encode(item))

@@ -174,22 +174,15 @@ def _delete(engine: Engine, transaction: Transaction, document: Document, name: 
     description = document["description"]
     gone = next(each for each in description[INDEXES] if each["IndexName"] == name)
     rest = [each for each in description[INDEXES] if each["IndexName"] != name]
-    _replace(description, INDEXES, rest)
+    tables.keep(description, INDEXES, rest)
     used = {each["AttributeName"] for each in _key_elements(description)}
     defined = {each["AttributeName"]: each["AttributeType"] for each in description["AttributeDefinitions"]}
     _set_definitions(description, {attribute: kind for attribute, kind in defined.items() if attribute in used})
     tree = statements.tree(document["index_trees"].pop(name))
     table_documents.drop_tree(engine, transaction, tree)
-    _replace(document, "backfills", [each for each in document.get("backfills", ()) if each != name])
+    tables.keep(document, "backfills", [each for each in document.get("backfills", ()) if each != name])
     for member in ("index_ready_at", "index_changes"):
-        _replace(document, member, {key: each for key, each in document.get(member, {}).items() if key != name})
+        tables.keep(document, member, {key: each for key, each in document.get(member, {}).items() if key != name})
     gone_at = engine.clock.now() + engine.state_delay_s
     document.setdefault("indexes_leaving", []).append({"description": gone, "gone_at": gone_at})
     pend(engine, document, tables.INDEXES, done="deleted", index=name)
-
-
-def _replace(holder: dict[str, Any], member: str, rest: list[Any] | dict[str, Any]) -> None:
-    if rest:
-        holder[member] = rest
-    else:
-        holder.pop(member, None)

@@ -25,7 +25,7 @@ import orjson
 from keyplan import limits
 from keyplan.clock import ManualClock
 from keyplan.engine.workers import Worker
-from keyplan.errors import EngineClosedError, StorageError
+from keyplan.errors import EngineClosedError, LimitExceededError, StorageError
 from keyplan.messages import exports as messages
 from keyplan.store.failures import Failure
 from keyplan.store.rows import Transaction, View
@@ -100,11 +100,26 @@ def save(transaction: Transaction, document: Document) -> None:
     transaction.put_document(f"{document['kind']}:{arn_of(document)}", orjson.dumps(document))
 
 
-def purge(transaction: Transaction, kind: str, now: float) -> None:
+def begin(transaction: Transaction, document: Document, now: float) -> Document:
+    """Write a new job, which nobody works on yet; those that are no longer listed go."""
+    _purge(transaction, document["kind"], now)
+    document = {**document, "runner": None, "beat_s": now}
+    save(transaction, document)
+    return document
+
+
+def _purge(transaction: Transaction, kind: str, now: float) -> None:
     """Forget the jobs that are no longer listed."""
     for document in stored(transaction, kind):
         if status_of(document) != IN_PROGRESS and document["description"]["StartTime"] + limits.JOB_KEPT_S <= now:
             transaction.delete_document(f"{kind}:{arn_of(document)}")
+
+
+def check_number(documents: list[Document], kind: str) -> None:
+    """Raise LimitExceededError if as many jobs of the kind are under way as there may be at once."""
+    most = limits.EXPORTS_AT_ONCE if kind == EXPORT else limits.IMPORTS_AT_ONCE
+    if sum(status_of(document) == IN_PROGRESS for document in documents) >= most:
+        raise LimitExceededError(messages.too_many_jobs(f"{kind}s", most))
 
 
 def with_token(documents: list[Document], token: str, now: float) -> Document | None:

@@ -19,8 +19,6 @@ from keyplan.messages import schemas as schema_messages
 Request = dict[str, Any]
 Description = dict[str, Any]
 
-_MAXIMA = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
-
 
 def create_request(source: Description, request: Request) -> Request:
     """The CreateTable request for the restored table. Raises ValidationError."""
@@ -54,7 +52,7 @@ def _check_units(source: Description, request: Request, mode: str) -> None:
 
 
 def _check_maxima(maxima: dict[str, Any] | None, mode: str, index: str | None) -> None:
-    for member in _MAXIMA:
+    for member in throughput.MAXIMA:
         maximum = (maxima or {}).get(member)
         if maximum is None:
             continue
@@ -68,14 +66,10 @@ def _capacity(source: Description, request: Request, mode: str) -> Request:
     """The table's or, without overrides, an index's own capacity, as far as it goes with the billing mode."""
     if mode == throughput.PROVISIONED:
         units = request.get("ProvisionedThroughputOverride")
-        return {"ProvisionedThroughput": units if units is not None else _units(source)}
+        own = throughput.only_units(source["ProvisionedThroughput"])
+        return {"ProvisionedThroughput": own if units is None else units}
     maxima = request.get("OnDemandThroughputOverride")
     return {"OnDemandThroughput": maxima if maxima is not None else source.get("OnDemandThroughput")}
-
-
-def _units(described: Description) -> dict[str, int]:
-    read, write = throughput.units(described["ProvisionedThroughput"])
-    return {"ReadCapacityUnits": read, "WriteCapacityUnits": write}
 
 
 def _global_indexes(source: Description, request: Request, mode: str) -> list[Request]:
@@ -88,7 +82,7 @@ def _global_indexes(source: Description, request: Request, mode: str) -> list[Re
     if mode == throughput.PROVISIONED and throughput.billing_mode(source) != mode:
         for index in known:
             raise ValidationError(messages.index_units_missing(index["IndexName"]))
-    return [{**_bare(index), **_capacity(index, {}, mode)} for index in known]
+    return [{**table_documents.bare_index(index), **_capacity(index, {}, mode)} for index in known]
 
 
 def _check_index(index: Request, request: Request, mode: str) -> None:
@@ -106,14 +100,14 @@ def _check_index(index: Request, request: Request, mode: str) -> None:
 def _local_indexes(source: Description, request: Request) -> list[Request]:
     known, asked = source.get("LocalSecondaryIndexes", []), request.get("LocalSecondaryIndexOverride")
     if asked is None:
-        return [_bare(index) for index in known]
+        return [table_documents.bare_index(index) for index in known]
     _check_matched(asked, known)
     return list(asked)
 
 
 def _check_matched(asked: Iterable[Request], known: Iterable[Description]) -> None:
     """Each index is one of the source's, and no two are the same one."""
-    left = [_bare(index) for index in known]
+    left = [table_documents.bare_index(index) for index in known]
     for index in asked:
         match = next((each for each in left if _shape(each) == _shape(index)), None)
         if match is None:
@@ -133,10 +127,6 @@ def _check_names(indexes: list[Request]) -> None:
         if index["IndexName"] in seen:
             raise ValidationError(schema_messages.duplicate_index(index["IndexName"]))
         seen.add(index["IndexName"])
-
-
-def _bare(index: Description) -> Request:
-    return {name: index[name] for name in ("IndexName", "KeySchema", "Projection")}
 
 
 def _definitions(source: Description, indexes: list[Request]) -> list[dict[str, str]]:

@@ -35,10 +35,10 @@ class Origin(NamedTuple):
 
 def check_target(engine: Engine, name: str) -> None:
     """Raise TableAlreadyExistsError or TableInUseError unless there can be a table of that name."""
-    known, now = engine.catalog.known_table(name), engine.clock.now()
-    if known is None or tables.is_gone(known, now):
+    known = tables.present(engine, name)
+    if known is None:
         return
-    if tables.status(known, now) != "CREATING":
+    if tables.status(known, engine.clock.now()) != "CREATING":
         raise TableAlreadyExistsError(messages.table_exists(name))
     restore = known.document.get("restore")
     if restore is None:
@@ -67,6 +67,5 @@ def finish(engine: Engine, table: Table) -> dict[str, Any]:
     """Fill the indexes, or have them filled; the answer, which tells of the table as it was made."""
     answer = {"TableDescription": tables.describe(engine, table, tables.PENDING)}
     for name in table.document.get("backfills", ()):
-        if not backfill.fill_some(engine, table.name, name, backfill.CHUNKS_AT_ONCE):
-            engine.backfiller.wake()
+        backfill.begin(engine, table.name, name)
     return answer

@@ -36,7 +36,7 @@ def trim_if_due(engine: Engine, arn: str) -> None:
 
 
 def _is_due(view: View, document: dict[str, Any], now: float) -> bool:
-    if streams.is_gone(document, now):
+    if stream_logs.is_gone(document, now):
         return True
     log, before = streams.log_of(document), now - limits.STREAM_RETENTION_S
     return any(_is_old(view.records(log, shard, 0, 1), before) for shard in range(document["shards"]))
@@ -52,10 +52,9 @@ def _trim(engine: Engine, arn: str) -> int:
         if document is None:
             return 0
         log, now = streams.log_of(document), engine.clock.now()
-        if streams.is_gone(document, now):
+        if stream_logs.is_gone(document, now):
             removed = transaction.trim(log, math.inf)
-            transaction.drop_log(log)
-            transaction.delete_document(stream_logs.DOCUMENT_PREFIX + arn)
+            stream_logs.drop(transaction, document)
             return removed
         before = now - limits.STREAM_RETENTION_S
         document["trimmed"] = [

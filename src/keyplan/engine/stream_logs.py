@@ -68,12 +68,23 @@ def stored(view: View) -> list[dict[str, Any]]:
     return [orjson.loads(body) for _, body in view.documents(DOCUMENT_PREFIX)]
 
 
+def is_gone(stream: dict[str, Any], now: float) -> bool:
+    """Whether the stream of a document ended so long ago that nothing of it can be read any more."""
+    ended_at: float | None = stream["ended_at"]
+    return ended_at is not None and ended_at <= now - limits.STREAM_RETENTION_S
+
+
+def drop(transaction: Transaction, stream: dict[str, Any]) -> None:
+    """Remove a stream's document and its records."""
+    transaction.drop_log(statements.log(stream["log"]))
+    transaction.delete_document(DOCUMENT_PREFIX + stream["arn"])
+
+
 def purge(transaction: Transaction, now: float) -> None:
-    """Drop the logs of streams that ended more than 24 hours ago."""
+    """Drop the streams that ended more than 24 hours ago."""
     for stream in stored(transaction):
-        if stream["ended_at"] is not None and stream["ended_at"] + limits.STREAM_RETENTION_S <= now:
-            transaction.drop_log(statements.log(stream["log"]))
-            transaction.delete_document(DOCUMENT_PREFIX + stream["arn"])
+        if is_gone(stream, now):
+            drop(transaction, stream)
 
 
 def _name(transaction: Transaction, table_arn: str, now: float) -> tuple[str, str]:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from keyplan import limits
+from keyplan.engine import stream_logs
 from keyplan.engine.catalog import Table
-from keyplan.engine.stream_logs import DOCUMENT_PREFIX
 from keyplan.errors import ResourceNotFoundError, ValidationError
 from keyplan.messages import streams as messages
 from keyplan.store import statements
@@ -43,7 +42,7 @@ _NUMBER_BASE = 10**20  # makes the shortest sequence number 21 digits, the least
 
 def find(view: View, arn: str) -> dict[str, Any] | None:
     """The document of the stream with this ARN."""
-    body = view.document(DOCUMENT_PREFIX + arn)
+    body = view.document(stream_logs.DOCUMENT_PREFIX + arn)
     document: dict[str, Any] | None = None if body is None else orjson.loads(body)
     return document
 
@@ -52,7 +51,7 @@ def readable(view: View, arn: str, now: float) -> dict[str, Any]:
     """The document of a stream that can still be read. Raises ResourceNotFoundError, ValidationError."""
     check_arn(arn)
     document = find(view, arn)
-    if document is None or is_gone(document, now):
+    if document is None or stream_logs.is_gone(document, now):
         raise ResourceNotFoundError(messages.stream_not_found(arn))
     return document
 
@@ -71,12 +70,6 @@ def trimmed(document: dict[str, Any], shard: int) -> int:
 def end(view: View, document: dict[str, Any], shard: int) -> int:
     """The last sequence of a shard up to now; of a closed shard for good."""
     return max(view.bounds(log_of(document), shard)[1] or 0, trimmed(document, shard))
-
-
-def is_gone(document: dict[str, Any], now: float) -> bool:
-    """Whether the stream was disabled so long ago that nothing of it is left."""
-    ended_at: float | None = document["ended_at"]
-    return ended_at is not None and ended_at <= now - limits.STREAM_RETENTION_S
 
 
 def check_arn(arn: str) -> None:

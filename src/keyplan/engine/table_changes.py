@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from keyplan.engine import stream_logs, table_documents, tables, throughput
+from keyplan.engine import admission, stream_logs, table_documents, tables, throughput
 from keyplan.errors import ValidationError
 from keyplan.messages import tables as messages
 from keyplan.store.rows import Transaction
@@ -69,7 +69,7 @@ def wanted(request: Request) -> set[str]:
 
 _KINDS = {
     "ProvisionedThroughput": tables.CAPACITY,
-    "OnDemandThroughput": "on-demand",
+    "OnDemandThroughput": admission.ON_DEMAND,
     "StreamSpecification": tables.STREAM,
     "TableClass": tables.CLASS,
     "SSESpecification": tables.ENCRYPTION,

@@ -146,6 +146,11 @@ def _index(request: dict[str, Any], arn: str) -> dict[str, Any]:
     }
 
 
+def bare_index(described: dict[str, Any]) -> dict[str, Any]:
+    """Of an index what it is, as a request gives it: without capacity, state and figures."""
+    return {name: described[name] for name in ("IndexName", "KeySchema", "Projection")}
+
+
 def encryption(engine: Engine, given: dict[str, Any]) -> dict[str, Any] | None:
     """SSEDescription for an SSESpecification; None for the default, a key that the service owns.
 

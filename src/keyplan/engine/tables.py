@@ -58,10 +58,16 @@ def find_known(engine: Engine, name_or_arn: str) -> Table:
     """The same inside a transaction of `Engine.alter`. Raises ValidationError for the ARN of another Region."""
     if name_or_arn.startswith("arn:") and name_or_arn.split(":")[3] != engine.region:
         raise ValidationError(request_messages.other_region(name_or_arn))
-    table = engine.catalog.known_table(name_or_arn)
-    if table is None or is_gone(table, engine.clock.now()):
+    table = present(engine, name_or_arn)
+    if table is None:
         raise ResourceNotFoundError(messages.table_not_found(table_name(name_or_arn)))
     return table
+
+
+def present(engine: Engine, name_or_arn: str) -> Table | None:
+    """The table as of the catalog's last reload, in whatever state; None once its deletion has ended."""
+    table = engine.catalog.known_table(name_or_arn)
+    return None if table is None or is_gone(table, engine.clock.now()) else table
 
 
 def is_gone(table: Table, now: float) -> bool:
@@ -118,18 +124,18 @@ def settle(document: dict[str, Any], now: float) -> dict[str, Any]:
     settled: dict[str, Any] = orjson.loads(orjson.dumps(document))
     if settled.get("ready_at", PENDING) <= now:
         settled.pop("ready_at", None)
-    _keep(settled, "changes", changes(settled, now))
-    _keep(
+    keep(settled, "changes", changes(settled, now))
+    keep(
         settled,
         "index_ready_at",
         {name: at for name, at in settled.get("index_ready_at", {}).items() if at > now},
     )
-    _keep(
+    keep(
         settled,
         "index_changes",
         {name: each for name, each in settled.get("index_changes", {}).items() if each["until"] > now},
     )
-    _keep(
+    keep(
         settled,
         "indexes_leaving",
         [each for each in settled.get("indexes_leaving", ()) if each["gone_at"] > now],
@@ -137,11 +143,12 @@ def settle(document: dict[str, Any], now: float) -> dict[str, Any]:
     return settled
 
 
-def _keep(document: dict[str, Any], member: str, rest: list[Any] | dict[str, Any]) -> None:
+def keep(holder: dict[str, Any], member: str, rest: list[Any] | dict[str, Any]) -> None:
+    """Let a member hold what is left of it; where nothing is, there is no such member."""
     if rest:
-        document[member] = rest
+        holder[member] = rest
     else:
-        document.pop(member, None)
+        holder.pop(member, None)
 
 
 def describe(engine: Engine, table: Table, at: float) -> dict[str, Any]:

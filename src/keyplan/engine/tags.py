@@ -74,11 +74,10 @@ def find_resource(engine: Engine, arn: str) -> Table:
         raise AccessDeniedError(messages.ACCESS_DENIED)
     if region != engine.region:
         raise ValidationError(request_messages.invalid_arn(arn))
-    table = engine.catalog.known_table(arn)
-    now = engine.clock.now()
+    table = tables.present(engine, arn)
     if table is None or arn != tables.table_arn(engine, table.name):
         raise ResourceNotFoundError(messages.resource_not_found(arn))
-    if tables.is_gone(table, now) or tables.status(table, now) == "CREATING":
+    if tables.status(table, engine.clock.now()) == "CREATING":
         raise ResourceNotFoundError(messages.resource_not_found(arn))
     return table
 

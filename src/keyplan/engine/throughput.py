@@ -22,10 +22,10 @@ ON_DEMAND = "PAY_PER_REQUEST"
 
 Description = dict[str, Any]
 
+MAXIMA = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
 NO_MAXIMUM = -1
 _LEAST_DELAY_S = 0.001  # what dates tell apart
 _UNITS_OF_WARM = {"ReadUnitsPerSecond": "ReadCapacityUnits", "WriteUnitsPerSecond": "WriteCapacityUnits"}
-_MAXIMA = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
 
 
 def billing_mode(table: Description) -> str:
@@ -113,7 +113,7 @@ def switch(described: Description, mode: str, given: dict[str, Any] | None, now:
     a decrease that it forgets afterwards.
     """
     before = warm(described, ON_DEMAND if mode == PROVISIONED else PROVISIONED)
-    described["ProvisionedThroughput"] = {**described["ProvisionedThroughput"], **_only_units(provisioned(given))}
+    described["ProvisionedThroughput"] = {**described["ProvisionedThroughput"], **only_units(provisioned(given))}
     described["WarmThroughput"] = warm(described, mode)
     described.pop("OnDemandThroughput", None)
     if mode == PROVISIONED:
@@ -122,7 +122,8 @@ def switch(described: Description, mode: str, given: dict[str, Any] | None, now:
     return {"ProvisionedThroughput": decreased, "WarmThroughput": before}
 
 
-def _only_units(capacity: dict[str, Any]) -> dict[str, Any]:
+def only_units(capacity: dict[str, Any]) -> dict[str, Any]:
+    """Of a ProvisionedThroughput its units alone, as a request gives them."""
     return {name: capacity[name] for name in _UNITS_OF_WARM.values()}
 
 
@@ -131,7 +132,7 @@ def set_maxima(
 ) -> None:
     """Set or lift (-1) the maxima of on-demand throughput. Raises ValidationError."""
     maxima = dict(described.get("OnDemandThroughput", {}))
-    for member in _MAXIMA:
+    for member in MAXIMA:
         maximum = given.get(member)
         if maximum is None:
             continue

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from keyplan.messages.values import PARAMETER_INVALID
+
 EXPORT_ARN_INVALID = "Invalid Export ARN"
 IMPORT_ARN_INVALID = "Invalid Import ARN"
-TABLE_ARN_NEEDED = "One or more parameter values were invalid: tableArn is not a valid ARN"
+TABLE_ARN_NEEDED = PARAMETER_INVALID + "tableArn is not a valid ARN"
 TABLE_ARN_INVALID = "Invalid Request: Table ARN is invalid."
 TABLE_ARN_EMPTY = "Invalid TableArn: Invalid Table ARN"
 EXPORT_CONFLICT = "Export conflict: Duplicate request detected with conflicting parameters"
@@ -79,7 +81,6 @@ def options_unwanted(input_format: str) -> str:
 # Worded here: not recorded anywhere we could find, or about what this engine alone knows.
 
 WINDOW_TOO_LONG = "Difference between export period from time and export period to time is greater than 24 hours"
-ITEM_TOO_LARGE = "Item size has exceeded the maximum allowed size"
 NO_BUCKET = "The specified bucket does not exist"
 TABLE_GONE = "The table was deleted, or its point in time recovery turned off, before the export had read it"
 TABLE_TAKEN_AWAY = "The table was deleted before the import had ended"

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from keyplan.messages.values import PARAMETER_INVALID as _PARAMETERS
+
 EMPTY = "The expression can not be empty;"
 REDUNDANT_PARENTHESES = "The expression has redundant parentheses;"
 
@@ -30,7 +32,6 @@ KEY_CONDITION_SEVERAL_NAMES = _KEY_CONDITION + "Multiple attribute names used in
 KEY_CONDITION_NO_KEY = _KEY_CONDITION + "No key attribute specified"
 
 # Older parameters.
-_PARAMETERS = "One or more parameter values were invalid: "
 VALUE_LIST_TYPES = _PARAMETERS + "AttributeValues inside AttributeValueList must be of same type"
 BETWEEN_BOUNDS = "The BETWEEN condition was provided a range where the lower bound is greater than the upper bound"
 UPDATE_WITHOUT_VALUE = _PARAMETERS + "Only DELETE action is allowed when no attribute value is specified"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-_INVALID = "One or more parameter values were invalid: "
+from keyplan.messages.values import PARAMETER_INVALID as _INVALID
+
 _NOT_VALID = "One or more parameter values are not valid. "
 
 KEY_MISMATCH = "The provided key element does not match the schema"

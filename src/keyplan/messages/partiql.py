@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 # Details of a statement that cannot be read; some faults have none.
 EXPECTED_STATEMENT = "Expected data manipulation"
 EXPECTED_SIMPLE_PATH = "Expected identifier for simple path"
@@ -74,12 +72,20 @@ UPDATE_CLAUSE = "Only SET and REMOVE are supported in update expressions at this
 WHERE_OPERAND = "WHERE clause must contain an expression that resolves to a boolean"
 WRITE_SOURCE = "FROM clause may only contain a single table name in data manipulation statements"
 
-_INVALID = "One or more parameter values were invalid: "
-
 
 def malformed(detail: str = "") -> str:
     """A statement that cannot be read."""
     return f"Statement wasn't well formed, can't be processed: {detail}"
+
+
+def expected_keyword(word: str) -> str:
+    """What a statement lacks where a keyword must stand."""
+    return f"Expected keyword {word.upper()}"
+
+
+def expected_sign(name: str) -> str:
+    """What a statement lacks where a sign must stand, by the service's name of it."""
+    return f"Expected {name}"
 
 
 def path_component(place: str) -> str:
@@ -140,27 +146,9 @@ def duplicate_member(name: str, path: str) -> str:
     return f"Duplicate keys in tuple. Key: {name} under {path}"
 
 
-def duplicates_in_bag(members: Sequence[str]) -> str:
-    """A set with a member twice."""
-    return f"{_INVALID}Input collection [{', '.join(members)}] contains duplicates."
-
-
 def duplicate_projection(name: str) -> str:
     """A name that would be shown twice."""
     return f"Duplicate identifiers in select clause: {name}"
-
-
-def needs_path(function: str) -> str:
-    """A function whose operand is no path."""
-    return f"Operator or function requires a document path; operator or function: {function}"
-
-
-def operand_count(function: str, count: int) -> str:
-    """A function with too few or too many operands."""
-    return (
-        "Incorrect number of operands for operator or function; operator or function:"
-        f" {function}, number of operands: {count}"
-    )
 
 
 def set_arguments(function: str, place: str) -> str:
@@ -206,11 +194,6 @@ def order_by(name: str) -> str:
 def order_operand(kind: str) -> str:
     """ORDER BY something that is no attribute."""
     return f"Argument to ORDER BY must be of type VariableReference. Type: {kind}"
-
-
-def not_projected(index: str, names: Sequence[str]) -> str:
-    """Attributes that are to be shown of a global index that lacks them."""
-    return f"{_INVALID}Global secondary index {index} does not project [{', '.join(names)}]"
 
 
 def in_transaction(number: int, problem: str) -> str:

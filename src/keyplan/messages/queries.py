@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-_INVALID = "One or more parameter values were invalid: "
+from keyplan.messages.values import PARAMETER_INVALID as _INVALID
+
 _START = "The provided starting key is invalid"
 
 CONSISTENT_GLOBAL_READ = "Consistent reads are not supported on global secondary indexes"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from keyplan.messages.values import PARAMETER_INVALID, SEVERAL_TYPES
+
 ENVELOPE = "1 validation error detected: "
 _DETECTED = re.compile(r"\d+ validation errors? detected: ")
 
@@ -129,10 +131,8 @@ def enveloped(message: str) -> str:
 
 
 # Rules of item operations that need neither table nor item.
-PARAMETER_INVALID = "One or more parameter values were invalid: "
 RETURN_VALUES_OLD_OR_NONE = "ReturnValues can only be ALL_OLD or NONE"
 NO_KEY_CONDITION = "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
-KEY_CONDITIONS_COUNT = "Conditions can be of length 1 or 2 only"
 SPECIFIC_ATTRIBUTES_MISSING = (
     "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"
 )
@@ -143,9 +143,7 @@ TOTAL_SEGMENTS_MISSING = (
 SEGMENT_MISSING = (
     "The Segment parameter is required but was not present in the request when parameter TotalSegments is present"
 )
-SEVERAL_WRITES_IN_ONE = (
-    "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
-)
+SEVERAL_WRITES_IN_ONE = SEVERAL_TYPES
 SEVERAL_ACTIONS_IN_ONE = "TransactItems can only contain one of Check, Put, Update or Delete"
 
 
@@ -166,11 +164,6 @@ def only_with_expressions_older(parameter: str, expressions: Sequence[str]) -> s
     """The same as the older layer words it: with the expressions that are missing."""
     verb = "is" if len(expressions) == 1 else "are"
     return f"{only_with_expressions(parameter)}: {' and '.join(expressions)} {verb} null"
-
-
-def duplicate_attribute(name: str) -> str:
-    """The same attribute twice in AttributesToGet."""
-    return f"{PARAMETER_INVALID}Duplicate value in attribute name: {name}"
 
 
 def segment_too_large(segment: int, total: int) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-PARAMETER_INVALID = "One or more parameter values were invalid: "
+from keyplan.messages.values import PARAMETER_INVALID
 
 UPDATE_NOTHING = (
     "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates, "

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from keyplan.messages.values import PARAMETER_INVALID as _INVALID
+
 NOT_FOUND = "Requested resource not found"
 ACCESS_DENIED = "Access is denied"
 
@@ -131,7 +133,6 @@ def index_allocating(table: str, index: str) -> str:
 
 
 # UpdateTable.
-_INVALID = "One or more parameter values were invalid: "
 INDEX_EXISTS = "Attempting to create an index which already exists"
 ALREADY_ENCRYPTED = _INVALID + (
     "Table is already encrypted with given KMSMasterKeyId. Use KMSMasterKeyId parameter if you want to change "

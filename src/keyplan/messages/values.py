@@ -16,15 +16,17 @@ NESTING = (
     "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
 )
 
-_INVALID = "One or more parameter values were invalid: "
-NULL_NOT_TRUE = _INVALID + "Null attribute value types must have the value of true"
-EMPTY_STRING_SET = _INVALID + "An string set  may not be empty"
-NULL_STRING = _INVALID + "An string set may not have a null string as a member"
-EMPTY_NUMBER_SET = _INVALID + "An number set  may not be empty"
-EMPTY_BINARY_SET = _INVALID + "Binary sets should not be empty"
+PARAMETER_INVALID = "One or more parameter values were invalid: "
+"""How many of the service's sentences begin, also those about requests, tables and items."""
+
+NULL_NOT_TRUE = PARAMETER_INVALID + "Null attribute value types must have the value of true"
+EMPTY_STRING_SET = PARAMETER_INVALID + "An string set  may not be empty"
+NULL_STRING = PARAMETER_INVALID + "An string set may not have a null string as a member"
+EMPTY_NUMBER_SET = PARAMETER_INVALID + "An number set  may not be empty"
+EMPTY_BINARY_SET = PARAMETER_INVALID + "Binary sets should not be empty"
 EMPTY_NAME = "Empty attribute name"
 NAME_TOO_LONG = "Attribute name is too large, must be less than 65536 bytes"
-NUMBER_SET_DUPLICATES = _INVALID + "Input collection contains duplicates."
+NUMBER_SET_DUPLICATES = PARAMETER_INVALID + "Input collection contains duplicates."
 NUMBER_SET_DUPLICATES_OLDER = "Input collection contains duplicates"
 
 
@@ -41,23 +43,23 @@ def not_a_number_older(text: str) -> str:
 def string_set_duplicates(members: Sequence[str]) -> str:
     """A string set with the same member twice; members are quoted."""
     listed = ", ".join(f'"{member}"' for member in members)
-    return f"{_INVALID}Input collection [{listed}] contains duplicates."
+    return f"{PARAMETER_INVALID}Input collection [{listed}] contains duplicates."
 
 
 def string_set_duplicates_older(members: Sequence[str]) -> str:
     """The same in the older wording."""
-    return f"{_INVALID}Input collection [{', '.join(members)}] contains duplicates."
+    return f"{PARAMETER_INVALID}Input collection [{', '.join(members)}] contains duplicates."
 
 
 def binary_set_duplicates(members: Sequence[str]) -> str:
     """A binary set with the same member twice; members are quoted, without blanks between them."""
     listed = ",".join(f'"{member}"' for member in members)
-    return f"{_INVALID}Input collection [{listed}]of type BS contains duplicates."
+    return f"{PARAMETER_INVALID}Input collection [{listed}]of type BS contains duplicates."
 
 
 def binary_set_duplicates_older(members: Sequence[str]) -> str:
     """The same in the older wording."""
-    return f"{_INVALID}Input collection [{', '.join(members)}]of type BS contains duplicates."
+    return f"{PARAMETER_INVALID}Input collection [{', '.join(members)}]of type BS contains duplicates."
 
 
 def value_invalid(problem: str, key: str) -> str:

@@ -9,6 +9,10 @@ Parts: TypeAlias = tuple[str | int, ...]
 """A document path: names, and list indexes."""
 
 
+COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
+"""The signs that compare two terms; <> is also written !=."""
+
+
 @dataclass(frozen=True, slots=True)
 class Path:
     """An attribute, or what lies in a document; `place` is that of its first part."""

@@ -10,6 +10,7 @@ from keyplan import limits
 from keyplan.errors import ValidationError
 from keyplan.messages import partiql as messages
 from keyplan.partiql.nodes import (
+    COMPARISONS,
     Between,
     Call,
     Constant,
@@ -26,7 +27,6 @@ from keyplan.partiql.nodes import (
 )
 from keyplan.partiql.tokens import END, ION, KEYWORD, NAME, NUMBER, QUOTED, STRING, Cursor, Token
 
-_COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 _TYPE_NAMES = """
     any bag bigint blob bool boolean char character clob date dec decimal double float int int2 int4 int8 integer
     integer2 integer4 integer8 list missing null numeric real sexp smallint string struct symbol time timestamp
@@ -72,7 +72,7 @@ def _read_not(cursor: Cursor, level: int) -> Term:
 def _read_comparison(cursor: Cursor, level: int) -> Term:
     left = _read_sum(cursor, level)
     while True:
-        sign = cursor.take_sign(*_COMPARISONS)
+        sign = cursor.take_sign(*COMPARISONS)
         if sign is not None:
             _expect_operand(cursor)
             left = Infix(sign.text, left, _read_sum(cursor, level))
@@ -174,7 +174,7 @@ def _read_word(cursor: Cursor, token: Token, level: int) -> Term:
         return read_path(cursor)
     if token.kind == KEYWORD and token.text not in _OPERATOR_KEYWORDS:
         raise ValidationError(messages.malformed(messages.UNEXPECTED_KEYWORD))
-    is_operator = token.kind == KEYWORD or token.is_sign(*_COMPARISONS, "+", "-", "/", "%", "||")
+    is_operator = token.kind == KEYWORD or token.is_sign(*COMPARISONS, "+", "-", "/", "%", "||")
     raise ValidationError(messages.malformed(messages.UNEXPECTED_OPERATOR if is_operator else messages.UNEXPECTED_TERM))
 
 
@@ -185,11 +185,7 @@ def _read_call(cursor: Cursor, level: int) -> Call:
         cursor.advance()
         cursor.advance()
         return Call(name.text.lower(), (), name.place)
-    arguments: list[Term] = []
-    if not cursor.current.is_sign(")"):
-        arguments.append(read_term(cursor, level + 1))
-        while cursor.take_sign(","):
-            arguments.append(read_term(cursor, level + 1))
+    arguments = [] if cursor.current.is_sign(")") else _read_terms(cursor, level)
     cursor.expect_sign(")", "RIGHT_PAREN")
     return Call(name.text.lower(), tuple(arguments), name.place)
 
@@ -197,25 +193,23 @@ def _read_call(cursor: Cursor, level: int) -> Call:
 def _read_enclosed(cursor: Cursor, level: int) -> Term:
     opening = cursor.advance().text
     if opening == "(":
-        first = read_term(cursor, level + 1)
-        if not cursor.current.is_sign(","):
-            cursor.expect_sign(")", "RIGHT_PAREN")
-            return first
-        members = [first]
-        while cursor.take_sign(","):
-            members.append(read_term(cursor, level + 1))
+        members = _read_terms(cursor, level)
         cursor.expect_sign(")", "RIGHT_PAREN")
-        return Sequence("list", tuple(members))
+        return members[0] if len(members) == 1 else Sequence("list", tuple(members))
     if opening == "{":
         return _read_struct(cursor, level)
     closing, name = ("]", "RIGHT_BRACKET") if opening == "[" else (">>", "RIGHT_DOUBLE_ANGLE_BRACKET")
-    members = []
-    if not cursor.current.is_sign(closing):
-        members.append(read_term(cursor, level + 1))
-        while cursor.take_sign(","):
-            members.append(read_term(cursor, level + 1))
+    members = [] if cursor.current.is_sign(closing) else _read_terms(cursor, level)
     cursor.expect_sign(closing, name)
     return Sequence("list" if opening == "[" else "bag", tuple(members))
+
+
+def _read_terms(cursor: Cursor, level: int) -> list[Term]:
+    """Terms with commas between them, one level deeper."""
+    terms = [read_term(cursor, level + 1)]
+    while cursor.take_sign(","):
+        terms.append(read_term(cursor, level + 1))
+    return terms
 
 
 def _read_struct(cursor: Cursor, level: int) -> Struct:

@@ -168,12 +168,12 @@ class Cursor:
     def expect_keyword(self, word: str) -> None:
         """Raise ValidationError unless the keyword stands here."""
         if self.take_keyword(word) is None:
-            raise ValidationError(messages.malformed(f"Expected keyword {word.upper()}"))
+            raise ValidationError(messages.malformed(messages.expected_keyword(word)))
 
     def expect_sign(self, sign: str, name: str) -> None:
         """Raise ValidationError unless the sign stands here."""
         if self.take_sign(sign) is None:
-            raise ValidationError(messages.malformed(f"Expected {name}"))
+            raise ValidationError(messages.malformed(messages.expected_sign(name)))
 
     def finish(self) -> None:
         """Raise ValidationError unless all is read; one semicolon may end a statement."""

@@ -13,9 +13,12 @@ from typing import TypeVar
 
 from keyplan.errors import ValidationError
 from keyplan.expressions import compiled, nodes
+from keyplan.expressions.check import CONDITION_FUNCTIONS
 from keyplan.expressions.render import render_condition, render_update
+from keyplan.messages import expressions as expression_messages
 from keyplan.messages import partiql as messages
 from keyplan.partiql.nodes import (
+    COMPARISONS,
     Assignment,
     Between,
     Call,
@@ -37,8 +40,6 @@ from keyplan.values.types import Item
 T = TypeVar("T")
 
 _ENVELOPE = re.compile(r"Invalid (?:Condition|Filter|Update)Expression: ")
-_CONDITIONS = {"attribute_exists": 1, "attribute_not_exists": 1, "attribute_type": 2, "begins_with": 2, "contains": 2}
-"""Functions that are conditions, and how many operands each has."""
 _NEED_PATHS = ("attribute_exists", "attribute_not_exists")
 _TYPES = {
     "blob": "B",
@@ -51,7 +52,6 @@ _TYPES = {
     "struct": "M",
     "tuple": "M",
 }
-_COMPARISONS = frozenset(("=", "<>", "<", "<=", ">", ">="))
 _SET_FUNCTIONS = ("set_add", "set_delete")
 
 
@@ -99,12 +99,12 @@ def condition(term: Term, values: Values) -> Condition:
     node = _condition(term, taken)
     text = render_condition(node)
     names = taken.by_placeholder()
-    made = unwrapped(lambda: compiled.compile_condition(text, names, "FilterExpression"))
-    unwrapped(lambda: made.check(taken.bound))
+    made = _unwrapped(lambda: compiled.compile_condition(text, names, "FilterExpression"))
+    _unwrapped(lambda: made.check(taken.bound))
     return Condition(made, taken.bound, tuple(dict.fromkeys(attributes(term))))
 
 
-def unwrapped(work: Callable[[], T]) -> T:
+def _unwrapped(work: Callable[[], T]) -> T:
     """Do it; what is wrong with an expression is told without the name of a parameter."""
     try:
         return work()
@@ -154,10 +154,10 @@ def _in(term: In, taken: _Placeholders) -> nodes.Condition:
 
 
 def _comparison(term: Infix, taken: _Placeholders) -> nodes.Condition:
-    if term.operator not in _COMPARISONS:
+    if term.operator not in COMPARISONS:
         raise ValidationError(messages.unsupported_in_condition(term.operator))
     for test, truth in ((term.left, term.right), (term.right, term.left)):
-        if isinstance(test, Call) and test.function in _CONDITIONS and isinstance(truth, Constant):
+        if isinstance(test, Call) and test.function in CONDITION_FUNCTIONS and isinstance(truth, Constant):
             if truth.kind != "BOOL" or term.operator not in ("=", "<>"):
                 break
             wanted = (truth.text == "true") is (term.operator == "=")
@@ -179,7 +179,7 @@ def _is(term: Is, taken: _Placeholders) -> nodes.Condition:
 
 
 def _call(term: Call, taken: _Placeholders) -> nodes.Call:
-    count = _CONDITIONS.get(term.function)
+    count = CONDITION_FUNCTIONS.get(term.function)
     if count is None:
         if term.function == "size":
             raise ValidationError(messages.WHERE_OPERAND)
@@ -189,9 +189,9 @@ def _call(term: Call, taken: _Placeholders) -> nodes.Call:
 
 def _function(term: Call, count: int, taken: _Placeholders) -> nodes.Call:
     if len(term.arguments) != count:
-        raise ValidationError(messages.operand_count(term.function, len(term.arguments)))
+        raise ValidationError(expression_messages.operand_count(term.function, len(term.arguments)))
     if term.function in _NEED_PATHS and not isinstance(term.arguments[0], Path):
-        raise ValidationError(messages.needs_path(term.function))
+        raise ValidationError(expression_messages.path_required(term.function))
     return nodes.Call(term.function, tuple(_operand(argument, taken) for argument in term.arguments))
 
 
@@ -221,8 +221,8 @@ def update(changes: Sequence[Assignment | Removal], values: Values) -> Update:
         clauses.setdefault(keyword, []).append(action)
     text = render_update(nodes.Update(tuple(nodes.Clause(word, tuple(actions)) for word, actions in clauses.items())))
     names = taken.by_placeholder()
-    made = unwrapped(lambda: compiled.compile_update(text, names))
-    unwrapped(lambda: made.check(taken.bound))
+    made = _unwrapped(lambda: compiled.compile_update(text, names))
+    _unwrapped(lambda: made.check(taken.bound))
     return Update(made, taken.bound)
 
 
@@ -267,7 +267,7 @@ def _assigned_operand(term: Term, taken: _Placeholders) -> nodes.Operand:
             return taken.path(term)
         case Call(function="list_append"):
             if len(term.arguments) != 2:
-                raise ValidationError(messages.operand_count("list_append", len(term.arguments)))
+                raise ValidationError(expression_messages.operand_count("list_append", len(term.arguments)))
             return nodes.Call("list_append", tuple(_assigned_operand(part, taken) for part in term.arguments))
         case Call():
             raise ValidationError(messages.unknown_function(term.function, term.place))

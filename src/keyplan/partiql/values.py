@@ -84,7 +84,7 @@ class Values:
         (kind,) = kinds
         contents = [member[kind] for member in members]
         if len(set(contents)) < len(contents):
-            raise ValidationError(messages.duplicates_in_bag(contents))
+            raise ValidationError(value_messages.string_set_duplicates_older(contents))
         return {f"{kind}S": contents}
 
 

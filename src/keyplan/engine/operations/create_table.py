@@ -33,10 +33,10 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
 
 
 def _check_free(engine: Engine, name: str) -> None:
-    known, now = engine.catalog.known_table(name), engine.clock.now()
-    if known is None or tables.is_gone(known, now):
+    known = tables.present(engine, name)
+    if known is None:
         return
-    creating = tables.status(known, now) == "CREATING"
+    creating = tables.status(known, engine.clock.now()) == "CREATING"
     raise ResourceInUseError(messages.being_created(name) if creating else messages.table_exists(name))
 
 

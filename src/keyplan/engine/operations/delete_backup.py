@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from keyplan.engine import backups
+from keyplan.engine import backups, moments
 from keyplan.errors import BackupInUseError, ValidationError
 from keyplan.messages import backups as messages
 from keyplan.store.rows import Transaction
@@ -21,7 +21,7 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     def work(transaction: Transaction) -> backups.Document:
         document = backups.find(engine, transaction, arn)
         if document["type"] == backups.SYSTEM:
-            raise ValidationError(messages.system_backup(arn, backups.moment_text(document["expires_at"])))
+            raise ValidationError(messages.system_backup(arn, moments.text(document["expires_at"])))
         if not backups.is_ready(document, now):
             raise BackupInUseError(messages.backup_being_created(arn))
         if backups.is_restoring(engine, arn):

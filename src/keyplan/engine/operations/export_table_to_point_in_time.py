@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 import uuid
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
-from keyplan.engine import export_files, export_filters, exports, history, jobs, tables
+from keyplan.engine import export_files, export_filters, exports, history, jobs, moments, tables
 from keyplan.engine.catalog import Table
 from keyplan.engine.jobs import Document
 from keyplan.engine.requests.export_table_to_point_in_time import check
-from keyplan.engine.requests.job_members import parsed, seconds
+from keyplan.engine.requests.job_members import parsed
 from keyplan.errors import (
     AccessDeniedError,
     ExportConflictError,
     InvalidExportTimeError,
-    LimitExceededError,
     PointInTimeRecoveryUnavailableError,
     TableNotFoundError,
     ValidationError,
@@ -29,8 +27,6 @@ from keyplan.values.encoding import Form
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
-
-_FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799  # of the years 1 and 9999, between which moments can be told
 
 
 def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
@@ -47,8 +43,8 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
 
     def work(transaction: Transaction) -> Document:
         now = engine.clock.now()
-        table = engine.catalog.known_table(name)
-        if table is None or tables.is_gone(table, now):
+        table = tables.present(engine, name)
+        if table is None:
             raise TableNotFoundError(messages.table_not_found(request["TableArn"]))
         stored = jobs.stored(transaction, jobs.EXPORT)
         repeated = jobs.with_token(stored, request.get("ClientToken") or "", now)
@@ -59,9 +55,8 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
         document = _document(engine, table, parameters, request.get("ClientToken") or str(uuid.uuid4()))
         if selection is not None:
             selection.check(table)
-        _check_number(stored)
-        exports.begin(transaction, document, now)
-        return document
+        jobs.check_number(stored, jobs.EXPORT)
+        return jobs.begin(transaction, document, now)
 
     document = engine.alter(work)
     engine.jobs.wake()
@@ -85,11 +80,11 @@ def _parameters(request: dict[str, Any], selection: export_filters.Selection | N
     """The request but for its token, in one form, so that two can be compared."""
     given = {name: value for name, value in request.items() if value is not None and name != "ClientToken"}
     if "ExportTime" in given:
-        given["ExportTime"] = seconds(given["ExportTime"])
+        given["ExportTime"] = moments.epoch_s(given["ExportTime"])
     if "IncrementalExportSpecification" in given:
         period = given["IncrementalExportSpecification"]
         given["IncrementalExportSpecification"] = {
-            name: value if name == "ExportViewType" else seconds(value)
+            name: value if name == "ExportViewType" else moments.epoch_s(value)
             for name, value in period.items()
             if value is not None
         }
@@ -124,8 +119,6 @@ def _document(engine: Engine, table: Table, parameters: dict[str, Any], token: s
         "description": described,
         "parameters": parameters,
         "filter": parameters.get("FilterSpecification"),
-        "runner": None,
-        "beat_s": now,
     }
     if described["ExportType"] == exports.INCREMENTAL:
         given = parameters["IncrementalExportSpecification"]
@@ -161,9 +154,9 @@ def _check_moment(table: Table, moment_s: float, now: float) -> None:
 
 def _check_period(table: Table, from_s: float, to_s: float, now: float) -> None:
     if from_s < _created_s(table):
-        raise InvalidExportTimeError(messages.from_before_table(_told(from_s)))
+        raise InvalidExportTimeError(messages.from_before_table(moments.text(from_s)))
     if to_s > now:
-        raise InvalidExportTimeError(messages.to_in_future(_told(to_s)))
+        raise InvalidExportTimeError(messages.to_in_future(moments.text(to_s)))
     if to_s - from_s < limits.INCREMENTAL_EXPORT_MIN_S:
         raise InvalidExportTimeError(messages.WINDOW_TOO_SHORT)
     if to_s - from_s > limits.INCREMENTAL_EXPORT_MAX_S:
@@ -172,13 +165,3 @@ def _check_period(table: Table, from_s: float, to_s: float, now: float) -> None:
         raise PointInTimeRecoveryUnavailableError(messages.recovery_needed(table.name))
     if from_s < history.earliest_s(table.recovery, now):
         raise InvalidExportTimeError(messages.EXPORT_TIME_UNKNOWN)
-
-
-def _told(moment_s: float) -> str:
-    return datetime.fromtimestamp(min(max(moment_s, _FIRST_S), _LAST_S), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _check_number(stored: list[Document]) -> None:
-    running = sum(jobs.status_of(document) == jobs.IN_PROGRESS for document in stored)
-    if running >= limits.EXPORTS_AT_ONCE:
-        raise LimitExceededError(messages.too_many_jobs("exports", limits.EXPORTS_AT_ONCE))

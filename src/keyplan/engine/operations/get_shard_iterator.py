@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from keyplan.engine import iterators, retention, streams
+from keyplan.engine import iterators, moments, retention, streams
 from keyplan.engine.requests.get_shard_iterator import check
 from keyplan.errors import ResourceNotFoundError, TrimmedDataAccessError, ValidationError
 from keyplan.messages import streams as messages
@@ -31,7 +30,7 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
         if shard is None:
             raise ResourceNotFoundError(messages.SHARD_NOT_FOUND)
         if kind == "AT_TIMESTAMP":
-            position = _written_from(view, document, shard, request["Timestamp"])
+            position = _written_from(view, document, shard, moments.epoch_s(request["Timestamp"]))
         else:
             position = _position(view, document, shard, kind, sequence)
     at_horizon = kind == "TRIM_HORIZON"
@@ -51,8 +50,7 @@ def _position(view: View, document: dict[str, Any], shard: int, kind: str, seque
     return sequence + 1 if kind == "AFTER_SEQUENCE_NUMBER" else sequence
 
 
-def _written_from(view: View, document: dict[str, Any], shard: int, at: datetime | float) -> int:
-    """The first position not older than a moment: a datetime in Python form, epoch seconds in JSON."""
-    seconds = at.timestamp() if isinstance(at, datetime) else at
-    older = retention.last_before(view, streams.log_of(document), shard, seconds)
+def _written_from(view: View, document: dict[str, Any], shard: int, at_s: float) -> int:
+    """The first position not older than a moment."""
+    older = retention.last_before(view, streams.log_of(document), shard, at_s)
     return max(older, streams.trimmed(document, shard)) + 1

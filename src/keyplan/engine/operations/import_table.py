@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from keyplan import limits
 from keyplan.engine import imports, jobs, table_documents, tables
 from keyplan.engine.jobs import Document
 from keyplan.engine.requests.import_table import check
-from keyplan.errors import ImportConflictError, LimitExceededError, ResourceInUseError, ValidationError
+from keyplan.errors import ImportConflictError, ResourceInUseError, ValidationError
 from keyplan.messages import exports as messages
 from keyplan.messages import tables as table_messages
 from keyplan.store.rows import Transaction
@@ -39,15 +38,12 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
             if repeated["table"] != name:
                 raise ImportConflictError(messages.IMPORT_CONFLICT)
             return repeated
-        if sum(jobs.status_of(document) == jobs.IN_PROGRESS for document in stored) >= limits.IMPORTS_AT_ONCE:
-            raise LimitExceededError(messages.too_many_jobs("imports", limits.IMPORTS_AT_ONCE))
+        jobs.check_number(stored, jobs.IMPORT)
         document = _document(engine, request, source, parameters, description)
         table = table_documents.create(engine, transaction, description, parameters)
         told = {"ready_at": imports.NOT_BEFORE_END, "import": jobs.arn_of(document)}
         engine.catalog.save(transaction, {**table, **told})
-        jobs.purge(transaction, jobs.IMPORT, now)
-        jobs.save(transaction, document)
-        return document
+        return jobs.begin(transaction, document, now)
 
     document = engine.alter(work)
     engine.jobs.wake()
@@ -60,8 +56,7 @@ def _given(members: dict[str, Any]) -> dict[str, Any]:
 
 def _check_free(engine: Engine, name: str, repeated: Document | None) -> None:
     """Raise ResourceInUseError if there is such a table, unless the same request is being worked on."""
-    known = engine.catalog.known_table(name)
-    if known is None or tables.is_gone(known, engine.clock.now()):
+    if tables.present(engine, name) is None:
         return
     if repeated is not None and jobs.status_of(repeated) == jobs.IN_PROGRESS:
         return
@@ -75,8 +70,7 @@ def _document(
     parameters: dict[str, Any],
     description: dict[str, Any],
 ) -> Document:
-    now = engine.clock.now()
-    now_ms = int(now * 1000)
+    now_ms = int(engine.clock.now() * 1000)
     described: dict[str, Any] = {
         "ImportArn": jobs.new_arn(engine, jobs.IMPORT, description["TableArn"], now_ms),
         "ImportStatus": jobs.IN_PROGRESS,
@@ -101,6 +95,4 @@ def _document(
         "description": described,
         "parameters": {},
         "progress": imports.Progress().document(),
-        "runner": None,
-        "beat_s": now,
     }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from keyplan import limits
 from keyplan.engine import backups
 from keyplan.engine.catalog import table_name
-from keyplan.engine.requests.backup_members import epoch_s
+from keyplan.engine.moments import epoch_s
 from keyplan.engine.requests.list_backups import check
 from keyplan.errors import ValidationError
 from keyplan.messages import backups as messages

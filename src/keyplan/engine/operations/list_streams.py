@@ -26,7 +26,7 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
         for document in stream_logs.stored(engine.store.view())
         if document["arn"] > start
         and (wanted is None or document["table"] == table_name(wanted))
-        and not streams.is_gone(document, now)
+        and not stream_logs.is_gone(document, now)
     ]
     answer: dict[str, Any] = {
         "Streams": [

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from keyplan.engine import backups, history, recovery, restores, table_documents, tables
+from keyplan.engine import history, moments, recovery, restores, table_documents, tables
 from keyplan.engine.catalog import Recovery, Table, table_name
-from keyplan.engine.requests.backup_members import epoch_s
 from keyplan.engine.requests.restore_table_to_point_in_time import check
 from keyplan.errors import (
     InvalidRestoreTimeError,
@@ -60,10 +59,10 @@ def _source(engine: Engine, request: dict[str, Any]) -> Table:
 
 def _moment(kept: Recovery, request: dict[str, Any], now: float) -> float:
     given = request.get("RestoreDateTime")
-    moment_s = now if given is None else epoch_s(given)
+    moment_s = now if given is None else moments.epoch_s(given)
     earliest_s = history.earliest_s(kept, now)
     if not earliest_s <= moment_s <= now:
-        told = (backups.moment_text(each) for each in (moment_s, earliest_s, now))
+        told = (moments.text(max(each, 0.0)) for each in (moment_s, earliest_s, now))
         raise InvalidRestoreTimeError(messages.time_outside(*told))
     return moment_s
 

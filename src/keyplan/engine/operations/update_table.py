@@ -33,8 +33,7 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     answer = {"TableDescription": tables.describe(engine, table, tables.PENDING)}
     _show_lifted(answer["TableDescription"], request.get("OnDemandThroughput") or {})
     for name in created:
-        if not backfill.fill_some(engine, table.name, name, backfill.CHUNKS_AT_ONCE):
-            engine.backfiller.wake()
+        backfill.begin(engine, table.name, name)
     return answer
 
 

@@ -40,8 +40,8 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
         return engine.catalog.save(transaction, document)
 
     table = engine.alter(work)
-    if enabled and not backfill.fill_some(engine, table.name, backfill.EXPIRY, backfill.CHUNKS_AT_ONCE):
-        engine.backfiller.wake()
+    if enabled:
+        backfill.begin(engine, table.name, backfill.EXPIRY)
     return {"TimeToLiveSpecification": {"Enabled": enabled, "AttributeName": attribute}}
 
 
@@ -68,6 +68,4 @@ def _disable(engine: Engine, transaction: Transaction, table: Table, document: d
     assert table.expiry is not None
     table_documents.drop_tree(engine, transaction, table.expiry.tree)
     del document["expiry"]
-    backfills = [name for name in document.pop("backfills", ()) if name != backfill.EXPIRY]
-    if backfills:
-        document["backfills"] = backfills
+    tables.keep(document, "backfills", [name for name in document.get("backfills", ()) if name != backfill.EXPIRY])

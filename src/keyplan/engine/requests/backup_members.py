@@ -1,13 +1,11 @@
-"""Members that the requests of backups and restores share, and moments as clients give them."""
+"""Members that the requests of backups and restores share."""
 
 from __future__ import annotations
-
-from datetime import datetime
 
 from keyplan.engine.requests import members, table_members
 from keyplan.engine.shapes.model import Shape, String
 
-BACKUP_NAME = String(min=3, max=255, pattern="[a-zA-Z0-9_.-]+")
+BACKUP_NAME = String(min=3, max=255, pattern=members.NAME_PATTERN)
 BACKUP_ARN = String(max=1024)  # what is too short is told as any other text that is no ARN of a backup
 TARGET_TABLE_NAME = members.LISTED_TABLE_NAME
 
@@ -20,8 +18,3 @@ OVERRIDES: dict[str, Shape] = {
     "SSESpecificationOverride": table_members.SSE_SPECIFICATION,
 }
 """What a restored table may have otherwise than its source."""
-
-
-def epoch_s(moment: datetime | float) -> float:
-    """A Timestamp in seconds since 1970: it is a datetime in Python form, seconds in JSON."""
-    return moment.timestamp() if isinstance(moment, datetime) else float(moment)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from keyplan.engine.throughput import MAXIMA, PROVISIONED
 from keyplan.errors import ValidationError
 from keyplan.messages import schemas as messages
 
 _MOST_UNITS = 1_000_000_000_000  # the service's own bound, far over any quota
 _UNITS = ("ReadCapacityUnits", "WriteCapacityUnits")
-_MAXIMA = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
 
 
 def check_table_capacity(request: dict[str, Any], billing_mode: str) -> None:
     """A new table has capacity units exactly where it is not paid by request, and maxima where it is."""
     throughput = request.get("ProvisionedThroughput")
-    if billing_mode == "PROVISIONED":
+    if billing_mode == PROVISIONED:
         if throughput is None:
             raise ValidationError(messages.UNITS_MISSING)
         _check_no_maxima(request.get("OnDemandThroughput"))
@@ -27,9 +27,9 @@ def check_table_capacity(request: dict[str, Any], billing_mode: str) -> None:
 def check_switch(request: dict[str, Any], billing_mode: str) -> None:
     """A change of the billing mode comes with capacity units exactly where the table will need them."""
     throughput = request.get("ProvisionedThroughput")
-    if billing_mode == "PROVISIONED" and throughput is None:
+    if billing_mode == PROVISIONED and throughput is None:
         raise ValidationError(messages.SWITCH_UNITS_MISSING)
-    if billing_mode != "PROVISIONED" and throughput is not None:
+    if billing_mode != PROVISIONED and throughput is not None:
         raise ValidationError(messages.SWITCH_UNITS_UNWANTED)
     check_bounds(throughput)
 
@@ -37,17 +37,17 @@ def check_switch(request: dict[str, Any], billing_mode: str) -> None:
 def check_index_capacity(index: dict[str, Any], billing_mode: str) -> None:
     """A new table's index has capacity units exactly where the table has."""
     throughput, name = index.get("ProvisionedThroughput"), index["IndexName"]
-    if billing_mode == "PROVISIONED":
+    if billing_mode == PROVISIONED:
         if throughput is None:
             raise ValidationError(messages.index_units_missing(name))
         _check_no_maxima(index.get("OnDemandThroughput"), name)
-    if billing_mode != "PROVISIONED" and throughput is not None:
+    if billing_mode != PROVISIONED and throughput is not None:
         raise ValidationError(messages.index_units_unwanted(name))
     check_bounds(throughput, name)
 
 
 def _check_no_maxima(maxima: dict[str, Any] | None, index: str | None = None) -> None:
-    for member in _MAXIMA:
+    for member in MAXIMA:
         if (maxima or {}).get(member) is not None:
             raise ValidationError(messages.maximum_unwanted(member, index))
 

@@ -8,6 +8,7 @@ from typing import Any
 from keyplan import limits
 from keyplan.engine.requests import capacity, members, schemas, table_members
 from keyplan.engine.shapes.model import Structure
+from keyplan.engine.throughput import PROVISIONED
 from keyplan.errors import ValidationError
 from keyplan.messages import schemas as messages
 
@@ -39,7 +40,7 @@ SHAPE = Structure(
 def check(request: dict[str, Any]) -> None:
     """Rules between members. Raises ValidationError."""
     schemas.check_table_class(request.get("TableClass"))
-    billing_mode = request.get("BillingMode") or "PROVISIONED"
+    billing_mode = request.get("BillingMode") or PROVISIONED
     capacity.check_table_capacity(request, billing_mode)
     definitions = schemas.names_of(request["AttributeDefinitions"])
     schema = request["KeySchema"]

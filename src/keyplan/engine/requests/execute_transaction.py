@@ -5,7 +5,7 @@ from __future__ import annotations
 from keyplan import limits
 from keyplan.engine.requests import members
 from keyplan.engine.requests.execute_statement import PARAMETERS, STATEMENT
-from keyplan.engine.shapes.model import List, String, Structure
+from keyplan.engine.shapes.model import List, Structure
 
 _STATEMENT = Structure(
     "ParameterizedStatement",
@@ -21,7 +21,7 @@ SHAPE = Structure(
     "ExecuteTransactionInput",
     {
         "TransactStatements": List(_STATEMENT, min=1, max=limits.TRANSACTION_ACTIONS),
-        "ClientRequestToken": String(min=1, max=36),
+        "ClientRequestToken": members.CLIENT_REQUEST_TOKEN,
         "ReturnConsumedCapacity": members.RETURN_CONSUMED_CAPACITY,
     },
     required=("TransactStatements",),

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
-from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from keyplan import limits
+from keyplan.engine.requests import members
 from keyplan.engine.shapes.model import Integer, String
-from keyplan.errors import AccessDeniedError, SerializationError, ValidationError
-from keyplan.messages import requests as request_messages
+from keyplan.errors import AccessDeniedError, ValidationError
 from keyplan.messages import tables as table_messages
 
 TABLE_ARN = String(min=1, max=1024)
@@ -25,7 +22,7 @@ DEFAULT_PAGE = 10
 _TABLE = re.compile(
     r"arn:(?P<partition>[^:]*):(?P<service>[^:]*):(?P<region>[^:]*):(?P<account>[^:]*):table/(?P<name>[^/]*)(?P<rest>/.*)?"
 )
-_NAME = re.compile(f"[a-zA-Z0-9_.-]{{{limits.TABLE_NAME_MIN},{limits.TABLE_NAME_MAX}}}")
+_NAME = re.compile(members.WHOLE_TABLE_NAME)
 
 
 class TableArn(NamedTuple):
@@ -58,11 +55,3 @@ def check_job_arn(arn: str, kind: str, account: str, invalid: str) -> TableArn:
     if parts is None or not _NAME.fullmatch(parts.name) or not re.fullmatch(f"/{kind}/[^/]+", parts.rest):
         raise ValidationError(invalid)
     return parts
-
-
-def seconds(moment: Any) -> float:
-    """A moment of a request as epoch seconds. Raises SerializationError for what is no number."""
-    at_s = moment.timestamp() if isinstance(moment, datetime) else float(moment)
-    if not math.isfinite(at_s):
-        raise SerializationError(request_messages.not_convertible("DECIMAL_VALUE", "Date"))
-    return at_s

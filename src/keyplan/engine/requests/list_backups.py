@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from keyplan import limits
+from keyplan.engine.moments import epoch_s
 from keyplan.engine.requests import members
-from keyplan.engine.requests.backup_members import epoch_s
 from keyplan.engine.shapes.model import Integer, String, Structure, Timestamp
 from keyplan.errors import ValidationError
 from keyplan.messages import backups as messages

@@ -6,15 +6,19 @@ from keyplan import limits
 from keyplan.engine.shapes.model import ITEM, VALUE, Boolean, List, Map, String, Structure
 from keyplan.messages import requests as messages
 
-_NAME_PATTERN = "[a-zA-Z0-9_.-]+"
+NAME_PATTERN = "[a-zA-Z0-9_.-]+"
+"""The characters of names of tables, indexes and backups, as messages tell them."""
+
+WHOLE_TABLE_NAME = f"[a-zA-Z0-9_.-]{{{limits.TABLE_NAME_MIN},{limits.TABLE_NAME_MAX}}}"
+"""A table's name, characters and length, where it is matched as part of something longer."""
 
 # The data plane asks first for one character, as of an ARN, and then for a table's name.
-TABLE_NAME = String(min=1, max=limits.TABLE_NAME_MAX, pattern=_NAME_PATTERN, arn=True)
-NEW_TABLE_NAME = String(min=limits.TABLE_NAME_MIN, max=limits.TABLE_NAME_MAX, pattern=_NAME_PATTERN, arn=True)
+TABLE_NAME = String(min=1, max=limits.TABLE_NAME_MAX, pattern=NAME_PATTERN, arn=True)
+NEW_TABLE_NAME = String(min=limits.TABLE_NAME_MIN, max=limits.TABLE_NAME_MAX, pattern=NAME_PATTERN, arn=True)
 DEMANDED_TABLE_NAME = ("TableName", messages.TABLE_NAME_REQUIRED)
-MAP_TABLE_NAME = String(min=limits.TABLE_NAME_MIN, max=limits.TABLE_NAME_MAX, pattern=_NAME_PATTERN, arn=True)
-LISTED_TABLE_NAME = String(min=limits.TABLE_NAME_MIN, max=limits.TABLE_NAME_MAX, pattern=_NAME_PATTERN)
-INDEX_NAME = String(min=3, max=255, pattern=_NAME_PATTERN, length_first=True)
+MAP_TABLE_NAME = NEW_TABLE_NAME
+LISTED_TABLE_NAME = String(min=limits.TABLE_NAME_MIN, max=limits.TABLE_NAME_MAX, pattern=NAME_PATTERN)
+INDEX_NAME = String(min=3, max=255, pattern=NAME_PATTERN, length_first=True)
 
 TEXT = String()
 FLAG = Boolean()
@@ -23,6 +27,7 @@ VALUES = ITEM
 KEY = ITEM
 ATTRIBUTES_TO_GET = List(TEXT, min=1)
 
+CLIENT_REQUEST_TOKEN = String(min=1, max=36)
 RETURN_CONSUMED_CAPACITY = String(enum=("INDEXES", "TOTAL", "NONE"))
 RETURN_ITEM_COLLECTION_METRICS = String(enum=("SIZE", "NONE"))
 RETURN_ON_CONDITION_FAILURE = String(enum=("ALL_OLD", "NONE"))

@@ -7,6 +7,7 @@ from typing import Any
 from keyplan.engine.requests import members, rules
 from keyplan.engine.shapes.model import Integer, Layer, Structure
 from keyplan.errors import ValidationError
+from keyplan.messages import expressions as expression_messages
 from keyplan.messages import requests as messages
 
 SHAPE = Structure(
@@ -35,15 +36,15 @@ SHAPE = Structure(
     alone=("ConditionalOperator",),
 )
 
-_EXPRESSIONS = ("ProjectionExpression", "FilterExpression", "KeyConditionExpression")
-_VALUE_EXPRESSIONS = ("FilterExpression", "KeyConditionExpression")
+EXPRESSIONS = ("ProjectionExpression", "FilterExpression", "KeyConditionExpression")
+VALUE_EXPRESSIONS = ("FilterExpression", "KeyConditionExpression")
 _MOST_KEY_CONDITIONS = 2
 
 
 def check(request: dict[str, Any]) -> None:
     """Rules between members, before any value is looked at. Raises ValidationError."""
-    given = rules.check_mixture(request, _EXPRESSIONS, _replaced(request))
-    rules.check_placeholders_wanted(request, given, value_expressions=_VALUE_EXPRESSIONS)
+    given = rules.check_mixture(request, EXPRESSIONS, _replaced(request))
+    rules.check_placeholders_wanted(request, given, value_expressions=VALUE_EXPRESSIONS)
     rules.check_select(request)
     rules.check_conditional_operator(request, "QueryFilter")
 
@@ -53,7 +54,7 @@ def check_late(request: dict[str, Any]) -> None:
     if request.get("KeyConditions") is None and request.get("KeyConditionExpression") is None:
         raise ValidationError(messages.NO_KEY_CONDITION)
     if request.get("KeyConditions") == {}:
-        raise ValidationError(messages.KEY_CONDITIONS_COUNT)
+        raise ValidationError(expression_messages.KEY_CONDITION_COUNT)
     rules.check_placeholders(request)
 
 
@@ -67,4 +68,4 @@ def check_key_conditions(request: dict[str, Any]) -> None:
     """Refuse too many KeyConditions; each for itself has been looked at."""
     # An index may have several key attributes per role; how many it has is known later.
     if len(request["KeyConditions"]) > _MOST_KEY_CONDITIONS and request.get("IndexName") is None:
-        raise ValidationError(messages.KEY_CONDITIONS_COUNT)
+        raise ValidationError(expression_messages.KEY_CONDITION_COUNT)

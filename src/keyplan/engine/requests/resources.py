@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
+from keyplan.engine.requests import members
 from keyplan.errors import ValidationError
 from keyplan.messages import requests as messages
 
 DEMANDED_ARN = ("ResourceArn", messages.ARN_MISSING)
 
 _ARN = re.compile(r"arn:[a-z-]+:(?P<service>[^:]*):[a-z0-9-]*:[0-9]*:(?P<resource>.*)")
-_TABLE = re.compile(r"table/[a-zA-Z0-9_.-]{3,255}(?:/stream/.+)?")
+_TABLE = re.compile(rf"table/{members.WHOLE_TABLE_NAME}(?:/stream/.+)?")
 _INDEX = re.compile(r"table/[^/]+/index/.+")
 _ONE_NAME = re.compile(r"table/[^/]*")
 

@@ -25,7 +25,7 @@ SHAPE = Structure(
     unsupported=("VectorIndexOverride",),
 )
 
-_ARN = re.compile(r"arn:[a-z-]+:dynamodb:[a-z0-9-]*:[0-9]*:table/[a-zA-Z0-9_.-]{3,255}")
+_ARN = re.compile(rf"arn:[a-z-]+:dynamodb:[a-z0-9-]*:[0-9]*:table/{members.WHOLE_TABLE_NAME}")
 
 
 def check(request: dict[str, Any]) -> None:

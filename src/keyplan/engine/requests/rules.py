@@ -53,7 +53,7 @@ def check_attributes_to_get(request: Mapping[str, Any]) -> None:
     check_name_lengths(request.get("AttributesToGet") or ())
     for name in request.get("AttributesToGet") or ():
         if name in seen:
-            raise ValidationError(messages.duplicate_attribute(name))
+            raise ValidationError(expression_messages.attribute_twice(name))
         seen.add(name)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from keyplan import limits
 from keyplan.engine.requests import members, rules
-from keyplan.engine.shapes.model import LATE_ITEM, Layer, List, Shape, String, Structure
+from keyplan.engine.shapes.model import LATE_ITEM, Layer, List, Shape, Structure
 from keyplan.errors import ValidationError
 from keyplan.messages import requests as messages
 
@@ -45,7 +45,7 @@ SHAPE = Structure(
     "TransactWriteItemsInput",
     {
         # The token comes first: it alone is named where the list is too long as well.
-        "ClientRequestToken": String(min=1, max=36),
+        "ClientRequestToken": members.CLIENT_REQUEST_TOKEN,
         "TransactItems": List(_ACTION, min=1, max=limits.TRANSACTION_ACTIONS),
         "ReturnConsumedCapacity": members.RETURN_CONSUMED_CAPACITY,
         "ReturnItemCollectionMetrics": members.RETURN_ITEM_COLLECTION_METRICS,

@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any, NoReturn
 
 from keyplan.engine.shapes.model import (
+    VALUE,
     AttributeValue,
     Blob,
     Boolean,
@@ -48,7 +49,6 @@ _SCALAR_JAVA = {
 STRING = String()
 BLOB = Blob()
 BOOLEAN = Boolean()
-VALUE = AttributeValue()
 VALUES = List(VALUE)
 NAMED_VALUES = Map(VALUE)
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from keyplan.engine.requests.members import WHOLE_TABLE_NAME
 from keyplan.errors import ValidationError
 from keyplan.messages import partiql as messages
 from keyplan.partiql import translate
@@ -15,7 +16,7 @@ from keyplan.partiql.values import Values
 from keyplan.values.attribute import normalise_item
 from keyplan.values.types import AttributeValue, Item
 
-_TABLE_NAME = re.compile(r"[a-zA-Z0-9_.-]{3,255}\Z").match
+_TABLE_NAME = re.compile(WHOLE_TABLE_NAME).fullmatch
 
 
 class Prepared(NamedTuple):

@@ -148,7 +148,7 @@ def _check_shown(index: Index | None, shown: Sequence[Path] | None) -> bool:
     names = dict.fromkeys(str(path.parts[0]) for path in shown)
     missing = [name for name in names if name not in index.attributes]
     if missing and index.is_global:
-        raise ValidationError(messages.not_projected(index.name, missing))
+        raise ValidationError(query_messages.not_projected(index.name, missing))
     return bool(missing)
 
 

@@ -1,0 +1,28 @@
+"""Moments as requests give them and as messages tell them."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+from keyplan.errors import SerializationError
+from keyplan.messages import requests as messages
+
+_FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799  # of the years 1 and 9999, between which moments can be told
+
+
+def epoch_s(given: datetime | float) -> float:
+    """A Timestamp in seconds since 1970: it is a datetime in Python form, seconds in JSON.
+
+    Raises SerializationError for what is no number.
+    """
+    at_s = given.timestamp() if isinstance(given, datetime) else float(given)
+    if not math.isfinite(at_s):
+        raise SerializationError(messages.not_convertible("DECIMAL_VALUE", "Date"))
+    return at_s
+
+
+def text(at_s: float) -> str:
+    """A moment as the service writes it in messages: to the second, in UTC."""
+    moment = datetime.fromtimestamp(min(max(at_s, _FIRST_S), _LAST_S), UTC)
+    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
