@@ -65,6 +65,7 @@ NOT_DESIGNS = {
     "exits.py": ("import sys\nsys.exit(0)\n", 2, "failed: SystemExit: 0"),
     "": (None, 2, "is no name of a module or file"),
     "..": (None, 2, "is no name of a module or file"),
+    "shop.design:design": (None, 2, "give the module, shop.design"),
     "sys": (None, 1, "sys declares no table"),
     "empty.py": ("x = 1\n", 1, "declares no table"),
     "unknown.py": (HEAD + UNKNOWN_FIELD, 1, "KP201"),

@@ -10,6 +10,7 @@ from keyplan.cost.estimate import estimate
 from keyplan.cost.prices import HOURS_A_MONTH, PriceDataError, book, load
 from keyplan.design import (
     GSI,
+    LSI,
     Bytes,
     Change,
     Cond,
@@ -106,3 +107,30 @@ def test_declared_capacity_is_priced_by_the_hour() -> None:
     (table,) = found.tables
     assert table.parts[0].provisioned == pytest.approx(47.45 + 9.49)
     assert table.requests == pytest.approx(sum(part.provisioned for part in table.parts))
+
+
+def test_a_local_index_takes_the_tables_capacity_and_is_recovered_with_it() -> None:
+    table = Table("notes", pk="owner", sk="at", indexes=[LSI("by_title", sk="title")], point_in_time_recovery=True)
+
+    @table.entity(items=Items(count=1_000_000, bytes=Bytes(1000), distinct={"owner": 10_000}))
+    class Note(Entity):
+        owner: str
+        at: int
+        title: str
+        text: str
+
+    @table.create(Note, rate=Rate(average=70))
+    def write(note: Note) -> Change:
+        return put(note)
+
+    @table.query(Note, index="by_title", rate=Rate(average=4))
+    def of_owner(owner: str) -> Cond:
+        return pk(owner=owner)
+
+    (month,) = estimate(Design("notes", (table,)), book()).tables
+    own, local = month.parts
+    assert (own.write, local.write) == (70, 70)
+    assert local.provisioned == 0
+    assert own.provisioned == pytest.approx(200 * 0.4745 + 72 * 0.0949)  # at 70 % use: 140 writes, 50 reads
+    assert month.recovered_bytes == own.storage_bytes + local.storage_bytes
+    assert month.point_in_time == pytest.approx(2 * 1.1 * 0.20)

@@ -20,8 +20,13 @@ table = Table("app", pk="id")
 @table.entity(
     items=Items(
         1000,
-        distinct={"status": {"open": 0.2, "held": 0.3, "done": 0.5}, "owner": Distinct(50), "kind": 4},
-        present={"due": 0.25},
+        distinct={
+            "status": {"open": 0.2, "held": 0.3, "done": 0.5},
+            "owner": Distinct(50),
+            "kind": 4,
+            "stage": {"draft": 0.75, "final": 0.25},
+        },
+        present={"due": 0.25, "stage": 0.4},
     )
 )
 class Task(Entity):
@@ -30,6 +35,7 @@ class Task(Entity):
     owner: str
     kind: str
     due: str | None = None
+    stage: Literal["draft", "final"] | None = None
     title: str = ""
 
 
@@ -52,6 +58,11 @@ SPEC = spec_of(Task)
         (F.kind == "a", 0.25),
         (F.due.exists(), 0.25),
         (F.due.missing(), 0.75),
+        (~F.due.exists(), 0.75),
+        (~(F.kind == "a"), 0.75),
+        (F.stage == "draft", 0.3),
+        (F.stage != "draft", 0.7),
+        (F.stage < "final", 0.3),
     ],
     ids=str,
 )
@@ -61,7 +72,13 @@ def test_shares_follow_from_what_is_declared(condition: Condition, share: float)
 
 @pytest.mark.parametrize(
     "condition",
-    [F.title == "x", F.kind > "a", F.title.contains("x"), (F.status == "open") | F.title.contains("x")],
+    [
+        F.title == "x",
+        F.kind > "a",
+        F.title.contains("x"),
+        (F.status == "open") | F.title.contains("x"),
+        ~((F.kind == "a") & F.title.contains("x")),
+    ],
     ids=str,
 )
 def test_nothing_is_made_up_where_nothing_is_declared(condition: Condition) -> None:

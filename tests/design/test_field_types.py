@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import pytest
+from pydantic import JsonValue
 from tests.design.stored import Colour, Level, Point, Street, UserId
+from typing_extensions import TypeAliasType
 
-from keyplan.design.field_types import type_code
+from keyplan.design.field_types import type_code, without_none
 
 CODES: list[tuple[Any, str]] = [
     (str, "S"), (UserId, "S"), (int, "N"), (bool, "BOOL"), (float, "N"), (Decimal, "N"), (bytes, "B"),
@@ -24,3 +26,21 @@ CODES: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("annotation", "code"), CODES, ids=[str(one[0]) for one in CODES])
 def test_the_attribute_type_follows_from_the_annotation(annotation: Any, code: str) -> None:
     assert type_code(annotation) == code
+
+
+NAMED: list[tuple[Any, str]] = [
+    (TypeAliasType("Name", str), "S"),
+    (TypeAliasType("Sizes", set[int]), "NS"),
+    (TypeAliasType("Name", TypeAliasType("Inner", Annotated[int, "a mark"])), "N"),
+    (JsonValue, "ANY"),  # named in what it stands for
+]
+"""What `type Name = ...` makes from Python 3.12 on."""
+
+
+@pytest.mark.parametrize(("annotation", "code"), NAMED, ids=[str(one[1]) for one in NAMED])
+def test_a_named_type_is_stored_as_what_it_names(annotation: Any, code: str) -> None:
+    assert type_code(annotation) == code
+
+
+def test_a_named_type_may_be_none() -> None:
+    assert without_none(TypeAliasType("Maybe", str | None)) == (str, True)

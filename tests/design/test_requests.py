@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime
 from enum import Enum
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
+from keyplan import limits
 from keyplan.design import (
     GSI,
     Attribute,
@@ -360,6 +362,23 @@ def test_every_change_and_condition_has_its_words() -> None:
     assert resolved(without["UpdateExpression"], without).endswith("DELETE tags ['t']")
 
 
+def test_what_is_added_is_not_held_against_the_limits_of_the_sum() -> None:
+    shelves = Table("shelves", pk="id")
+
+    @shelves.entity()
+    class Shelf(Entity):
+        id: str
+        stock: Annotated[int, Field(ge=0)] = 0
+        debt: Annotated[int, Field(le=-10)] | None = None
+
+    @shelves.update(Shelf)
+    def take(id: str) -> Change:
+        return key_of(id=id) & add(stock=-1, debt=1) & when(F.stock >= 1)
+
+    asked = request(take("a"))
+    assert resolved(asked["UpdateExpression"], asked) == "ADD stock '-1', debt '1'"
+
+
 def test_an_upsert_stores_what_makes_an_item_of_it() -> None:
     asked = request(visit("b", 7))
     used(asked)
@@ -451,3 +470,28 @@ def test_a_literal_field_is_compared_as_it_is_stored() -> None:
     asked = request(touch("x", datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)))
     used(asked)
     assert resolved(asked["ConditionExpression"], asked) == "attribute_exists(id) AND t < '1000' AND kind = 'a'"
+
+
+def test_placeholders_stay_short_enough_for_long_and_for_many_names() -> None:
+    wide = Table("wide", pk="id")
+    names = [f"a_field_with_quite_a_long_name_{number}" for number in range(120)]
+    columns: dict[str, Any] = dict.fromkeys(names, (str, ""))
+
+    @wide.entity()
+    class Row(create_model("Fields", __base__=Entity, **columns)):  # type: ignore[misc]
+        id: str
+        note: Annotated[str, Attribute("n" * 300)] = ""
+
+    @wide.update(Row)
+    def fill(id: str, text: str) -> Change:
+        return key_of(id=id) & set_(note=text, **dict.fromkeys(names, text))
+
+    request = build(fill.plan, {"id": "1", "text": "x"})
+    assert len(request["UpdateExpression"]) <= limits.EXPRESSION_BYTES
+    placeholders = [*request["ExpressionAttributeNames"], *request["ExpressionAttributeValues"]]
+    assert len(placeholders) == len(set(placeholders)) == 243
+    assert max(map(len, placeholders)) <= limits.EXPRESSION_PLACEHOLDER_BYTES
+    written = dict(re.findall(r"(#\w+) = (:\w+)", request["UpdateExpression"]))
+    told = {request["ExpressionAttributeNames"][name] for name in written}
+    assert told == {"n" * 300, *names}
+    assert all(request["ExpressionAttributeValues"][value] == {"S": "x"} for value in written.values())

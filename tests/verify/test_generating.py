@@ -153,3 +153,15 @@ def test_a_type_with_too_few_values_says_so() -> None:
     with pytest.raises(SampleError, match="no more than 2 different values"):
         samples.nth(Few, "choice", 2)
     assert samples.up_to(Few, "choice", 7) in {"a", "b"}
+
+
+def test_a_field_of_few_values_does_not_tell_the_keys_apart_where_another_can() -> None:
+    boxes = Table("boxes", pk="PK", sk="SK")
+
+    @boxes.entity(key=key("PART#{code}", "BOX#{box:02d}"))
+    class Box(Entity):
+        code: Annotated[str, Field(pattern="^[A-Z]{3}$")]
+        box: Annotated[int, Field(ge=10, le=20)]
+
+    (maker,) = makers(Design("boxes", (boxes,)), 1_000, Samples(5, NOW_S)).values()
+    assert len({(one.code, one.box) for one in maker.all() if isinstance(one, Box)}) == 100

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from keyplan.check import wording
 from keyplan.check.heat import is_declared
 from keyplan.check.load import Work
 from keyplan.check.subject import Subject
@@ -33,7 +34,7 @@ class Part:
     @property
     def where(self) -> str:
         """The same for messages."""
-        return f"table {self.table.name}" if self.index is None else f"index {self.index.name}"
+        return wording.where(self.table.name, self.index)
 
     @property
     def place(self) -> Place:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from keyplan.check import wording
 from keyplan.check.key_shares import key_share
 from keyplan.check.load import Work
 from keyplan.cost.expected import expected
@@ -64,7 +65,7 @@ class HotKey:
     @property
     def where(self) -> str:
         """Table or index, for messages."""
-        return f"table {self.table.name}" if self.index is None else f"index {self.index.name}"
+        return wording.where(self.table.name, self.index)
 
     @property
     def name(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from keyplan.check.finding import Finding
 from keyplan.check.keyspace import as_template
 from keyplan.check.names import is_identifier, is_moment
+from keyplan.check.wording import where
 from keyplan.design.entities import EntitySpec
 from keyplan.design.fields import StoredField
 from keyplan.design.keys import BoundKey, KeyAttribute
@@ -52,7 +53,7 @@ def unbounded(code: str, entity: EntitySpec, bound: BoundKey, part: KeyAttribute
 
 def where_of(entity: EntitySpec, bound: BoundKey) -> str:
     """The table or index that a key is of, in words."""
-    return f"table {entity.schema.name}" if bound.index is None else f"index {bound.index.name}"
+    return where(entity.schema.name, bound.index)
 
 
 def _is_free(field: Field) -> bool:

@@ -1,4 +1,4 @@
-"""Keys that only rise: those that begin with the moment at which an item is written."""
+"""Keys that only rise: those that begin with the moment at which an item is written, or with its number."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from keyplan.design.fields import StoredField
 from keyplan.design.keys import KeyAttribute
 
 _AHEAD = re.compile(r"(^|_)(due|deadline|expir\w*|until|start\w*|end\w*|birth\w*|scheduled|planned|valid|next)(_|$)")
+_COUNTED = re.compile(r"(^|_)((seq|sequence|serial)(_(no|nr|number))?|ulid|ksuid)$")
 
 
 def rises(field: StoredField) -> bool:
@@ -20,8 +21,8 @@ def rises(field: StoredField) -> bool:
 
 
 def rising_start(parts: Sequence[KeyAttribute], entity: EntitySpec) -> str | None:
-    """The field that a sort key begins with, if it is the moment at which an item is written."""
-    if not parts:
+    """The field that a sort key begins with, if new items have ever greater ones: a moment, a count, an id by time."""
+    name = next(iter(parts[0].fields), None) if parts else None
+    if name is None or not (rises(entity.fields[name]) or _COUNTED.search(words_of(name))):
         return None
-    names = parts[0].fields
-    return names[0] if names and rises(entity.fields[names[0]]) else None
+    return name

@@ -23,6 +23,8 @@ def load(target: str) -> Design:
         raise _refused(f"keyplan: {target}: there is no such file")
     if not _names_a_file(target) and (not target or target.startswith(".")):
         raise _refused(f"keyplan: {target!r} is no name of a module or file")
+    if not _names_a_file(target) and ":" in target:
+        raise _refused(f"keyplan: {target} names something in a module: give the module, {target.partition(':')[0]}")
     try:
         return Design.load(target)
     except DesignError as error:

@@ -23,7 +23,7 @@ def explain(
         raise typer.Exit(2)
     design = load(target)
     try:
-        typer.echo(explained(design.pattern(name), book(region), check(design).findings), nl=False)
+        found, prices = design.pattern(name), book(region)
     except KeyError:
         known = ", ".join(one.name for one in design.patterns)
         typer.echo(f"keyplan explain: {design.name} has no pattern {name}; it has {known}", err=True)
@@ -31,3 +31,4 @@ def explain(
     except PriceDataError as error:
         typer.echo(f"keyplan explain: {error}", err=True)
         raise typer.Exit(2) from None
+    typer.echo(explained(found, prices, check(design).findings), nl=False)

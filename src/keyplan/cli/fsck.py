@@ -24,7 +24,7 @@ def fsck(
     try:
         with Engine.open(file) as engine:
             problems = checks.check(engine)
-            tables = len(engine.catalog.names(engine.store.view()))
+            tables = len(engine.catalog.known())
     except StorageError as error:
         typer.echo(f"keyplan fsck: {error}", err=True)
         raise typer.Exit(1) from None

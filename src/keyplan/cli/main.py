@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import errno
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from keyplan import __version__
 from keyplan.cli import check, docs, explain, fsck, lake, price, serve, snapshot, up, verify
 
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""What a write says to a full disk, a used-up quota and a file that may grow no more."""
+
+
+class _Commands(TyperGroup):
+    """The commands; an output that takes no more ends any with 1, in words, or silently where its reader left."""
+
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        try:
+            try:
+                return super().main(*arguments, **options)
+            finally:
+                if sys.stdout is not None:  # as it is in a process that was started without one
+                    sys.stdout.flush()
+        except OSError as error:
+            if error.errno not in _NO_ROOM | {errno.EPIPE}:
+                raise
+            sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - flushed at the very end
+            if error.errno in _NO_ROOM:
+                typer.echo(f"keyplan: no room to write: {error.strerror}", err=True)
+            raise SystemExit(1) from None
+
+
 app = typer.Typer(
     name="keyplan",
+    cls=_Commands,
     help="Data layers on Amazon DynamoDB.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

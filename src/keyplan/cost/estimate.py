@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import ceil
 
+from keyplan import limits
 from keyplan.cost.expected import Expected, expected, steps_of
 from keyplan.cost.prices import GB, HOURS_A_MONTH, PriceBook
 from keyplan.cost.shares import share_in_index
-from keyplan.cost.sizes import STORAGE_OVERHEAD_BYTES, entry_size, item_size
+from keyplan.cost.sizes import entry_size, item_size
 from keyplan.cost.units import Units, sum_of
 from keyplan.design.design import Design
 from keyplan.design.patterns import Pattern
@@ -57,6 +58,8 @@ class PartCost:
     storage_bytes: float
     storage: float
     """Storage, a month, before what is free."""
+    is_global: bool
+    """Whether it is a global index, which has capacity of its own; a local one takes the table's."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,11 @@ class TableCost:
     def requests(self) -> float:
         """What requests or capacity cost a month as the table is declared."""
         return sum(part.on_demand if self.billing == "on demand" else part.provisioned for part in self.parts)
+
+    @property
+    def recovered_bytes(self) -> float:
+        """What point-in-time recovery is paid for: the table and its local indexes."""
+        return _recovered_bytes(self.parts)
 
     @property
     def storage(self) -> float:
@@ -139,7 +147,8 @@ def _table(design: Design, table: Table, book: PriceBook) -> TableCost:
     schema = table.schema
     parts = tuple(_part(design, table, index, book) for index in (None, *schema.indexes))
     stored = sum(part.storage_bytes for part in parts)
-    recovery = parts[0].storage_bytes / GB * book["point_in_time_gb_month"] if schema.point_in_time_recovery else 0.0
+    recovered = _recovered_bytes(parts) if schema.point_in_time_recovery else 0.0
+    recovery = recovered / GB * book["point_in_time_gb_month"]
     seconds = SECONDS_A_MONTH
     requests_ia = sum(
         part.read * seconds * book["read_unit_ia"] + part.write * seconds * book["write_unit_ia"] for part in parts
@@ -148,30 +157,68 @@ def _table(design: Design, table: Table, book: PriceBook) -> TableCost:
     return TableCost(table.name, billing, parts, recovery, stored / GB * book["storage_gb_month_ia"], requests_ia)
 
 
+def _recovered_bytes(parts: tuple[PartCost, ...]) -> float:
+    return sum(part.storage_bytes for part in parts if not part.is_global)
+
+
 def _part(design: Design, table: Table, index: Index | None, book: PriceBook) -> PartCost:
-    read = write = peak_read = peak_write = 0.0
-    for pattern, units in _loads(design, table, index):
-        rate = pattern.facts.rate
-        if rate is None:
-            continue
-        read += units.read * rate.average
-        write += units.write * rate.average
-        peak_read += units.read * rate.highest
-        peak_write += units.write * rate.highest
+    load = _load(design, table, index)
     klass = table.schema.table_class
     on_demand = SECONDS_A_MONTH * (
-        read * book.of_class("read_unit", klass) + write * book.of_class("write_unit", klass)
+        load.read * book.of_class("read_unit", klass) + load.write * book.of_class("write_unit", klass)
     )
-    declared = table.schema.billing if index is None or index.kind == "LSI" else index.billing
-    bought = declared if isinstance(declared, Provisioned) else _enough(peak_read, peak_write)
-    hourly = bought.read * book.of_class("read_unit_hour", klass) + bought.write * book.of_class(
-        "write_unit_hour", klass
-    )
-    provisioned = 0.0 if index is not None and index.kind == "LSI" else hourly * HOURS_A_MONTH
+    provisioned = 0.0 if index is not None and index.kind == "LSI" else _capacity(design, table, index, book)
     stored = _stored_bytes(table, index)
     storage = stored / GB * book.of_class("storage_gb_month", klass)
     name = table.name if index is None else f"{table.name}/{index.name}"
-    return PartCost(name, read, write, peak_read, peak_write, on_demand, provisioned, stored, storage)
+    is_global = index is not None and index.kind == "GSI"
+    return PartCost(
+        name,
+        load.read,
+        load.write,
+        load.peak_read,
+        load.peak_write,
+        on_demand,
+        provisioned,
+        stored,
+        storage,
+        is_global,
+    )
+
+
+def _capacity(design: Design, table: Table, index: Index | None, book: PriceBook) -> float:
+    """A month of the capacity that is declared, or that the peaks need: local indexes take the table's."""
+    klass = table.schema.table_class
+    bought = table.schema.billing if index is None else index.billing
+    if not isinstance(bought, Provisioned):
+        local = [one for one in table.schema.indexes if one.kind == "LSI"] if index is None else []
+        loads = [_load(design, table, one) for one in (index, *local)]
+        bought = _enough(sum(load.peak_read for load in loads), sum(load.peak_write for load in loads))
+    hourly = bought.read * book.of_class("read_unit_hour", klass) + bought.write * book.of_class(
+        "write_unit_hour", klass
+    )
+    return hourly * HOURS_A_MONTH
+
+
+@dataclass(frozen=True)
+class _Load:
+    """Units a second."""
+
+    read: float
+    write: float
+    peak_read: float
+    peak_write: float
+
+
+def _load(design: Design, table: Table, index: Index | None) -> _Load:
+    """What the declared rates take of a table without its indexes, or of one index."""
+    rated = [(units, rate) for pattern, units in _loads(design, table, index) if (rate := pattern.facts.rate)]
+    return _Load(
+        sum(units.read * rate.average for units, rate in rated),
+        sum(units.write * rate.average for units, rate in rated),
+        sum(units.read * rate.highest for units, rate in rated),
+        sum(units.write * rate.highest for units, rate in rated),
+    )
 
 
 def _enough(read: float, write: float) -> Provisioned:
@@ -199,10 +246,10 @@ def _stored_bytes(table: Table, index: Index | None) -> float:
         if entity.items is None:
             continue
         if index is None:
-            total += entity.items.count * (item_size(entity).average + STORAGE_OVERHEAD_BYTES)
+            total += entity.items.count * (item_size(entity).average + limits.STORAGE_OVERHEAD_BYTES)
             continue
         bound = entity.key_in(index.name)
         if bound is not None:
             held = entity.items.count * share_in_index(entity, bound)
-            total += held * (entry_size(entity, bound).average + STORAGE_OVERHEAD_BYTES)
+            total += held * (entry_size(entity, bound).average + limits.STORAGE_OVERHEAD_BYTES)
     return total

@@ -23,8 +23,6 @@ from keyplan.design.symbols import EveryShard, Param, Source, annotation_of
 from keyplan.design.template_field import Field
 from keyplan.values.units import read_units, write_units
 
-PAGE_BYTES = 1024 * 1024
-
 
 @dataclass(frozen=True)
 class Expected:

@@ -8,8 +8,6 @@ from keyplan.design.entities import EntitySpec
 from keyplan.design.fields import StoredField
 from keyplan.design.keys import BoundKey, KeyAttribute
 
-STORAGE_OVERHEAD_BYTES = 100
-"""Billed for storage of each item and each index entry, beside its own size."""
 _TYPICAL_BYTES = {"S": 20, "N": 6, "B": 100, "BOOL": 1, "SS": 60, "NS": 30, "BS": 300, "L": 100, "M": 100, "ANY": 50}
 
 

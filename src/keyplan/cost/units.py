@@ -16,7 +16,6 @@ from keyplan.values.sizes import item_bytes
 from keyplan.values.types import Item
 from keyplan.values.units import index_write_units, read_units, transactional_read_units, write_units
 
-BATCH = 2.0
 TRANSACTION = 2.0
 """Each write of a transaction costs the table twice, and its indexes once."""
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
 
+from keyplan import limits
 from keyplan.design.given import check_number, check_part
 from keyplan.design.places import UNKNOWN as NOWHERE
 from keyplan.design.places import DesignError, Place, caller
@@ -105,7 +106,7 @@ class Operand:
 
     def is_in(self, *choices: object) -> Condition:
         """One of up to 100 values."""
-        check_number("is_in", len(choices), 100)
+        check_number("is_in", len(choices), limits.EXPRESSION_IN_OPERANDS)
         return In(self, choices)
 
 

@@ -22,7 +22,6 @@ from keyplan.design.conditions import (
     Function,
     In,
     Not,
-    Operand,
     Path,
     Size,
     Unknown,
@@ -44,20 +43,26 @@ MISSING = Missing()
 
 
 def with_values(condition: Condition, value: Callable[[Source], Any]) -> Condition:
-    """The same condition with a call's values in place of what it compares with."""
+    """The same condition with a call's values in place of its sources, those that paths lead over among them."""
     if isinstance(condition, (All, Any_)):
         return type(condition)(tuple(with_values(part, value) for part in condition.parts))
     if isinstance(condition, Not):
         return Not(with_values(condition.part, value))
+    first, *others = (_with_values(operand, value) for operand in condition.operands())
     if isinstance(condition, Compare):
-        right = condition.right if isinstance(condition.right, Operand) else value(condition.right)
-        return Compare(condition.op, condition.left, right)
+        return Compare(condition.op, first, *others)
     if isinstance(condition, Between):
-        return Between(condition.operand, value(condition.low), value(condition.high))
+        return Between(first, *others)
     if isinstance(condition, In):
-        return In(condition.operand, tuple(value(choice) for choice in condition.choices))
+        return In(first, tuple(others))
     assert isinstance(condition, Function), "these are all kinds of conditions"
-    return Function(condition.name, condition.path, value(condition.argument))
+    return Function(condition.name, first, *others)
+
+
+def _with_values(operand: Any, value: Callable[[Source], Any]) -> Any:
+    if isinstance(operand, Path):
+        return Path(*(value(part) for part in operand.parts), place=operand.place)
+    return Size(_with_values(operand.path, value)) if isinstance(operand, Size) else value(operand)
 
 
 def holds(condition: Condition | None, values: Mapping[str, Any]) -> bool | None:

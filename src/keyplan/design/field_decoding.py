@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 
-from keyplan.design.field_losses import check_losses
+from keyplan.design.field_losses import check_losses, check_marks
 from keyplan.design.field_marks import check_aliases, check_mark, mark_of
 from keyplan.design.field_moments import from_epoch
 from keyplan.design.field_types import AttributeValue, StoredAs, is_set_type, without_none
@@ -71,6 +71,7 @@ def _nested_models(annotation: Any) -> Decode | None:
         check_aliases(origin)
         for info in origin.model_fields.values():
             check_mark(mark_of(info), without_none(info.annotation)[0])
+            check_marks(info.annotation, info.metadata)
             check_losses(info.annotation)
         return lambda value: _decode_model(origin, value)
     if issubclass(origin, tuple) and inner and inner[-1] is not Ellipsis:

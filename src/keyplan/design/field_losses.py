@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from itertools import permutations
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from uuid import UUID
 
-from pydantic import BaseModel
+from pydantic import BaseModel, EncodedBytes, EncodedStr, Json, JsonValue
 
-from keyplan.design.field_types import UnstorableTypeError, without_none
+from keyplan.design.field_types import UnstorableTypeError, unnamed, without_none
 
 _TEXTS = (datetime, date, time, UUID, Enum)
 _READ_AS: tuple[tuple[tuple[type, ...], type], ...] = (
@@ -26,6 +27,31 @@ _READ_AS: tuple[tuple[tuple[type, ...], type], ...] = (
 """What is stored as the values of another type are, and would be read as one of those."""
 _NAMES = (str, int, float, bool, Decimal, UUID, datetime, date, time, timedelta, Enum)
 """Types whose text gives the value back, for the keys of a dict."""
+_DECODING: tuple[tuple[type, str, str], ...] = (
+    (EncodedBytes, "encoded bytes, as Base64Bytes, are", "use bytes, which are stored as they are"),
+    (EncodedStr, "encoded text, as Base64Str, is", "use str, which is stored as it is"),
+    (Json, "a Json is", "use the type of what its text holds"),
+)
+"""What stands beside a type whose values are given in another form than they have; what is stored has it no more."""
+
+
+def check_marks(annotation: Any, marks: Sequence[Any] = ()) -> None:
+    """Refuse types that decode what they are given, within others too. `marks`: the metadata of the type's field."""
+    annotation = unnamed(annotation)
+    parts = () if get_origin(annotation) is Literal else get_args(annotation)
+    if get_origin(annotation) is Annotated:
+        parts, marks = parts[:1], [*marks, *annotation.__metadata__]
+    for mark in marks:
+        for kind, what, fix in _DECODING:
+            if isinstance(mark, kind) or mark is kind:
+                raise UnstorableTypeError(f"{what} decoded by the model, and what is stored is decoded already", fix)
+    if annotation is JsonValue:
+        raise UnstorableTypeError(
+            "numbers are read as int and Decimal, and a JsonValue is no Decimal",
+            "use Any, or the types that there may be",
+        )
+    for part in parts:
+        check_marks(part)
 
 
 def check_losses(annotation: Any) -> None:

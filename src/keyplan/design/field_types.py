@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, ForwardRef, Literal, Union, get_args, get_origin
 from uuid import UUID
 
 from pydantic import BaseModel, RootModel
@@ -48,8 +48,31 @@ def without_none(annotation: Any) -> tuple[Any, bool]:
         elif origin in {Union, types.UnionType} and type(None) in get_args(annotation):
             rest = tuple(part for part in get_args(annotation) if part is not type(None))
             annotation, optional = (rest[0] if len(rest) == 1 else Union[rest]), True  # noqa: UP007 - made at run time
+        elif (named := unnamed(annotation)) is not annotation:
+            annotation = named
         else:
             return annotation, optional
+
+
+def unnamed(annotation: Any) -> Any:
+    """The type that `type Name = ...` gave a name to; one that is a part of itself stays, and counts as any type."""
+    return annotation.__value__ if _is_alias(annotation) and not _is_recursive(annotation, frozenset()) else annotation
+
+
+def _is_alias(annotation: Any) -> bool:
+    return type(annotation).__name__ == "TypeAliasType"  # typing has the class from Python 3.12 on
+
+
+def _is_recursive(annotation: Any, within: frozenset[Any]) -> bool:
+    """Whether a type is named in what it stands for, so that there is no end of looking into it."""
+    if _is_alias(annotation):
+        return annotation in within or _is_recursive(annotation.__value__, within | {annotation})
+    if isinstance(annotation, (str, ForwardRef)):
+        return True
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin in {Literal, Annotated}:
+        parts = parts[:1] if origin is Annotated else ()
+    return any(_is_recursive(part, within) for part in parts)
 
 
 def type_code(annotation: Any, stored: StoredAs | None = None) -> TypeCode:

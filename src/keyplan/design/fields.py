@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 
 from keyplan.design.field_decoding import PLAIN, decode_value, decoder
 from keyplan.design.field_encoding import encoder
-from keyplan.design.field_losses import check_losses
+from keyplan.design.field_losses import check_losses, check_marks
 from keyplan.design.field_marks import check_mark, check_unions, mark_of
 from keyplan.design.field_moments import rounded_up
 from keyplan.design.field_types import AttributeValue, StoredAs, TypeCode, UnstorableTypeError, type_code, without_none
@@ -67,6 +67,7 @@ def stored_field(name: str, info: FieldInfo, *, ttl: str | None = None) -> Store
     stored = mark.stored
     if stored is None and attribute == ttl and annotation is datetime:
         stored = "epoch_s"
+    check_marks(info.annotation, info.metadata)
     code = type_code(annotation, stored)
     check_unions(annotation)
     check_losses(annotation)
@@ -86,8 +87,16 @@ def plain_decoder(stored: StoredField) -> Callable[[Any], Any] | None:
 def validator(stored: StoredField) -> Callable[[Any], Any]:
     """The value that a field's model would make of a value. Raises ValueError for what it would refuse."""
     limits = stored.info.metadata
-    declared: Any = Annotated[(stored.info.annotation, *limits)] if limits else stored.info.annotation
-    validate, name = TypeAdapter(declared).validate_python, stored.name
+    return _validator(stored.name, Annotated[(stored.info.annotation, *limits)] if limits else stored.info.annotation)
+
+
+def amount_validator(stored: StoredField) -> Callable[[Any], Any]:
+    """The same of what is added to a field: it has the field's type, and not its limits, which are the sum's."""
+    return validator(stored) if stored.stored is not None else _validator(stored.name, stored.annotation)
+
+
+def _validator(name: str, declared: Any) -> Callable[[Any], Any]:
+    validate = TypeAdapter(declared).validate_python
 
     def checked(value: Any) -> Any:
         try:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from keyplan.design.asked import Asked
 from keyplan.design.conditions_evaluation import holds
 from keyplan.design.entities import EntitySpec
-from keyplan.design.fields import validator
+from keyplan.design.fields import amount_validator, validator
 from keyplan.design.places import DesignError, Fault
 from keyplan.design.plan import Plan
 from keyplan.design.planning_indexes import index_effects
@@ -128,8 +128,9 @@ def _check_constant(asked: Asked, entity: EntitySpec, action: Action) -> None:
     """Refuse a value that the entity does not take, and every call would be refused for."""
     if action.source is None or isinstance(action.source, (Param, Each)):
         return
+    check = amount_validator if action.name == "add" else validator
     try:
-        validator(entity.fields[action.path.field])(action.source)
+        check(entity.fields[action.path.field])(action.source)
     except ValueError as error:
         raise DesignError(
             f"{asked.name} sets {entity.name}.{action.path.field}: {error}",

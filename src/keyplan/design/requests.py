@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from keyplan import limits
 from keyplan.design.plan import Plan
 from keyplan.design.requests_guards import NOW
 from keyplan.design.requests_items import check_model, maker_of
@@ -19,6 +20,9 @@ from keyplan.design.requests_sources import WALKED, reader
 from keyplan.design.requests_writes import WriteRequest
 
 Request = dict[str, Any]
+
+ACTIONS = {"PutItem": "Put", "UpdateItem": "Update", "DeleteItem": "Delete", "ConditionCheck": "ConditionCheck"}
+"""What a transaction calls the operation of a plan that writes or checks one item."""
 
 
 @lru_cache(maxsize=4096)
@@ -94,10 +98,10 @@ def build(plan: Plan, arguments: Mapping[str, Any], *, table: str | None = None,
         return get_request(plan).request(told, name)
     if plan.operation == "BatchGetItem":
         get = get_request(plan)
-        return get.batch(get.keys(told)[:100], name)
+        return get.batch(get.keys(told)[: limits.BATCH_GET_KEYS], name)
     if plan.operation in {"Query", "Scan"}:
         ranged = range_request(plan)
         return ranged.request(ranged.partitions(told)[0], name)
     if plan.operation == "BatchWriteItem":
-        return {"RequestItems": {name: batch_request(plan).writes(told)[:25]}}
+        return {"RequestItems": {name: batch_request(plan).writes(told)[: limits.BATCH_WRITE_ITEMS]}}
     return write_request(plan).request(told, name)

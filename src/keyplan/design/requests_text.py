@@ -34,6 +34,9 @@ from keyplan.design.symbols import Param, Source
 
 Make = Callable[[Arguments], AttributeValue]
 _CLEAN = re.compile(r"[^A-Za-z0-9_]")
+_SPEAKING, _SPEAKING_CHARACTERS = 48, 40
+"""So many placeholders of a request are called after what they stand for, in so many characters: the service takes 255
+of each, and 4 KB of an expression, which a hundred long names would pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,9 @@ class Placeholders:
         return self._names[attribute]
 
     def free(self, wanted: str) -> str:
-        """A placeholder that nothing else has, as near to this one as can be."""
+        """A placeholder that nothing else has, as near to this one as can be; short where there are many."""
+        many = len(self._taken) >= _SPEAKING
+        wanted = f"{wanted[0]}{len(self._taken)}" if many else wanted[:_SPEAKING_CHARACTERS]
         found, number = wanted, 2
         while found in self._taken:
             found, number = f"{wanted}{number}", number + 1

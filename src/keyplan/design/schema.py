@@ -12,6 +12,13 @@ from keyplan.design.workload import Billing, OnDemand, Provisioned
 
 StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "UNSTATED"]
 """UNSTATED: a design that speaks of a stream and does not say what its records hold."""
+IMAGES: dict[str, frozenset[str]] = {
+    "KEYS_ONLY": frozenset(),
+    "NEW_IMAGE": frozenset({"new"}),
+    "OLD_IMAGE": frozenset({"old"}),
+    "NEW_AND_OLD_IMAGES": frozenset({"new", "old"}),
+}
+"""By view: the images of an item that the stream's records hold."""
 TableClass = Literal["STANDARD", "STANDARD_INFREQUENT_ACCESS"]
 Projection = Literal["all", "keys"]
 KeyNames = str | Sequence[str]

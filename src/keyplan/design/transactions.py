@@ -9,6 +9,8 @@ from typing import Any, ParamSpec
 from pydantic import BaseModel
 
 from keyplan.design.field_types import without_none
+from keyplan.design.field_uses import field_uses
+from keyplan.design.fields import validator
 from keyplan.design.patterns import Facts, Pattern, TransactionCall, WriteCall, claims_of
 from keyplan.design.places import DesignError
 from keyplan.design.plan import Plan
@@ -83,6 +85,7 @@ def _step(call: object, transaction: Transaction[Any]) -> Step:
                 place=transaction.place,
                 fix=f"hand it a {model.__name__}, such as a parameter of the transaction",
             )
+    _check_constants(call, transaction)
     varying = [source for source in call.arguments.values() if isinstance(source, Each)]
     if len(varying) > 1:
         raise DesignError(
@@ -91,6 +94,23 @@ def _step(call: object, transaction: Transaction[Any]) -> Step:
             fix="give one argument as each(...); pass a list of small objects where two values belong together",
         )
     return Step(call, varying[0] if varying else None)
+
+
+def _check_constants(call: WriteCall[Any], transaction: Transaction[Any]) -> None:
+    """Refuse a value that a field is set to and does not take: every call would be refused for it."""
+    for name, source, use in field_uses(call.pattern.plan):
+        given = call.arguments.get(source._name) if isinstance(source, Param) and not source._path else None
+        if use != "set" or given is None or isinstance(given, (Param, Each)):
+            continue
+        try:
+            validator(call.pattern.plan.entity.fields[name])(given)
+        except ValueError as error:
+            raise DesignError(
+                f"{transaction.name} has {call.pattern.name} set {call.pattern.plan.entity.name}.{name}: {error}",
+                place=transaction.place,
+                other=call.pattern.place,
+                fix="hand it what the field may be, or take it as a parameter",
+            ) from None
 
 
 def _plan(pattern: Pattern[Any, None], _terms: object) -> Plan:

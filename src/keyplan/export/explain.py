@@ -14,7 +14,7 @@ from keyplan.design.patterns import Pattern, WriteCall
 from keyplan.design.places import DesignError
 from keyplan.design.plan import Plan
 from keyplan.design.projections import all_faults, fetched
-from keyplan.design.requests import build, write_request
+from keyplan.design.requests import ACTIONS, build, write_request
 from keyplan.design.requests_guards import NOW
 from keyplan.design.templates import KeyValueError, MissingField
 from keyplan.design.transactions import Transaction
@@ -68,13 +68,12 @@ def _request(pattern: Pattern[..., Any]) -> str:
 
 
 _NOW_S = int(EXAMPLE_MOMENT.timestamp())
-_KINDS = {"PutItem": "Put", "UpdateItem": "Update", "DeleteItem": "Delete", "ConditionCheck": "ConditionCheck"}
 
 
 def _action(call: WriteCall[Any]) -> dict[str, Any]:
     """A write as it goes out in a transaction."""
     plan = call.pattern.plan
-    return {_KINDS[plan.operation]: write_request(plan).action({**call.arguments, NOW: _NOW_S}, plan.schema.name)}
+    return {ACTIONS[plan.operation]: write_request(plan).action({**call.arguments, NOW: _NOW_S}, plan.schema.name)}
 
 
 def _readable(value: Any) -> Any:

@@ -30,6 +30,11 @@ def examples_of(model: type[BaseModel]) -> tuple[BaseModel, ...]:
     return tuple(found)
 
 
+def has_examples(model: type[BaseModel]) -> bool:
+    """Whether there are examples of a model, be they ones that fit."""
+    return bool(_told(model))
+
+
 def leaves_out(model: type[BaseModel], names: Iterable[str]) -> bool:
     """Whether some example of a model has none of these fields: then there are items that are stored without them."""
     fields = {name: model.model_fields[name] for name in names}

@@ -14,10 +14,12 @@ from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.fields import StoredField
 from keyplan.design.requests_items import maker_of
 from keyplan.design.template_errors import MissingField
+from keyplan.design.template_field import Field
 from keyplan.design.workload import Distinct
 from keyplan.verify.amounts import Amount, Owners, amounts, same_type
 from keyplan.verify.errors import SampleError
-from keyplan.verify.examples import examples_of
+from keyplan.verify.examples import examples_of, has_examples
+from keyplan.verify.references import Keys, References, named_by
 from keyplan.verify.samples import Samples
 from keyplan.verify.sizer import Sizer
 
@@ -33,14 +35,22 @@ class Maker:
 
     def __init__(self, spec: EntitySpec, amount: Amount, design: Design, samples: Samples, owners: Owners) -> None:
         self.spec, self.amount, self.samples, self._owners = spec, amount, samples, owners
-        self._distinguishing = _distinguishing(spec, owners)
+        self._distinguishing = _distinguishing(spec, owners, amount.count)
         decided = {name: self._decided(stored) for name, stored in spec.fields.items()}
         self._makes = {name: made or self._free(name) for name, made in decided.items()}
         self._open = frozenset(name for name, made in decided.items() if made is None)
         self._columns = {name: self._column(stored) for name, stored in spec.fields.items()}
         self._sizer = Sizer(spec, amount, design, samples, owners)
+        self.keys = Keys(spec, amount.count, self._key)
+        self._references = References(spec, (), frozenset(), samples.random)
         self._made = 0
         self._keys: set[str] = set()
+
+    def refer(self, others: Sequence[Keys]) -> None:
+        """Let the fields that make a key of another entity make one that is there."""
+        told = self._open if has_examples(self.spec.model) else frozenset[str]()  # examples say what goes together
+        self._references = References(self.spec, others, told, self.samples.random)
+        self._sizer.keep(self._references.names)
 
     @property
     def _examples(self) -> Sequence[BaseModel]:
@@ -53,7 +63,7 @@ class Maker:
         reason: Exception | None = None
         for attempt in range(_TRIES):
             try:
-                entity = self._sizer.sized(self._build(number, widened=attempt > _TRIES // 2), number)
+                entity = self._sizer.sized(self._build(number, attempt), number)
                 key = repr(maker_of(self.spec).key(entity.__dict__))
             except (ValueError, TypeError, MissingField) as error:
                 reason = error
@@ -75,16 +85,27 @@ class Maker:
         """As many as are wanted."""
         return (self.make() for _ in range(self.amount.count))
 
-    def _build(self, number: int, *, widened: bool) -> Entity:
-        """`widened`: with a value that is not among the declared ones, where all keys of those are taken."""
+    def _build(self, number: int, attempt: int) -> Entity:
+        """At first with the key that others name; late with a value that is not among the declared ones, where all
+        keys of those are taken.
+        """
         if self._examples:
             values = self._like_example(number)
         else:
             values = {name: column(number) for name, column in self._columns.items()}
+        planned = self.keys.at(number) if attempt == 0 and self.keys.followed else {}
         counted = [name for name in self.spec.key.fields if name in self.amount.values]
-        if widened and counted:
+        if attempt <= _TRIES // 2:
+            values = self._references.taken({**values, **planned}, number, settled=planned)
+        elif counted:
             values[counted[0]] = self._nth(counted[0])(self.amount.values[counted[0]] + number)
         return self.spec.model.model_validate(values, by_name=True)
+
+    def _key(self, number: int) -> dict[str, Any]:
+        """The key fields of the entity of a number."""
+        names = dict.fromkeys([*self.spec.key.fields, *self._references.names])
+        values = self._references.taken({name: self._columns[name](number) for name in names}, number)
+        return {name: values[name] for name in self.spec.key.fields}
 
     def _like_example(self, number: int) -> dict[str, Any]:
         """Values as in one of the examples, which decides what goes together and which fields there are.
@@ -217,8 +238,10 @@ def _expiry(stored: StoredField, samples: Samples) -> Column:
     return lambda _number: int(samples.expiry().timestamp())
 
 
-def _distinguishing(spec: EntitySpec, owners: Owners) -> str | None:
-    """The field that makes each key different: the last of the key whose values nothing else tells."""
+def _distinguishing(spec: EntitySpec, owners: Owners, count: int) -> str | None:
+    """The field that makes each key different: the last of the key whose values nothing else tells, and that has
+    a value for each where one has.
+    """
     if len(spec.key.fields) == 1:
         return spec.key.fields[0]
     told = {} if spec.items is None else spec.items.distinct
@@ -229,11 +252,20 @@ def _distinguishing(spec: EntitySpec, owners: Owners) -> str | None:
         and not has_choices(spec.fields[name])
         and (name not in owners or owners[name][0] is spec or not same_type(owners[name][0], spec.fields[name]))
     ]
-    return free[0] if free else None
+    return next((name for name in free if _has_values(spec.fields[name], count)), free[0] if free else None)
+
+
+def _has_values(stored: StoredField, count: int) -> bool:
+    """Whether a field may have so many values, as far as its bounds say."""
+    told = Field.of(stored.name, stored.annotation, stored.info)
+    return told.minimum is None or told.maximum is None or told.maximum - told.minimum >= count - 1
 
 
 def makers(design: Design, total: int, samples: Samples) -> dict[EntitySpec, Maker]:
     """A maker for each entity of a design."""
     wanted = amounts(design, total)
     owners = {spec.key.fields[0]: (spec, amount.count) for spec, amount in wanted.items() if len(spec.key.fields) == 1}
-    return {spec: Maker(spec, amount, design, samples, owners) for spec, amount in wanted.items()}
+    found = {spec: Maker(spec, amount, design, samples, owners) for spec, amount in wanted.items()}
+    for spec, others in named_by({spec: amount.count for spec, amount in wanted.items()}).items():
+        found[spec].refer([found[one].keys for one in others])
+    return found

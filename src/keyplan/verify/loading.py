@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from keyplan import limits
 from keyplan.connections.tables import OfPlan, create_request
 from keyplan.design.design import Design
 from keyplan.design.entities import Entity, EntitySpec
@@ -22,7 +23,6 @@ from keyplan.verify.report import Problem, TableResult
 from keyplan.verify.shelves import Shelf, canonical
 from keyplan.verify.stock import Stock, sentinels_of
 
-AT_ONCE = 25
 Progress = Callable[[str, int, int], None]
 """Told what is loaded, how many items are, and how many will be."""
 
@@ -93,7 +93,7 @@ def _fill(spec: EntitySpec, maker: Maker, recorder: Recorder, stock: Stock) -> I
                 continue  # another entity has the same key: one of both can be stored
             stock.add(spec, entity)
             waiting += [maker_of(spec).item(entity), *sentinels_of(spec, entity)]
-            if len(waiting) >= AT_ONCE:
+            if len(waiting) >= limits.BATCH_WRITE_ITEMS:
                 write(spec.schema.name, waiting, recorder)
                 waiting = []
                 yield number
@@ -110,8 +110,8 @@ def store(spec: EntitySpec, entity: Entity, recorder: Recorder, stock: Stock) ->
 def write(table: str, items: list[Item], recorder: Recorder) -> None:
     """Write items that are not there yet."""
     shelf = recorder.shelves[table]
-    for start in range(0, len(items), AT_ONCE):
-        puts = [{"PutRequest": {"Item": item}} for item in items[start : start + AT_ONCE]]
+    for start in range(0, len(items), limits.BATCH_WRITE_ITEMS):
+        puts = [{"PutRequest": {"Item": item}} for item in items[start : start + limits.BATCH_WRITE_ITEMS]]
         recorder.engine.call("BatchWriteItem", {"RequestItems": {table: puts}})
     for item in items:
         shelf.put(item, canonical(item))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Path, Size
+from keyplan.cost.shares import plain
+from keyplan.design.conditions import Condition
+from keyplan.design.conditions_evaluation import with_values
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.patterns import Pattern
 from keyplan.design.plan import KeyValue, Plan
@@ -19,7 +21,7 @@ from keyplan.design.template_holes import BoundHole
 from keyplan.design.terms_reads import Cond
 from keyplan.verify.aligning import Pair, align
 from keyplan.verify.deciding import decided
-from keyplan.verify.stock import Stock, index_key, plain
+from keyplan.verify.stock import Stock, index_key
 
 Op = Literal["=", "<", "<=", ">", ">=", "between", "begins_with", "reads"]
 
@@ -254,26 +256,4 @@ _OPS: dict[str, Callable[[Any, Any, Any], bool | None]] = {
 
 def filled(condition: Condition, arguments: Arguments) -> Condition:
     """A condition with a call's values in place of its parameters."""
-    if isinstance(condition, (All, Any_)):
-        return type(condition)(tuple(filled(part, arguments) for part in condition.parts))
-    if isinstance(condition, Not):
-        return Not(filled(condition.part, arguments))
-    made = list(_filled(condition.operands(), arguments))
-    if isinstance(condition, Compare):
-        return Compare(condition.op, *made)
-    if isinstance(condition, Between):
-        return Between(*made)
-    if isinstance(condition, In):
-        return In(made[0], tuple(made[1:]))
-    assert isinstance(condition, Function), "every kind of condition is named here"
-    return Function(condition.name, *made)
-
-
-def _filled(operands: Sequence[Any], arguments: Arguments) -> Iterator[Any]:
-    for operand in operands:
-        if isinstance(operand, Path):
-            yield Path(*(value_of(part, arguments) for part in operand.parts))
-        elif isinstance(operand, Size):
-            yield Size(Path(*(value_of(part, arguments) for part in operand.path.parts)))
-        else:
-            yield value_of(operand, arguments)
+    return with_values(condition, lambda source: value_of(source, arguments))

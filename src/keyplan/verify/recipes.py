@@ -63,7 +63,7 @@ class Recipes:
         told = _examples(annotation)
         if told:
             return checked_choice(self._chance, annotation, metadata, told, f"{annotation}")
-        kind, marks = _unwrapped(annotation, metadata)
+        kind, marks = unwrapped(annotation, metadata)
         made = self._of_kind(kind, marks)
         return made if not marks or _is_model(kind) else self._checked(made, kind, marks)
 
@@ -214,7 +214,7 @@ def _bounds(marks: Sequence[Any]) -> tuple[int, int]:
     return min(low, high), high
 
 
-def _unwrapped(annotation: Any, metadata: Sequence[Any]) -> tuple[Any, list[Any]]:
+def unwrapped(annotation: Any, metadata: Sequence[Any]) -> tuple[Any, list[Any]]:
     """The type itself, without None, and what is said beside it."""
     marks = list(metadata)
     while True:

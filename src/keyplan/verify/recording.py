@@ -6,16 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from keyplan.connections.sending import WRITES
 from keyplan.engine.engine import Engine
 from keyplan.values.types import Item
 from keyplan.verify.shelves import Shelf, canonical
-from keyplan.verify.spent import Spent, of_receipts
+from keyplan.verify.spent import READS, Spent, of_receipts
 
 Request = dict[str, Any]
-_DATA = frozenset({
-    "GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems",
-    "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems",
-})  # fmt: skip
+_DATA = READS | WRITES
 
 
 @dataclass(frozen=True)

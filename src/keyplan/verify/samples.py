@@ -32,6 +32,11 @@ def _any_fits(_value: Any) -> bool:
     return True
 
 
+def _is_mail(annotation: Any, name: str) -> bool:
+    """Whether a field is an address of mail by its name: what looks like one is mostly checked to be one."""
+    return without_none(annotation)[0] is str and "mail" in name.lower()
+
+
 class Samples:
     """Makes up values. The same seed gives the same values, in the same order of asking."""
 
@@ -58,8 +63,8 @@ class Samples:
         if info.examples:
             what = f"{model.__name__}.{name}"
             return checked_choice(self.random, info.annotation, info.metadata, info.examples, what)
-        if without_none(info.annotation)[0] is str and "mail" in name.lower():
-            return self._mail  # what looks like one is mostly checked to be one
+        if _is_mail(info.annotation, name):
+            return self._mail
         return self._recipes.of(info.annotation, info.metadata)
 
     def _mail(self) -> str:
@@ -67,7 +72,7 @@ class Samples:
 
     def of_type(self, annotation: Any, name: str = "value") -> Any:
         """A value of a type, of something that has this name."""
-        if without_none(annotation)[0] is str and "mail" in name.lower():
+        if _is_mail(annotation, name):
             return self._mail()
         return self._recipes.of(annotation)()
 
@@ -81,7 +86,7 @@ class Samples:
         constrained = bool(info.metadata) or plain is not info.annotation
         if not constrained and plain is str:
             word = f"{''.join(filter(str.isalnum, name.lower()))}{number:05d}"
-            return f"{word}@example.com" if "mail" in name.lower() else word
+            return f"{word}@example.com" if _is_mail(plain, name) else word
         if not constrained and plain is int:
             return number + 1
         pool = self._pools.setdefault((name, repr(info.annotation)), [])

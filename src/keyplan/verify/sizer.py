@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -28,6 +28,10 @@ class Sizer:
         self._fillers = fillers(spec, design, owners)
         told = None if spec.items is None else spec.items.bytes
         self._sizes = [] if told is None else target_sizes(told, max(1, amount.count), samples.random)
+
+    def keep(self, names: Collection[str]) -> None:
+        """Leave these fields as they are."""
+        self._fillers = [name for name in self._fillers if name not in names]
 
     def sized(self, entity: Entity, number: int) -> Entity:
         """The entity with texts and collections as long as its size asks for, as far as its model's rules let them."""

@@ -6,18 +6,20 @@ import math
 from collections.abc import Sequence
 from random import Random
 from statistics import NormalDist
-from typing import Annotated, Any, NewType, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
 from keyplan.design.field_types import without_none
 from keyplan.design.workload import Bytes
+from keyplan.verify.recipes import unwrapped
 
 _NORMAL = NormalDist()
 _Z99 = _NORMAL.inv_cdf(0.99)
 _SPREAD = 0.1
 """The spread of sizes of which only the average is said: log-normal sigma."""
+_MOST = 400_000
+"""Of what nothing bounds: a little less than the bytes of an item."""
 FILLER = "lorem ipsum dolor sit amet "
 
 
@@ -26,7 +28,7 @@ def target_sizes(told: Bytes, count: int, chance: Random) -> list[int]:
     sigma = _sigma(told)
     middle = math.log(max(1, told.average)) - sigma * sigma / 2
     found = [math.exp(middle + sigma * _NORMAL.inv_cdf((number + 0.5) / count)) for number in range(count)]
-    most = told.most if told.most is not None else 400_000
+    most = told.most if told.most is not None else _MOST
     sizes = [min(most, round(size)) for size in found]
     chance.shuffle(sizes)
     return sizes
@@ -56,26 +58,13 @@ def stretch(annotation: Any, value: Any, by: int, metadata: Sequence[Any] = ()) 
 
 def length_limits(annotation: Any, metadata: Sequence[Any]) -> tuple[int, int]:
     """The least and most characters or elements that a type allows; none at all where it must have a certain form."""
-    least, most = 1, 400_000
-    for mark in [*metadata, *_marks(annotation)]:
+    least, most = 1, _MOST
+    for mark in unwrapped(annotation, metadata)[1]:
         if getattr(mark, "pattern", None) is not None or callable(getattr(mark, "func", None)):
             return 0, 0
         least = max(least, getattr(mark, "min_length", None) or 0)
         most = min(most, getattr(mark, "max_length", None) or most)
     return least, most
-
-
-def _marks(annotation: Any) -> list[Any]:
-    """What is said beside a type, also within `| None`."""
-    if get_origin(annotation) is Annotated:
-        inner, *marks = get_args(annotation)
-        told = [part for mark in marks for part in (mark.metadata if isinstance(mark, FieldInfo) else [mark])]
-        return [*told, *_marks(inner)]
-    if isinstance(annotation, NewType):
-        return _marks(annotation.__supertype__)
-    if type(None) in get_args(annotation):
-        return [mark for part in get_args(annotation) for mark in _marks(part)]
-    return []
 
 
 def _stretch_text(text: str, by: int, least: int, most: int) -> tuple[str, int]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from enum import Enum
 from functools import lru_cache
 from typing import Any
 
 from keyplan.connections.codec import OWNER, Sorter, reader_of
+from keyplan.cost.shares import plain
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.keys import BoundKey
 from keyplan.design.requests_guards import expiry_of
@@ -126,11 +126,6 @@ class Stock:
     def _forget(self) -> None:
         self._lists.clear()
         self._groups.clear()
-
-
-def plain(value: Any) -> Any:
-    """A value as it is compared: of an Enum's member what it is stored as."""
-    return value.value if isinstance(value, Enum) else value
 
 
 def _hashable(values: Sequence[Any]) -> tuple[Any, ...]:

@@ -8,8 +8,8 @@ Only the primary key is unique, and only a condition on it decides. A unique val
 own (a sentinel), written in the same transaction on the condition that it is not there yet: `unique=("email",)`.
 Where the value can be the key itself, make it the key and create with `@table.create`, which refuses a second one.
 
-Found are unique rules held by an index or by nothing, reads that decide uniqueness, unless what is decided is
-then written by a `create`, and batch writes of entities with unique values.
+Found are unique rules held by an index or by nothing, reads that decide uniqueness, unless they read the table and
+what is decided is then written by a `create`, and batch writes of entities with unique values.
 
 Source: developer guide, "Using global secondary indexes" (keys need not be unique, propagation is asynchronous);
 AWS blog, "Simulating Amazon DynamoDB unique constraints using transactions".
@@ -69,7 +69,9 @@ def _read(subject: Subject, pattern: Pattern[..., Any], entity: EntitySpec) -> I
         return
     writes = [work for work in subject.writes_of(entity) if work.plan.operation in {"PutItem", "BatchWriteItem"}]
     open_ = [work for work in writes if work.plan.exists != "must_not" and work.plan.condition is None]
-    if open_:
+    if not writes:
+        yield _finding(pattern, entity, "a read, and nothing writes one on the condition that it is new", entity.place)
+    elif open_:
         names = ", ".join(dict.fromkeys(work.pattern.name for work in open_))
         problem = f"a read before {names}, which writes whatever was written in between"
         yield _finding(pattern, entity, problem, open_[0].pattern.place)

@@ -35,8 +35,9 @@ def check(subject: Subject) -> Iterator[Finding]:
         for copy in entities:
             for field in _copied(original, copy):
                 works = [work for work in subject.writes_of(original) if _changes(work, field)]
-                if works and not any(_both(work, copy, field) for work in works):
-                    yield _finding(works[0], original, copy, field)
+                alone = next((work for work in works if not _both(work, copy, field)), None)
+                if alone is not None:
+                    yield _finding(alone, original, copy, field)
 
 
 def _copied(original: EntitySpec, copy: EntitySpec) -> Iterator[str]:
@@ -68,8 +69,8 @@ def _finding(work: Work, original: EntitySpec, copy: EntitySpec, field: str) -> 
         RULE.code,
         "warning",
         copy.name,
-        f"{copy.name}.{field} repeats {original.name}.{field}, and {work.pattern.name} changes only the original: no"
-        " transaction changes both, so that they will disagree",
+        f"{copy.name}.{field} repeats {original.name}.{field}, and {work.pattern.name} changes only the original: they"
+        " will disagree",
         f"change both in one transaction, or leave {field} out of {copy.name} and read {original.name}",
         copy.place,
         work.pattern.place,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from keyplan.check.expiry import always_expires
 from keyplan.check.finding import Finding
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
@@ -25,14 +26,11 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Tables with many lasting items."""
     for table, cost in zip(subject.tables, subject.month.tables, strict=True):
         lasting = [
-            entity.items.count
-            for entity in table.entities
-            if entity.items is not None
-            and not any(field.attribute == table.schema.ttl and not field.optional for field in entity.fields.values())
+            entity.items.count for entity in table.entities if entity.items is not None and not always_expires(entity)
         ]
         if table.schema.point_in_time_recovery or sum(lasting) < _MANY:
             continue
-        price = cost.parts[0].storage_bytes / GB * subject.book["point_in_time_gb_month"]
+        price = cost.recovered_bytes / GB * subject.book["point_in_time_gb_month"]
         yield Finding(
             RULE.code,
             "warning",

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from keyplan.check.expiry import always_expires
 from keyplan.check.finding import Finding
 from keyplan.check.load import number
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.design.entities import EntitySpec
 from keyplan.design.tables import Table
 
 RULE = Rule("KP810", "mixed-table", ("warning",))
@@ -34,7 +34,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         passing, lasting = _writes(subject, table, expiring=True), _writes(subject, table, expiring=False)
         if lasting and passing >= _NOTABLE and passing > _TIMES * lasting:
-            names = ", ".join(entity.name for entity in table.entities if _expires(entity))
+            names = ", ".join(entity.name for entity in table.entities if always_expires(entity))
             care = "stream" if table.schema.stream is not None else "point-in-time recovery"
             yield Finding(
                 RULE.code,
@@ -43,7 +43,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 f"table {table.name} takes {number(passing)} writes a second of {names}, which expire, and"
                 f" {number(lasting)} of everything else: its {care} is for the few and paid for the many",
                 f"give {names} a table of its own; transactions and reads work across tables",
-                next(entity.place for entity in table.entities if _expires(entity)),
+                next(entity.place for entity in table.entities if always_expires(entity)),
                 table.schema.place,
             )
 
@@ -55,9 +55,5 @@ def _writes(subject: Subject, table: Table, *, expiring: bool) -> float:
         if work.rate is not None
         and not work.plan.reading
         and work.plan.schema is table.schema
-        and _expires(work.plan.entity) is expiring
+        and always_expires(work.plan.entity) is expiring
     )
-
-
-def _expires(entity: EntitySpec) -> bool:
-    return any(field.attribute == entity.schema.ttl and not field.optional for field in entity.fields.values())

@@ -17,18 +17,22 @@ from collections.abc import Iterator
 from keyplan.check.claims import of_design
 from keyplan.check.finding import Finding
 from keyplan.check.rule import Rule
+from keyplan.check.statement import denied
 from keyplan.check.subject import Subject
 from keyplan.design.workload import OnDemand
 
 RULE = Rule("KP821", "free-requests", ("warning",))
-_FREE_REQUESTS = re.compile(r"\bfree\b.*\b(requests?|reads?|writes?)\b", re.IGNORECASE | re.DOTALL)
+_FREE_REQUESTS = re.compile(
+    r"\bfree\b.*\b(requests?|reads?|writes?)\b|\bon[- ]demand\b.*\bfree tier\b", re.IGNORECASE | re.DOTALL
+)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Claims of free requests where a table is on demand."""
     tables = [table.name for table in subject.tables if isinstance(table.schema.billing, OnDemand)]
     for name, claim in of_design(subject):
-        if tables and _FREE_REQUESTS.search(claim.text):
+        found = _FREE_REQUESTS.search(claim.text)
+        if tables and found is not None and not denied(found):
             free = subject.book.free
             yield Finding(
                 RULE.code,

@@ -5,7 +5,8 @@ for each user spreads the load evenly, that on demand never throttles, that a so
 that rests on such a reason may still be right, but not because of it.
 
 The statements are a short list in `keyplan/check/statements.py`, each with what is true instead and its source. They
-are looked for in the design's `claims` and in those of its patterns.
+are looked for in the design's `claims` and in those of its patterns. A claim that denies one ("the stream does not
+deliver exactly once") is right, and not found.
 
 Correct the statement in the document, and look again at what was decided by it.
 
@@ -35,7 +36,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _look(subject: Subject, name: str, claim: Claim, place: Place) -> Iterator[Finding]:
     for statement in STATEMENTS:
-        found = statement.words.search(claim.text)
+        found = statement.said_by(claim.text)
         if found is not None and statement.holds_of(subject, found):
             yield Finding(
                 RULE.code,

@@ -4,7 +4,8 @@ The expiry is compared as seconds. A value in milliseconds lies some 50,000 year
 nothing says so.
 
 Store the moment in seconds: a `datetime` field of the table's expiry is, unless it is marked
-`Attribute(stored="epoch_ms")`.
+`Attribute(stored="epoch_ms")`. Found are that mark, names such as `until_ms`, and numbers whose default or least
+value is no moment in seconds.
 
 Source: developer guide, "Using time to live (TTL)": seconds, not milliseconds.
 """
@@ -19,13 +20,16 @@ from keyplan.check.names import words_of
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.design.fields import StoredField
+from keyplan.design.template_field import Field
 
 RULE = Rule("KP702", "expiry-in-milliseconds", ("error",))
 _MILLIS = re.compile(r"_(ms|millis|milliseconds)$")
+_NO_SECONDS = 10**11
+"""As seconds a moment of the year 5138; as milliseconds one of 1973."""
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Fields stored under the attribute for expiry in milliseconds, by their mark or their name."""
+    """Fields stored under the attribute for expiry in milliseconds: by their mark, name, default or least value."""
     for table, entity in subject.entities:
         for field in entity.fields.values():
             if field.attribute != table.schema.ttl or not _in_milliseconds(field):
@@ -43,4 +47,10 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _in_milliseconds(field: StoredField) -> bool:
-    return field.stored == "epoch_ms" or (field.type_code == "N" and _MILLIS.search(words_of(field.name)) is not None)
+    if field.stored == "epoch_ms":
+        return True
+    if field.type_code != "N" or field.stored is not None:
+        return False
+    least = Field.of(field.name, field.info.annotation, field.info).minimum
+    told = [value for value in (least, field.info.default) if isinstance(value, int)]
+    return _MILLIS.search(words_of(field.name)) is not None or any(value >= _NO_SECONDS for value in told)

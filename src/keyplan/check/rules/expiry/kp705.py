@@ -9,7 +9,7 @@ condition of writes (`when(F.expires_at > now)`); derive a state such as "expire
 state must be stored, let a job set it.
 
 Found are tables whose `TTL(sets=...)` names fields, whose `TTL(means=...)` speaks of access, sessions, tokens or
-locks, and reads with `expired=True` that decide something.
+locks, unless of cleaning up old ones, and reads with `expired=True` that decide something.
 
 Source: developer guide, "Using time to live (TTL)" and "Working with expired items".
 """
@@ -28,6 +28,12 @@ from keyplan.design.tables import Table
 RULE = Rule("KP705", "expiry-as-an-event", ("error",))
 _SECURITY = re.compile(
     r"\b(access|authori\w*|ban\w*|credential\w*|lock\w*|log(?:ged)? ?out|permission\w*|revok\w*|session\w*|token\w*)\b",
+    re.IGNORECASE,
+)
+_OVER = r"(old|stale|past|ended|closed|dead|unused|expired|outdated|abandoned)"
+_CLEANING = re.compile(
+    r"\b(clean\w*|tid(y|ied)|garbage|housekeeping|purged?|sweep\w*|swept)\b"
+    rf"|\b{_OVER} (\w+ )?({_SECURITY.pattern}).*\b(removed?|deleted?|dropped|forgotten|go(es)?)\b",
     re.IGNORECASE,
 )
 
@@ -70,7 +76,7 @@ def _sets(table: Table, ttl: TTL) -> Iterator[Finding]:
 
 def _protects(table: Table, ttl: TTL) -> Iterator[Finding]:
     found = _SECURITY.search(ttl.means)
-    if found is not None:
+    if found is not None and _CLEANING.search(ttl.means) is None:
         yield Finding(
             RULE.code,
             "error",

@@ -20,15 +20,10 @@ from keyplan.check.finding import Finding
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.design.consumers import Changed, Consumer
+from keyplan.design.schema import IMAGES
 from keyplan.design.tables import Table
 
 RULE = Rule("KP710", "stream-lacks-image", ("error", "warning"))
-_HOLDS = {
-    "KEYS_ONLY": frozenset[str](),
-    "NEW_IMAGE": frozenset({"new"}),
-    "OLD_IMAGE": frozenset({"old"}),
-    "NEW_AND_OLD_IMAGES": frozenset({"new", "old"}),
-}
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -49,7 +44,7 @@ def _compare(table: Table, consumer: Consumer, needs: frozenset[str]) -> Iterato
         problem = f"{consumer.name} takes changes of table {table.name}, which has no stream"
     elif view == "UNSTATED":
         problem = f"{consumer.name} needs {images}, and the design does not say what the stream of {table.name} holds"
-    elif lacking := sorted(needs - _HOLDS[view]):
+    elif lacking := sorted(needs - IMAGES[view]):
         problem = f"{consumer.name} needs {images}, and the stream of table {table.name} is {view}: the"
         problem += f" {' and the '.join(lacking)} image is not in its records"
     else:

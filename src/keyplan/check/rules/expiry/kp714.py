@@ -17,7 +17,7 @@ from keyplan.check.finding import Finding
 from keyplan.check.guards import guards_of
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.design.entities import EntitySpec
+from keyplan.design.requests_guards import expiry_of
 
 RULE = Rule("KP714", "guard-without-expiry", ("warning",))
 
@@ -25,7 +25,7 @@ RULE = Rule("KP714", "guard-without-expiry", ("warning",))
 def check(subject: Subject) -> Iterator[Finding]:
     """Guards written by hand of which only one side expires."""
     for pair in guards_of(subject):
-        guarded, guard = _expires(pair.guarded), _expires(pair.guard)
+        guarded, guard = (expiry_of(one) is not None for one in (pair.guarded, pair.guard))
         if guarded == guard:
             continue
         stays, goes = (pair.guard, pair.guarded) if guarded else (pair.guarded, pair.guard)
@@ -40,7 +40,3 @@ def check(subject: Subject) -> Iterator[Finding]:
             pair.guard.place,
             pair.guarded.place,
         )
-
-
-def _expires(entity: EntitySpec) -> bool:
-    return any(field.attribute == entity.schema.ttl for field in entity.fields.values())

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from keyplan.check.expiry import always_expires
 from keyplan.check.finding import Finding
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
@@ -31,10 +32,10 @@ def check(subject: Subject) -> Iterator[Finding]:
         for entity in consumer.entities
     }
     for owner in entities:
-        if not _expires(owner) or owner.name in watched or not owner.key.fields:
+        if not always_expires(owner) or owner.name in watched or not owner.key.fields:
             continue
         for part in entities:
-            if part is not owner and not _expires(part) and _belongs(part, owner):
+            if part is not owner and not always_expires(part) and _belongs(part, owner):
                 yield Finding(
                     RULE.code,
                     "warning",
@@ -51,8 +52,3 @@ def _belongs(part: EntitySpec, owner: EntitySpec) -> bool:
     """Whether the key of a part has all fields of its owner's key, and more."""
     mine, its = set(part.key.fields), set(owner.key.fields)
     return its < mine
-
-
-def _expires(entity: EntitySpec) -> bool:
-    # An optional expiry, such as that of a finished task, leaves the parts of the others alone.
-    return any(field.attribute == entity.schema.ttl and not field.optional for field in entity.fields.values())

@@ -20,15 +20,16 @@ from keyplan.check.subject import Subject
 from keyplan.design.conditions import paths_of
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey
+from keyplan.design.requests_guards import expiry_of
 
 RULE = Rule("KP409", "sparse-not-removed", ("warning",))
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Conditions of index keys that no pattern can end."""
-    for table, entity in subject.entities:
+    for _, entity in subject.entities:
         writes = subject.writes_of(entity)
-        expires = any(stored.attribute == table.schema.ttl for stored in entity.fields.values())
+        expires = expiry_of(entity) is not None
         for bound in entity.indexes:
             if bound.when is None or bound.index is None or not writes or expires:
                 continue

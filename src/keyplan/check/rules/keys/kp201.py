@@ -68,6 +68,8 @@ def _in_expiry(table: Table) -> Iterator[Finding]:
 
 def _in_projections(table: Table) -> Iterator[Finding]:
     stored = _stored(table) | set(table.schema.key_attributes())
+    if table.schema.discriminator is not None:
+        stored.add(table.schema.discriminator)
     for index in table.schema.indexes:
         for name in index.project if isinstance(index.project, tuple) and table.entities else ():
             if name not in stored:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keyplan.check.finding import Finding
+from keyplan.check.key_bytes import where_of
 from keyplan.check.names import is_moment
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
@@ -26,10 +27,10 @@ RULE = Rule("KP208", "moment-as-text", ("warning",))
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Fields of sort keys whose names say moment or day and whose type is any text."""
-    for table, entity in subject.entities:
+    for _, entity in subject.entities:
         told: set[str] = set()
         for bound in (entity.key, *entity.indexes):
-            where = f"table {table.name}" if bound.index is None else f"index {bound.index.name}"
+            where = where_of(entity, bound)
             for name in (name for part in bound.sort for name in part.fields):
                 stored = entity.fields[name]
                 field = Field.of(name, stored.info.annotation, stored.info)

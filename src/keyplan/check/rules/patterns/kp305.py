@@ -1,13 +1,12 @@
 """A decision rests on a read that may be old
 
 A global index shows a write a moment after it was acknowledged, and an eventually consistent read of the table
-may miss the last second. A program that decides by such an answer (is this address taken, is the quota used
-up, is the order still open) decides wrongly exactly when two requests come close together. For uniqueness even
-a consistent read does not help: between looking and writing there is room for another writer.
+may miss the last second. A program that decides by such an answer (is the quota used up, is the order still
+open) decides wrongly exactly when two requests come close together.
 
-Let the write itself decide: a condition on the item, a counter with a condition, a sentinel item for a unique
-value (`unique=`), in one transaction where several items are concerned. A pattern that must show a write just
-made (`after=`) reads the table, consistently.
+Let the write itself decide: a condition on the item or a counter with a condition, in one transaction where
+several items are concerned. A pattern that must show a write just made (`after=`) reads the table, consistently.
+Reads that decide uniqueness, which not even a consistent one can, are KP605's.
 
 Source: developer guide, "DynamoDB read consistency" and "Condition expressions".
 """
@@ -25,8 +24,6 @@ from keyplan.design.plan import Plan
 
 RULE = Rule("KP305", "decides-by-old-read", ("error", "warning"))
 _INSTEAD = {
-    "uniqueness": "let the write decide: a key made of the value with a condition that it is not there, as unique="
-    " keeps, or an id derived from it",
     "quota": "count in an item with add(...) and a condition on the count, in the transaction of what is counted",
     "state": "put the state into the condition of the write that depends on it: when(F.status == ...)",
 }
@@ -38,7 +35,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         if not plan.reading:
             continue
         through_index = plan.index is not None and plan.index.kind == "GSI"
-        if pattern.facts.decides:
+        if pattern.facts.decides not in {"", "uniqueness"}:
             yield from _decides(pattern, plan, through_index=through_index)
         if pattern.facts.after and (through_index or not plan.consistent):
             writes = " and ".join(pattern.facts.after)
@@ -60,8 +57,6 @@ def _decides(pattern: Pattern[..., Any], plan: Plan, *, through_index: bool) -> 
         problem = f"{pattern.name} decides {what} by index {plan.index.name}, which shows writes later"
     elif not plan.consistent:
         problem = f"{pattern.name} decides {what} by an eventually consistent read"
-    elif what == "uniqueness":
-        problem = f"{pattern.name} decides uniqueness by reading: another writer fits between the read and the write"
     else:
         return
     yield Finding(

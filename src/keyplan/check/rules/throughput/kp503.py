@@ -5,7 +5,8 @@ two partitions. That helps nothing where the sort key begins with the moment of 
 behind the last one, into the same half.
 
 It is found where a partition key takes more than half of a partition's write units at the peak from patterns
-that write new sort keys, and the sort key begins with the time at which an item is made or changed.
+that write new sort keys, and the sort key begins with the time at which an item is made or changed, with a sequence
+number, or with an id that begins with the time (ULID, KSUID).
 
 Put something that varies in front of the time, shard the partition key and read the shards in order with
 `every_shard()`, or drop the index key of items that are no longer asked for.

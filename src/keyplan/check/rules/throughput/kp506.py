@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keyplan import limits
-from keyplan.check.capacity import parts_of
+from keyplan.check.capacity import Part, parts_of
 from keyplan.check.finding import Finding
 from keyplan.check.load import number
 from keyplan.check.rule import Rule
@@ -27,22 +27,28 @@ RULE = Rule("KP506", "capacity-quota", ("warning",))
 def check(subject: Subject) -> Iterator[Finding]:
     """Peaks, or bought capacity, above the quotas."""
     for part in parts_of(subject):
+        write, read = (0, 0) if part.bought is None else (part.bought.write, part.bought.read)
         told = [
-            ("write", part.peak_write, limits.TABLE_WRITE_UNITS),
-            ("read", part.peak_read, limits.TABLE_READ_UNITS),
+            ("write", part.peak_write, write, limits.TABLE_WRITE_UNITS),
+            ("read", part.peak_read, read, limits.TABLE_READ_UNITS),
         ]
-        for what, peak, quota in told:
+        for what, peak, units, quota in told:
             if peak > quota:
-                yield Finding(
-                    RULE.code,
-                    "warning",
-                    part.name,
-                    f"{part.where} takes {number(peak)} {what} units a second at the peak; the quota is"
-                    f" {quota:,} unless it is raised",
-                    "ask for a higher quota before the load comes, or spread the load over several tables",
-                    part.place,
-                )
+                yield _of_part(part, f"takes {number(peak)} {what} units a second at the peak", quota)
+            elif units > quota:
+                yield _of_part(part, f"is provisioned with {units:,} {what} units a second", quota)
     yield from _account(subject)
+
+
+def _of_part(part: Part, has: str, quota: int) -> Finding:
+    return Finding(
+        RULE.code,
+        "warning",
+        part.name,
+        f"{part.where} {has}; the quota is {quota:,} unless it is raised",
+        "ask for a higher quota before the load comes, or spread the load over several tables",
+        part.place,
+    )
 
 
 def _account(subject: Subject) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from keyplan import limits
 from keyplan.check.finding import Finding
 from keyplan.check.load import Work, number
 from keyplan.check.rule import Rule
@@ -65,7 +66,8 @@ def _written(work: Work) -> float:
     if work.pattern.facts.returns is not None:
         return work.units.write
     items = work.plan.entity.items
-    return work.units.write * (25 if items is None else min(25, items.count))
+    most = limits.BATCH_WRITE_ITEMS
+    return work.units.write * (most if items is None else min(most, items.count))
 
 
 def _traffic_beside(subject: Subject, work: Work) -> bool:

@@ -1,0 +1,47 @@
+"""Commands whose output takes no more: a full disk is told, a reader that left is not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.running import NOTES, design
+
+RUN = [sys.executable, "-m", "keyplan"]
+FULL = Path("/dev/full")
+"""A device whose writes fail as those to a full disk do."""
+
+
+def arguments(folder: Path, command: str) -> list[str]:
+    """A command line; a design stands for DESIGN."""
+    return [design(folder, NOTES) if word == "DESIGN" else word for word in command.split()]
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no full device")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("command", ["--version", "check DESIGN", "price DESIGN", "rule"])
+def test_a_full_disk_is_told_in_a_line(tmp_path: Path, command: str, unbuffered: str) -> None:
+    line, told = [*RUN, *arguments(tmp_path, command)], {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with FULL.open("w") as full:
+        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=told)
+    assert done.stderr == "keyplan: no room to write: No space left on device\n"
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize("command", ["check DESIGN", "price DESIGN", "rule"])
+def test_a_reader_that_left_is_no_news(tmp_path: Path, command: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    line = [*RUN, *arguments(tmp_path, command)]
+    done = subprocess.run(line, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_a_command_without_an_output_does_its_work(tmp_path: Path) -> None:
+    line = [*RUN, *arguments(tmp_path, "check DESIGN")]
+    done = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *line], stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
