@@ -117,7 +117,7 @@ class FcmNotifier:
         return cls(credentials, credentials.project_id, clock, base_url=base_url)
 
     async def send(self, message: PushMessage) -> Outcome:
-        """Send one message. A lost connection means TryLater, and so that in rare cases a message arrives twice."""
+        """Send one message. An answer lost or garbled means TryLater, so that in rare cases a message arrives twice."""
         try:
             answer = await self._post(message, await self._token(renew=None))
             if answer.status_code == httpx.codes.UNAUTHORIZED and not _is_push_key_error(answer):
@@ -125,6 +125,8 @@ class FcmNotifier:
                 answer = await self._post(message, await self._token(renew=stale))
         except httpx.TransportError as error:
             return TryLater(f"FCM cannot be reached: {error!r}")
+        except httpx.DecodingError as error:
+            return TryLater(f"the answer of FCM cannot be read: {error!r}")
         except google_errors.TransportError as error:
             return TryLater(f"the token service cannot be reached: {error}")
         except google_errors.RefreshError as error:

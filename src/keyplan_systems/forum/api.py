@@ -15,7 +15,7 @@ from keyplan.clock import Clock
 from keyplan.connections.errors import CursorError, ThrottledError, TransactionConflictError, UnavailableError
 from keyplan_systems.forum.bodies import Grant, NewMessage, Reading, Told, Wish
 from keyplan_systems.forum.domain import BadRequestError, ForumError, NotAllowedError, Thread, ThreadKey, checked_id
-from keyplan_systems.forum.relational.lists import PAGE_MOST, After, ListedThread
+from keyplan_systems.forum.relational.lists import PAGE_DEFAULT, PAGE_MOST, After, ListedThread
 from keyplan_systems.forum.relational.threads import thread_key
 from keyplan_systems.forum.service import Service, place_of
 from keyplan_systems.forum.tokens import ThreadRights
@@ -112,7 +112,7 @@ def listed(
     *,
     watched_group_id: str | None = None,
     is_mine: bool | None = None,
-    limit: PageLimit = 20,
+    limit: PageLimit = PAGE_DEFAULT,
     after: NextCursor = None,
 ) -> dict[str, Any]:
     """Threads that the caller may read, latest update first: of a group, one's own, or others'."""

@@ -37,7 +37,9 @@ def build(resources: Resources) -> Built:
     migrations.upgrade(url)
     database = Database(url)
     service = Service.over(resources.connection, database, resources.clock, signing_key(resources.folder))
-    hub = Hub(service.log, resources.clock, Limits(_seconds(IDLE, 600.0), _seconds(TOTAL, 7_200.0)))
+    gateways = Limits()
+    limits = Limits(_seconds(IDLE, gateways.idle_s), _seconds(TOTAL, gateways.total_s))
+    hub = Hub(service.log, resources.clock, limits)
     failures = JsonLinesFolder(resources.folder / "failures")
     feed = Feed(resources.connection, resources.clock, hub, {"unpushed": failures})
     notifier = Runner(

@@ -209,7 +209,7 @@ def offer(scenario_id: str, body: Offer, uses: Uses) -> dict[str, Any]:
     return _scenario(uses.offer(scenario_id, body.active))
 
 
-# Profiles.
+# Profiles, by paths since a user id is any text, also one with a slash in it.
 
 
 def _own(user_id: str, caller: Principal) -> str:
@@ -218,7 +218,7 @@ def _own(user_id: str, caller: Principal) -> str:
     return user_id
 
 
-@router.get("/users/{user_id}/profile", tags=["profiles"])
+@router.get("/users/{user_id:path}/profile", tags=["profiles"])
 def profile(user_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
     """The caller's latest profile."""
     found = uses.profile(_own(user_id, caller))
@@ -227,14 +227,14 @@ def profile(user_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
     return _profile(found)
 
 
-@router.get("/users/{user_id}/profiles", tags=["profiles"])
+@router.get("/users/{user_id:path}/profiles", tags=["profiles"])
 def history(user_id: str, caller: Caller, uses: Uses, limit: Limit = 20, next_token: NextToken = None) -> Listed:
     """The caller's profiles, newest first."""
     page = uses.history(_own(user_id, caller), limit, next_token)
     return Listed(items=[_profile(one) for one in page], next_token=page.cursor)
 
 
-@router.get("/users/{user_id}/progress", tags=["profiles"], response_class=Response)
+@router.get("/users/{user_id:path}/progress", tags=["profiles"], response_class=Response)
 def progress(
     user_id: str, caller: Caller, uses: Uses, format: Annotated[str, Query(pattern="^(text|png)$")] = "text"
 ) -> Response:

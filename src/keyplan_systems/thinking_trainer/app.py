@@ -23,7 +23,8 @@ REGION = "KEYPLAN_TRAINER_REGION"
 
 def build(resources: Resources) -> Built:
     """The system on its resources. Raises ImportError where a model is named and boto3 is not there."""
-    settings = EvaluatorSettings(model_id=os.environ.get(MODEL), region=os.environ.get(REGION, "us-east-1"))
+    # What is set to nothing is not set: files of settings name variables that they leave empty.
+    settings = EvaluatorSettings(model_id=os.environ.get(MODEL) or None, region=os.environ.get(REGION) or "us-east-1")
     service = Service(resources.connection, resources.clock, evaluator_for(settings, resources.clock))
     profiler = Profiler(resources.connection, resources.clock)
     runner = Runner(

@@ -9,7 +9,13 @@ from datetime import datetime
 
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
-from keyplan.connections.errors import AlreadyExistsError, NotFoundError, ThrottledError, VersionConflictError
+from keyplan.connections.errors import (
+    AlreadyExistsError,
+    NotFoundError,
+    RunError,
+    ThrottledError,
+    VersionConflictError,
+)
 from keyplan.design import Page
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.design import StoredAttempt, StoredScenario, UnversionedProfile
@@ -122,9 +128,9 @@ class Service:
 
     def _graded(self, attempt: Attempt, scenario: Scenario, texts: Mapping[str, str]) -> Attempt:
         attempts.require_open(attempt, "submitted")  # before anybody is asked to grade it
-        answers = attempts.final_answers(scenario, texts)
+        answers, submitted = attempts.final_answers(scenario, texts), self._now()
         assessment = self.evaluator.evaluate(Submission(scenario, answers))
-        return attempts.submit(attempt, answers, assessment, self._now())
+        return attempts.submit(attempt, answers, assessment, submitted, evaluated_at=self._now())
 
     def _write(self, changed: Attempt, read: StoredAttempt) -> StoredAttempt:
         try:
@@ -133,18 +139,29 @@ class Service:
             raise ChangedMeanwhileError(f"Attempt {read.attempt_id} was changed by another request") from error
 
     def abandon_silent(self) -> int:
-        """Give up every attempt that was silent for 24 hours; how many."""
-        given_up = 0
+        """Give up every attempt that was silent for 24 hours; how many.
+
+        Raises an ExceptionGroup of what failed, after all the rest: it waits for the next sweep.
+        """
+        given_up, failures = 0, list[RunError]()
         for attempt in self.db.all(design.silent_attempts(self._now() - SILENCE)):
-            current = self.db.run(design.attempt_by_id(attempt.attempt_id))
-            if current is None or not attempts.is_silent(current, self._now()):
-                continue  # the index lagged behind what its user did
             try:
-                self._write(attempts.abandon(current, self._now()), current)
-            except ChangedMeanwhileError:
-                continue  # its user came back
-            given_up += 1
+                given_up += self._abandon_if_silent(attempt.attempt_id)
+            except RunError as error:
+                failures.append(error)
+        if failures:
+            raise ExceptionGroup(f"{len(failures)} of the silent attempts could not be given up", failures)
         return given_up
+
+    def _abandon_if_silent(self, attempt_id: str) -> bool:
+        current = self.db.run(design.attempt_by_id(attempt_id))
+        if current is None or not attempts.is_silent(current, self._now()):
+            return False  # the index lagged behind what its user did
+        try:
+            self._write(attempts.abandon(current, self._now()), current)
+        except ChangedMeanwhileError:
+            return False  # its user came back
+        return True
 
     # Scenarios.
 

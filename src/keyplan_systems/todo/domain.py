@@ -17,9 +17,6 @@ from keyplan.clock import Clock
 from keyplan_systems.todo.entities import EMAIL_CHARACTERS, Priority, Status, Task
 from keyplan_systems.todo.refusals import InvalidError
 
-OPEN = frozenset((Status.PENDING, Status.IN_PROGRESS))
-"""A task is overdue only while it is one of these."""
-
 URGENCY = (Priority.URGENT, Priority.HIGH, Priority.MEDIUM, Priority.LOW)
 """Priorities in order of urgency; the index sorts them by their letters."""
 

@@ -19,13 +19,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from keyplan import limits
 from keyplan.changes.checkpoints import Board, Checkpoints, Lane
 from keyplan.changes.checkpoints_table import TableCheckpoints
 from keyplan.changes.errors import ConsumerSetupError, LeaseLostError
 from keyplan.changes.failures import Destination, Failure
 from keyplan.changes.records import StreamRecord
 from keyplan.changes.service import Service
-from keyplan.changes.streams import PAGE_RECORDS, Cursor, Shard, Stream, ready_shards, streams_of
+from keyplan.changes.streams import Cursor, Shard, Stream, ready_shards, streams_of
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
 from keyplan_systems.todo.entities import app
@@ -204,7 +205,7 @@ class Feed:
         """The next records, enough for one write."""
         records: list[StreamRecord] = []
         while len(records) < BATCH_RECORDS and not reader.ended:
-            page = reader.cursor.read(min(PAGE_RECORDS, BATCH_RECORDS - len(records)))
+            page = reader.cursor.read(min(limits.GET_RECORDS_LIMIT, BATCH_RECORDS - len(records)))
             if page.gap:
                 self.catch_up()
             records += page.records

@@ -22,6 +22,7 @@ from keyplan.connections.errors import (
     AlreadyExistsError,
     ConditionFailedError,
     NotFoundError,
+    TransactionConflictError,
     TransactionFailedError,
     UniqueTakenError,
     VersionConflictError,
@@ -166,8 +167,8 @@ class Once:
         self._clock.wait(self._never, self._clock.random.uniform(0, 0.005 * 2 ** min(attempt, 6)))
 
 
-_STALE = (AlreadyExistsError, VersionConflictError, NotFoundError, ConditionFailedError)
-"""What was read for the work has changed: made anew it succeeds, or is refused."""
+_STALE = (AlreadyExistsError, VersionConflictError, NotFoundError, ConditionFailedError, TransactionConflictError)
+"""What was read for the work has changed, or, beside that, is being changed: made anew it succeeds, or is refused."""
 
 
 def replay(record: Idempotency, request: Request) -> Answer:

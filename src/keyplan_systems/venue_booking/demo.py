@@ -14,7 +14,6 @@ _DAYS = """query($first: Date!, $last: Date!) {
   availability(firstDate: $first, lastDate: $last) { date bookable durations } }"""
 _REQUEST = "mutation($input: BookingInput!) { requestBooking(input: $input) { id code status version } }"
 _APPROVE = "mutation($id: ID!) { approveBooking(id: $id) { id status } }"
-_MINE = "{ myBookings(first: 1) { entries { date status } } }"
 
 
 def play(stage: Stage) -> None:

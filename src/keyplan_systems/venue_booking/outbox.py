@@ -23,7 +23,13 @@ from keyplan_systems.venue_booking.domain.refusals import RefusalError
 from keyplan_systems.venue_booking.entities import NotificationItem, OutboxItem, venue
 from keyplan_systems.venue_booking.items import booking_of, notice_of
 from keyplan_systems.venue_booking.mail.letters import LetterWriter
-from keyplan_systems.venue_booking.mail.senders import MailRefusedError, MailUnavailableError, Sender, Sent
+from keyplan_systems.venue_booking.mail.senders import (
+    MailDeferredError,
+    MailRefusedError,
+    MailUnavailableError,
+    Sender,
+    Sent,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -59,13 +65,17 @@ class Postman:
             logger.exception("a letter can never be sent", extra={"letter": notice_key})
             self._give_up(item, str(error))
             return False
+        if sent.refused:
+            told = {"letter": notice_key, "refused": sent.refused}
+            logger.warning("a letter left for some of its recipients only", extra=told)
         self._keep(item, sent)
         return True
 
     def send_overdue(self) -> int:
         """Send what has waited for too long, because the stream no longer had it or the mail server was away.
 
-        A letter that the venue's present rules cannot tell the hours of waits until they can.
+        A letter that the server does not take now waits, and so does one that the venue's present rules cannot tell
+        the hours of; the others do not wait for it.
         """
         before = self.asking.now() - OVERDUE
         sent = 0
@@ -74,10 +84,12 @@ class Postman:
                 break
             try:
                 sent += self.send(item.notice_key)
+            except MailDeferredError:
+                logger.warning("the mail server takes a letter later", exc_info=True, extra={"letter": item.notice_key})
             except MailUnavailableError:
                 logger.warning("the mail server takes no letters now", exc_info=True)
                 break
-            except RefusalError:  # it goes on waiting, and the others do not wait for it
+            except RefusalError:
                 logger.exception("a letter cannot be written", extra={"letter": item.notice_key})
         return sent
 

@@ -69,18 +69,6 @@ async def current_principal(
 Caller: TypeAlias = Annotated[Principal, Depends(current_principal)]
 
 
-async def optional_principal(
-    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
-) -> Principal | None:
-    """Who sent the request, None without a token; a token that is there must still be good."""
-    if request.headers.get("Authorization") is None:
-        return None
-    return await current_principal(request, credentials)
-
-
-OptionalCaller: TypeAlias = Annotated[Principal | None, Depends(optional_principal)]
-
-
 def require_role(role: str) -> Callable[..., Awaitable[Principal]]:
     """A dependency that passes callers with this role and answers 403 to others."""
 

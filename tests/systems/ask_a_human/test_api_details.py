@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import Any
 
 import httpx
 import pytest
-from tests.systems.ask_a_human.stage import Stage, items
+from starlette.requests import Request
+from tests.systems.ask_a_human.stage import CHOICE, Stage, items
 from tests.systems.ask_a_human.test_api_agents import refused
 from tests.systems.elsewhere import Elsewhere
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan_systems.ask_a_human import entities
+from keyplan_systems.ask_a_human.api_asking import address
 from keyplan_systems.ask_a_human.client import AgentClient
 from keyplan_systems.ask_a_human.client_errors import ValidationFailedError
 from keyplan_systems.ask_a_human.domain.requests import fingerprint_hash
@@ -43,6 +46,40 @@ def test_the_client_tells_what_does_not_fit(stage: Stage) -> None:
     with AgentClient(stage.url, "agent") as agent, pytest.raises(ValidationFailedError) as raised:
         agent.submit("too short", type="text")
     assert (raised.value.status, raised.value.details["field"]) == (400, "prompt")
+
+
+def test_half_a_character_is_no_text_wherever_it_stands(stage: Stage) -> None:
+    question, headers = stage.asked(), {"X-Fingerprint": "ada", "Content-Type": "application/json"}
+    for told, expected in (
+        ({"question_id": "\ud800", "answer": "fine"}, (404, "QUESTION_NOT_FOUND")),
+        ({"question_id": question, "answer": "\ud800"}, (400, "VALIDATION_ERROR")),
+        ({"question_id": question, "answer": "fine", "\ud800": 1}, (400, "VALIDATION_ERROR")),
+    ):
+        answer = stage.client.post("/human/responses", content=json.dumps(told), headers=headers)
+        assert refused(answer) == expected
+    assert stage.poll(question)["current_responses"] == 0
+
+
+def test_every_view_of_a_question_says_what_it_is_and_until_when(stage: Stage, clock: ManualClock) -> None:
+    question = stage.asked(**CHOICE, audience=["product", "ethics"], min_responses=3, timeout_seconds=600)
+    stage.answer(question, "ada", selected_option=0)
+    clock.advance(1)
+    shared = {
+        "question_id": question,
+        "prompt": CHOICE["prompt"],
+        "type": "multiple_choice",
+        "created_at": "2026-02-02T12:00:00Z",
+        "expires_at": "2026-02-02T12:10:00Z",
+    }
+    for_agents = shared | {"status": "PARTIAL", "required_responses": 3, "current_responses": 1}
+    answers = {"responses": [{"selected_option": 0}], "summary": {"Send": 1, "Submit": 0, "Done": 0}}
+    assert stage.poll(question) == for_agents | answers | {"options": CHOICE["options"]}
+    own = stage.client.get("/agent/questions", headers={"X-Agent-Id": "agent"}).json()
+    assert own["questions"] == [for_agents | {"closed_at": None}]
+    for_people = shared | {"options": CHOICE["options"], "audience": ["product", "ethics"], "responses_needed": 2}
+    assert stage.get("/questions").json()["questions"] == [for_people]
+    looked_at = stage.get(f"/questions/{question}", "ben").json()
+    assert looked_at == for_people | {"status": "PARTIAL", "can_answer": True}
 
 
 def test_a_poll_shows_answers_in_the_order_they_came(stage: Stage, clock: ManualClock) -> None:
@@ -91,6 +128,22 @@ def test_lists_have_the_documented_lengths_where_nothing_is_said(stage: Stage) -
     assert len(stage.get("/leaderboard", limit=100).json()["entries"]) == 11
 
 
+@pytest.mark.parametrize(
+    ("told", "by_proxies"),
+    [
+        ("203.0.113.9, 10.0.0.1, 10.0.0.2", ["192.0.2.1", "10.0.0.2", "10.0.0.1", "203.0.113.9", "192.0.2.1"]),
+        ("  , 10.0.0.1 ,", ["192.0.2.1", "10.0.0.1", "192.0.2.1"]),
+        (None, ["192.0.2.1", "192.0.2.1"]),
+    ],
+)
+def test_an_address_is_what_the_outermost_of_so_many_trusted_proxies_saw(
+    told: str | None, by_proxies: list[str]
+) -> None:
+    headers = [] if told is None else [(b"x-forwarded-for", told.encode())]
+    request = Request({"type": "http", "headers": headers, "client": ("192.0.2.1", 50_000)})
+    assert [address(request, proxies) for proxies in range(len(by_proxies))] == by_proxies
+
+
 def test_a_persons_days_and_nights_are_those_of_the_zone_of_each_answer(
     stage: Stage, engine: Engine | Elsewhere
 ) -> None:
@@ -101,3 +154,11 @@ def test_a_persons_days_and_nights_are_those_of_the_zone_of_each_answer(
         (stored,) = [one for one in records if one["fingerprint_hash"]["S"] == fingerprint_hash(person)]
         assert (stored["streak_last_date"]["S"], stored["night_answers"]["N"]) == (day, nights)
         assert list(stored["daily_points"]["M"]) == ["2026-02-02"]
+
+
+def test_a_streak_is_shown_by_the_calendar_of_whoever_looks(stage: Stage, clock: ManualClock) -> None:
+    assert stage.answer(stage.asked(), "ada", zone="Pacific/Auckland").status_code == 201  # there it is the 3rd
+    clock.advance(47.5 * 3600)  # the 4th in UTC, and there the 5th already
+    for zone, shown in (("UTC", 1), ("Pacific/Auckland", 0)):
+        told = stage.client.get("/human/stats", headers={"X-Fingerprint": "ada", "X-Timezone": zone})
+        assert told.json()["streak_days"] == shown

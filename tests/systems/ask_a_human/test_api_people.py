@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 
 import pytest
@@ -38,10 +37,16 @@ def test_the_feed_shows_open_and_partial_questions_newest_first_with_what_they_n
     assert ids[5] not in [one["question_id"] for one in stage.get("/questions").json()["questions"]]
 
 
-def test_the_feed_filters_by_audience_and_refuses_what_is_out_of_range(stage: Stage) -> None:
-    ethics = stage.asked(audience=["product", "ethics"])
-    stage.asked(audience=["technical"])
-    assert [one["question_id"] for one in stage.get("/questions", audience="ethics").json()["questions"]] == [ethics]
+def test_the_feed_filters_by_audience_and_refuses_what_is_out_of_range(stage: Stage, clock: ManualClock) -> None:
+    ethics = []
+    for _ in range(4):
+        ethics.append(stage.asked(audience=["product", "ethics"]))
+        clock.advance(1)
+        stage.asked(audience=["technical"])
+    first = stage.get("/questions", audience="ethics", limit=3).json()
+    rest = stage.get("/questions", audience="ethics", limit=3, cursor=first["cursor"]).json()
+    assert [one["question_id"] for one in first["questions"] + rest["questions"]] == ethics[::-1]
+    assert (len(first["questions"]), rest["cursor"]) == (3, None)
     assert stage.get("/questions", audience="creative").json() == {"questions": [], "cursor": None}
     for query in ({"audience": "all"}, {"limit": 0}, {"limit": 51}, {"cursor": "forged"}):
         assert refused(stage.get("/questions", **query)) == (400, "VALIDATION_ERROR")
@@ -123,18 +128,6 @@ def test_what_is_wrong_with_an_answer_is_said_in_the_documented_order(stage: Sta
 def test_answers_outside_the_ranges_are_refused_and_not_stored(stage: Stage, body: dict[str, object]) -> None:
     question = stage.asked()
     assert refused(stage.answer(question, "ada", **body)) == (400, "VALIDATION_ERROR")
-    assert stage.poll(question)["current_responses"] == 0
-
-
-def test_half_a_character_is_no_text_wherever_it_stands(stage: Stage) -> None:
-    question, headers = stage.asked(), {"X-Fingerprint": "ada", "Content-Type": "application/json"}
-    for told, expected in (
-        ({"question_id": "\ud800", "answer": "fine"}, (404, "QUESTION_NOT_FOUND")),
-        ({"question_id": question, "answer": "\ud800"}, (400, "VALIDATION_ERROR")),
-        ({"question_id": question, "answer": "fine", "\ud800": 1}, (400, "VALIDATION_ERROR")),
-    ):
-        answer = stage.client.post("/human/responses", content=json.dumps(told), headers=headers)
-        assert refused(answer) == expected
     assert stage.poll(question)["current_responses"] == 0
 
 

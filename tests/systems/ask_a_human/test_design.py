@@ -138,6 +138,34 @@ def test_items_have_the_documented_attributes(stage: Stage, engine: Engine | Els
         assert {name: types.get(name) for name in documented} == documented
 
 
+def test_people_and_subscriptions_say_when_they_were_made_and_last_changed(
+    stage: Stage, clock: ManualClock, engine: Engine | Elsewhere
+) -> None:
+    def dates(table: Any, has: str) -> dict[str, str]:
+        (found,) = [one for one in items(engine, table) if has in one]
+        return {name: value["S"][11:19] for name, value in found.items() if name.endswith("_at")}
+
+    question, other = stage.asked(), stage.asked(agent="other")
+    path = f"/human/push/subscribe/{stage.subscribe('token', 'ada').json()['subscription_id']}"
+    made = dates(entities.subscriptions, "fcm_token")
+    assert made == dict.fromkeys(("created_at", "updated_at", "next_eligible_at"), "12:00:00")
+    for change, told in (
+        (stage.pusher().run_once, {"last_notified_at": "12:00:01", "next_eligible_at": "12:30:01"}),
+        (lambda: stage.client.put(path, json={"min_interval_minutes": 5}), {"next_eligible_at": "12:05:01"}),
+        (lambda: stage.client.delete(path), {}),
+        (lambda: stage.subscribe("token", "ada"), {"next_eligible_at": "12:30:01"}),
+    ):
+        clock.advance(1)
+        assert change()
+        made |= {"updated_at": f"12:00:0{int(clock.now()) % 60}", **told}
+        assert dates(entities.subscriptions, "fcm_token") == made
+    stage.answer(question, "ada")
+    clock.advance(1)
+    stage.answer(other, "ada")
+    record = dates(entities.user_stats, "badges")
+    assert (record["created_at"], record["updated_at"]) == ("12:00:04", "12:00:05")
+
+
 def test_a_boolean_cannot_be_a_key_so_activity_has_an_attribute_of_its_own(
     stage: Stage, engine: Engine | Elsewhere
 ) -> None:

@@ -60,6 +60,7 @@ def test_at_the_exact_second_of_its_deadline_a_question_is_expired_swept_or_not(
     assert stored(engine, question)["status"] == {"S": "PARTIAL"}
     assert stage.sweep() == 1
     assert stored(engine, question)["status"] == {"S": "EXPIRED"}
+    assert "feed_pk" not in stored(engine, question)
     assert stage.sweep() == 0
     seen = stage.poll(question)
     assert (seen["status"], len(seen["responses"])) == ("EXPIRED", 2)

@@ -201,6 +201,17 @@ def test_a_token_service_that_cannot_be_reached_is_tried_later(fcm: FakeFcm, tmp
     assert "token service cannot be reached" in result.reason
 
 
+@pytest.mark.parametrize("status", [200, 503])
+def test_an_answer_that_cannot_be_unpacked_is_no_exception_and_tried_later(
+    fcm: FakeFcm, tmp_path: Path, status: int
+) -> None:
+    fcm.scripted = [Scripted(status, "no gzip at all", {"Content-Encoding": "gzip"})]
+    garbled, sent = send(fcm, tmp_path, MESSAGE, MESSAGE)
+    assert isinstance(garbled, TryLater)
+    assert "cannot be read" in garbled.reason
+    assert isinstance(sent, Delivered)
+
+
 def test_a_file_that_is_no_key_file_is_refused_at_the_start(tmp_path: Path) -> None:
     path = tmp_path / "account.json"
     path.write_text("{}")

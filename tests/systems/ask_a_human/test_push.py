@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.systems.ask_a_human.fake_fcm import FakeFcm, fault, fcm_detail
@@ -16,7 +17,6 @@ from keyplan.engine.engine import Engine
 from keyplan_systems.ask_a_human import entities, notifier
 from keyplan_systems.ask_a_human.domain.notifications import DeadToken, Delivered, Outcome, Rejected, TryLater
 from keyplan_systems.ask_a_human.notifier import FcmNotifier, PushMessage
-from keyplan_systems.ask_a_human.outbound import Outbound
 
 MINUTE = 60
 
@@ -116,6 +116,20 @@ def test_the_sample_is_uniform_over_all_who_may_be_told(stage: Stage, clock: Man
     assert sum(counts.values()) == 450
     # 15 each on average with a deviation of about 3.7: five of those are far beyond chance for thirty people.
     assert all(1 <= counts[f"token-{number}"] <= 34 for number in range(30))
+
+
+def test_whoever_may_be_told_is_told_on_however_many_pages_they_stand(stage: Stage) -> None:
+    for number in range(24):
+        stage.subscribe(f"token-{number}", f"person-{number}")
+    stage.asked(min_responses=8)
+    call = stage.connection._call
+
+    def one_at_a_time(operation: str, request: dict[str, Any]) -> Any:
+        return call(operation, {**request, "Limit": 1} if "ByLastNotified" in str(request) else request)
+
+    stage.connection._call = one_at_a_time
+    stage.pusher().run_once()
+    assert {token for token, _ in stage.told()} == {f"token-{number}" for number in range(24)}
 
 
 def test_a_token_that_died_switches_its_subscription_off(
@@ -261,27 +275,3 @@ def test_the_worker_sends_through_the_real_client_and_acts_on_what_the_service_s
     notices = [one for one in items(engine, entities.subscriptions) if "notified_at" in one]
     assert len(notices) == 2
     assert all(one["subscription_id"]["S"].startswith(f"NOTICE#{question}#") for one in notices)
-
-
-def test_a_worker_that_dies_after_its_claims_has_told_nobody_and_nobody_is_told_twice(
-    stage: Stage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in range(6):
-        stage.subscribe(f"token-{number}", f"person-{number}", min_interval_minutes=30)
-    stage.asked(min_responses=1, timeout_seconds=86_400)
-    dying, living = stage.pusher(), stage.pusher()
-
-    def killed(self: Outbound, messages: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Outbound, "send", killed)
-        with pytest.raises(KeyboardInterrupt):
-            dying.run_once()
-    clock.advance(15 * MINUTE)
-    living.run_once()
-    told = [token for token, _ in stage.told()]
-    assert len(told) == len({*told}) == 3  # the three that the dead worker had claimed wait for their interval
-    clock.advance(30 * MINUTE)
-    living.run_once()
-    assert len(stage.told()) == 6

@@ -115,6 +115,19 @@ def test_a_round_that_cannot_be_taken_is_left_for_the_next_run(stage: Stage) -> 
     assert told_of(service) == [second] * 3 + [first] * 3
 
 
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_a_person_who_cannot_be_claimed_keeps_nobody_from_being_told(
+    stage: Stage, caplog: pytest.LogCaptureFixture, which: int
+) -> None:
+    people = [stage.subscribe(f"token-{number}", "ada").json()["subscription_id"] for number in range(3)]
+    stage.asked(min_responses=1)
+    service = Scripted()
+    with throttled(stage, lambda operation, text: operation == "TransactWriteItems" and people[which] in text):
+        assert stage.pusher(service).run_once() == 1
+    assert {message.token for message in service.sent} == {f"token-{one}" for one in range(3)} - {f"token-{which}"}
+    assert "a claim failed; nothing is sent" in caplog.text
+
+
 def test_a_retry_whose_question_cannot_be_read_is_kept(stage: Stage, clock: ManualClock) -> None:
     audience(stage, 1, minutes=1440)
     service = Scripted([TryLater("503")])

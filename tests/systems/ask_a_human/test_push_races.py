@@ -8,6 +8,7 @@ from functools import partial
 from threading import Barrier, get_ident
 from typing import Any
 
+import pytest
 from tests.systems.ask_a_human.stage import Stage, at_once, items
 from tests.systems.ask_a_human.test_push import MINUTE, Scripted
 from tests.systems.elsewhere import Elsewhere
@@ -15,8 +16,9 @@ from tests.systems.elsewhere import Elsewhere
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan_systems.ask_a_human import entities
-from keyplan_systems.ask_a_human.domain.notifications import DeadToken, Outcome
+from keyplan_systems.ask_a_human.domain.notifications import DeadToken, Outcome, TryLater
 from keyplan_systems.ask_a_human.notifier import PushMessage
+from keyplan_systems.ask_a_human.outbound import Outbound
 
 
 @dataclass
@@ -62,4 +64,47 @@ def test_of_ten_push_workers_at_once_one_has_a_round(stage: Stage) -> None:
     stage.connection._call = together
     at_once([stage.pusher().run_once for _ in range(10)])
     assert len(met) == 10
+    assert len(stage.told()) == 6
+
+
+@pytest.mark.parametrize("change", ["closed", "switched off"])
+def test_nobody_is_told_late_of_what_is_closed_by_then_nor_who_is_switched_off_by_then(
+    stage: Stage, clock: ManualClock, engine: Engine | Elsewhere, change: str
+) -> None:
+    made = stage.subscribe("token", "ada").json()["subscription_id"]
+    service = Scripted([TryLater("503")])
+    worker = stage.pusher(service)
+    question = stage.asked(min_responses=1)
+    worker.run_once()
+    if change == "closed":
+        assert stage.answer(question, "ben").status_code == 201
+    else:
+        assert stage.client.delete(f"/human/push/subscribe/{made}").status_code == 204
+    clock.advance(12)
+    worker.run_once()
+    assert len(service.sent) == 1
+    assert [one for one in items(engine, entities.subscriptions) if "attempt" in one] == []
+
+
+def test_a_worker_that_dies_after_its_claims_has_told_nobody_and_nobody_is_told_twice(
+    stage: Stage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(6):
+        stage.subscribe(f"token-{number}", f"person-{number}", min_interval_minutes=30)
+    stage.asked(min_responses=1, timeout_seconds=86_400)
+    dying, living = stage.pusher(), stage.pusher()
+
+    def killed(self: Outbound, messages: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Outbound, "send", killed)
+        with pytest.raises(KeyboardInterrupt):
+            dying.run_once()
+    clock.advance(15 * MINUTE)
+    living.run_once()
+    told = [token for token, _ in stage.told()]
+    assert len(told) == len({*told}) == 3  # the three that the dead worker had claimed wait for their interval
+    clock.advance(30 * MINUTE)
+    living.run_once()
     assert len(stage.told()) == 6

@@ -196,6 +196,7 @@ def test_only_the_platform_tells_and_only_what_fits(live: Live) -> None:
         assert platform.post(path, json={"events": [submission(), wrong]}).status_code == 400, wrong
     assert platform.post(path, json={"events": []}).status_code == 400
     assert platform.post(path, json={"events": [submission()]}).json()["new"] == 1, "of refused lists none is stored"
+    assert platform.post(path, json={"events": [submission(attempt_id="9" * 19)]}).json()["new"] == 1
 
 
 @pytest.mark.embedded("refused before any table is met")

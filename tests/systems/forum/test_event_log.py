@@ -117,8 +117,14 @@ def test_time_never_runs_back_within_a_thread(log: EventLog, db: Connection, clo
     log.append(message(1))
     behind = EventLog(db, ManualClock(clock.now() - 60))
     assert behind.append(message(2)).event.at_ms == NOW_MS
+    log.append(Draft(PLACE, "attempt-8", EventType.ATTEMPT_STARTED, at_ms=NOW_MS - 60_000, attempt_id="8"))
+    assert behind.append(message(3)).event.at_ms == NOW_MS, "back-filling does not turn the clock back"
+
+
+def test_a_senders_clock_may_be_a_minute_ahead(log: EventLog) -> None:
+    log.append(Draft(PLACE, "attempt-8", EventType.ATTEMPT_STARTED, at_ms=NOW_MS + 60_000, attempt_id="8"))
     with pytest.raises(BadRequestError):
-        log.append(Draft(PLACE, "attempt-9", EventType.ATTEMPT_STARTED, at_ms=NOW_MS + 600_000, attempt_id="9"))
+        log.append(Draft(PLACE, "attempt-9", EventType.ATTEMPT_STARTED, at_ms=NOW_MS + 60_001, attempt_id="9"))
 
 
 def test_the_last_messages_are_as_many_as_asked_for_however_much_lies_between(log: EventLog) -> None:
@@ -210,3 +216,14 @@ def test_an_index_that_lags_gives_fewer_never_a_gap(clock: ManualClock) -> None:
             clock.advance(1)
         assert log.last_seq(PLACE) == 20
         assert len(told(log)) == 20
+
+
+def test_how_far_a_thread_has_come_is_known_at_once_though_other_reads_are_old(clock: ManualClock) -> None:
+    stale = Faults(stale_reads=1.0, stale_s=3600.0)
+    with Engine.memory(clock=clock, faults=stale) as engine, connected(engine, clock) as db:
+        db.create_tables(forum)
+        clock.advance(7200)
+        log = EventLog(db, clock)
+        for number in (1, 2, 1):
+            log.append(message(number))
+        assert log.last_seq(PLACE) == 2

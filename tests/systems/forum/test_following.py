@@ -9,7 +9,7 @@ from tests.systems.forum.live import ANN, BEN, TEACHER, TUTOR, Live
 
 from keyplan.design import Inserted
 from keyplan_systems.forum import sample
-from keyplan_systems.forum.domain import Status, ThreadUpdate
+from keyplan_systems.forum.domain import Status, ThreadKey, ThreadUpdate
 from keyplan_systems.forum.entities import Event, EventType, Place
 from keyplan_systems.forum.relational.models import ItemPermissionRow
 
@@ -75,6 +75,19 @@ def test_who_opens_for_another_follows_too(live: Live) -> None:
     live.service.update(TEACHER, sample.THREAD, wish)
     live.service.carry_log()
     assert set(follows(live)) == {ANN, TEACHER}
+
+
+def test_a_participant_follows_the_thread_that_another_opens_for_him(live: Live) -> None:
+    key = ThreadKey(sample.LISTS, BEN)
+    live.service.update(TEACHER, key, ThreadUpdate(Status.WAITING_FOR_PARTICIPANT, sample.TUTORS))
+    live.service.carry_log()
+    assert all(live.service.following.is_following(Place(BEN, sample.LISTS), one) for one in (BEN, TEACHER))
+
+
+def test_closing_makes_nobody_follow(live: Live) -> None:
+    live.service.following.unfollow(PLACE, ANN)
+    shut(live)
+    assert follows(live) == {}
 
 
 def test_a_change_that_is_followed_late_or_twice_does_not_undo_a_later_one(live: Live) -> None:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 from tests.systems.elsewhere import Elsewhere, connected
+from tests.systems.forum.hub_stage import PLACE, Stage, play
 from tests.systems.forum.live import PATIENCE_S
 
 from keyplan.clock import ManualClock
 from keyplan.connections.errors import UnavailableError
 from keyplan.engine.engine import Engine
 from keyplan_systems.forum import hub as hubs
-from keyplan_systems.forum.entities import Event, EventType, Notification, Place, forum
-from keyplan_systems.forum.event_log import Draft, EventLog
-from keyplan_systems.forum.hub import Hub, Limits, Pipe
+from keyplan_systems.forum.entities import Event, Notification, Place, forum
+from keyplan_systems.forum.event_log import EventLog
+from keyplan_systems.forum.hub import Limits
 
-PLACE, OTHER = Place("42", "7"), Place("43", "7")
+OTHER = Place("43", "7")
 
 
 @pytest.fixture
@@ -27,70 +27,6 @@ def log(engine: Engine | Elsewhere, clock: ManualClock) -> Iterator[EventLog]:
     with connected(engine, clock) as db:
         db.create_tables(forum)
         yield EventLog(db, clock)
-
-
-class Stage:
-    """A hub with connections whose messages are kept."""
-
-    def __init__(self, log: EventLog, clock: ManualClock) -> None:
-        self.log, self.clock = log, clock
-        self.hub = Hub(log, clock)
-        self.heard: dict[str, list[dict[str, Any]]] = {}
-        self.pumps: list[asyncio.Task[None]] = []
-        self.gate = asyncio.Event()
-        self.gate.set()
-
-    def connect(self, name: str, user_id: str = "13") -> Pipe:
-        """A connection that takes what it is sent while the gate is open."""
-        heard = self.heard[name] = []
-
-        async def send(message: dict[str, Any]) -> None:
-            await self.gate.wait()
-            heard.append(message)
-
-        pipe = self.hub.open(name, user_id, send)
-        self.pumps.append(asyncio.create_task(self.hub.pump(pipe)))
-        return pipe
-
-    def watch(self, pipe: Pipe, after: int = 0, place: Place = PLACE) -> None:
-        """Watch a thread from behind a number."""
-        self.hub.begin(self.hub.join(pipe, place), after, self.log.last_seq(place))
-
-    def write(self, events: int, place: Place = PLACE) -> list[Event]:
-        """Events that are stored, and of which the stream has told nothing yet."""
-        first = self.log.last_seq(place) + 1
-        return [
-            self.log.append(
-                Draft(place, f"message-{number}", EventType.MESSAGE, user_id="13", content=f"text {number}")
-            ).event
-            for number in range(first, first + events)
-        ]
-
-    def seqs(self, name: str) -> list[int]:
-        """The numbers that a connection was sent."""
-        return [message["seq"] for message in self.heard[name] if "seq" in message]
-
-    async def until(self, name: str, count: int) -> None:
-        """Until a connection has heard so much, and a little longer, so that what is too much shows."""
-        async with asyncio.timeout(PATIENCE_S):
-            while len(self.heard[name]) < count:
-                await asyncio.sleep(0.001)
-        for _ in range(5):
-            await asyncio.sleep(0)
-
-
-def play(log: EventLog, clock: ManualClock, story: Callable[[Stage], Awaitable[None]]) -> None:
-    async def whole() -> None:
-        stage = Stage(log, clock)
-        try:
-            await story(stage)
-        finally:
-            for pump in stage.pumps:
-                pump.cancel()
-            results = await asyncio.gather(*stage.pumps, return_exceptions=True)
-        assert all(isinstance(one, asyncio.CancelledError) for one in results), results
-
-    asyncio.run(whole())
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -254,6 +190,24 @@ def test_who_left_is_sent_nothing_more_and_others_are(log: EventLog, clock: Manu
         assert [message["participant_id"] for message in stage.heard["a"]] == ["43"]
         stage.hub.close(second)
         assert stage.hub.connections == 1
+
+    play(log, clock, story)
+
+
+def test_who_leaves_while_it_is_sent_a_page_is_sent_no_more_of_it(log: EventLog, clock: ManualClock) -> None:
+    async def story(stage: Stage) -> None:
+        stage.write(5)
+        stage.gate.clear()
+        pipe = stage.connect("a")
+        stage.watch(pipe)
+        async with asyncio.timeout(PATIENCE_S):
+            while stage.begun == 0:
+                await asyncio.sleep(0.001)
+        assert stage.hub.leave(pipe, PLACE)
+        pipe.say({"action": "forum.unsubscribed"})
+        stage.gate.set()
+        await stage.until("a", 2)
+        assert [message["action"] for message in stage.heard["a"]] == ["forum.message.new", "forum.unsubscribed"]
 
     play(log, clock, story)
 

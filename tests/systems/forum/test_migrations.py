@@ -37,6 +37,12 @@ def constraints(connection: Connection) -> dict[str, set[str | None]]:
     return {table: {one["name"] for one in look.get_check_constraints(table)} for table in look.get_table_names()}
 
 
+def primary_keys(connection: Connection) -> dict[str, list[str]]:
+    """By table: the columns of its primary key, which a comparison of metadata leaves out."""
+    look = inspect(connection)
+    return {table: look.get_pk_constraint(table)["constrained_columns"] for table in look.get_table_names()}
+
+
 def test_the_revisions_give_exactly_what_the_models_say(empty_url: str) -> None:
     upgrade(empty_url)
     found = within(
@@ -52,6 +58,14 @@ def test_the_revisions_give_the_check_constraints_of_the_models(empty_url: str) 
     upgrade(empty_url)
     assert within(empty_url, constraints) == modelled | {"alembic_version": set()}
     assert {"status_is_known", "message_count_is_no_debt"} <= modelled["threads"]
+
+
+def test_the_revisions_give_the_primary_keys_of_the_models(empty_url: str) -> None:
+    upgrade(empty_url)
+    found = within(empty_url, primary_keys)
+    assert found.pop("alembic_version") == ["version_num"]
+    assert found == {name: [one.name for one in table.primary_key] for name, table in Base.metadata.tables.items()}
+    assert found["threads"] == ["item_id", "participant_id"], "one thread of a task and a participant"
 
 
 def test_upgrading_again_changes_nothing_and_keeps_the_data(url: str) -> None:

@@ -12,7 +12,9 @@ from keyplan_systems.forum.relational.session import Database
 
 @pytest.fixture
 def stage(database: Database, clock: ManualClock) -> Stage:
-    return Stage(database, clock, SCHOOL).put("group team team\nin ann team\nin ada team\nin team class")
+    return Stage(database, clock, SCHOOL).put(
+        "group team team\nin ann team\nin ada team\nin tutors team\nin team class"
+    )
 
 
 def test_a_team_is_its_members_a_user_himself_and_anything_else_nobody(stage: Stage) -> None:

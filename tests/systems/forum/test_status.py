@@ -123,6 +123,14 @@ REFUSALS: list[tuple[str, str, str, dict[str, Any], type[ForumError], str]] = [
         NotAllowedError,
         "can see",
     ),
+    (
+        "a group only the participant sees",
+        "group far group\nmanages ann far",
+        "tom",
+        {"status": Status.WAITING_FOR_TRAINER, "helper_group_id": "far"},
+        NotAllowedError,
+        "can see",
+    ),
     ("a group of nobody", OPEN, "ann", {"helper_group_id": "nobody"}, NotAllowedError, "can see"),
     ("a count while closed", CLOSED, "ann", {"message_count": 4}, NotAllowedError, "may not change"),
     (

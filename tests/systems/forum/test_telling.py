@@ -28,6 +28,17 @@ def test_every_grade_of_an_answer_is_told_once(live: Live) -> None:
     assert [tell(live, grades) for _ in range(2)] == [2, 0]
 
 
+def test_every_answer_of_an_attempt_is_told_once(live: Live) -> None:
+    answers = [("5", "6"), ("5", "7"), ("8", "6")]
+    facts = [
+        {"type": "submission", "time": LONG_AGO_MS, "attempt_id": attempt, "answer_id": answer}
+        for attempt, answer in answers
+    ]
+    assert [tell(live, facts) for _ in range(2)] == [3, 0]
+    told = live.writer().get("events", limit=100)["events"][-3:]
+    assert sorted((one["attempt_id"], one["answer_id"]) for one in told) == answers
+
+
 def test_a_score_may_be_as_small_as_a_float_can_be(live: Live) -> None:
     fact = {"type": "submission", "time": LONG_AGO_MS, "attempt_id": "5", "answer_id": "6", "score": 1e-300}
     assert tell(live, [fact]) == 1
@@ -41,6 +52,21 @@ def test_history_comes_in_pages_of_twenty_by_default_and_a_hundred_at_most(live:
     assert len(writer.get("events")["events"]) == 20
     assert len(writer.get("events", limit=100)["events"]) > 25
     assert writer.client.get(EVENTS, params={"limit": 101}).status_code == 400
+
+
+def test_a_watcher_that_begins_with_nothing_gets_the_whole_thread(live: Live) -> None:
+    async def story() -> None:
+        async with live.socket(ANN) as ann:
+            told = await ann.watch(live.token(ANN), since=0)
+            heard = [await ann.hear() for _ in range(told["last_seq"])]
+            assert [one["seq"] for one in heard] == list(range(1, told["last_seq"] + 1))
+
+    asyncio.run(story())
+
+
+def test_at_most_five_hundred_events_are_told_at_once(live: Live) -> None:
+    started = [{"type": "attempt_started", "time": LONG_AGO_MS, "attempt_id": str(number)} for number in range(501)]
+    assert live.person("9", "platform").post(EVENTS, json={"events": started}).status_code == 400
 
 
 def test_a_heartbeat_finds_what_the_stream_did_not_tell(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,6 +82,13 @@ def test_the_token_carries_what_the_user_may_do(
     assert (rights.is_mine, rights.can_watch, rights.can_write) == expected
 
 
+def test_the_thread_of_a_team_is_each_members_own(stage: Stage, issuer: ThreadTokenIssuer) -> None:
+    stage.put("group team team\nin ann team\nin team class\nthread task team waiting_for_trainer tutors")
+    view = get_thread(stage.database, stage.clock, issuer, stage.world["ann"], stage.key("team"))
+    assert (view.rights.is_mine, view.rights.can_watch, view.rights.can_write) == (True, False, True)
+    assert issuer.checker().check(view.token) == view.rights
+
+
 @pytest.mark.parametrize("user", ["bea", "ada", "nobody"])
 def test_who_may_not_read_gets_neither_status_nor_token(stage: Stage, issuer: ThreadTokenIssuer, user: str) -> None:
     stage.put("thread task ann waiting_for_trainer tutors")

@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 from tests.systems.elsewhere import Elsewhere, connected, served
 
-from keyplan.clock import SystemClock
+from keyplan.clock import ManualClock, SystemClock
 from keyplan.connections.connection import Connection
 from keyplan.connections.errors import TransactionFailedError
 from keyplan.connections.steps import Transport
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults
 from keyplan_systems.forum.domain import BadRequestError
-from keyplan_systems.forum.entities import MOST_WATCHED, Place, forum
+from keyplan_systems.forum.entities import MOST_WATCHED, Event, EventType, Place, forum
+from keyplan_systems.forum.following import Following
 from keyplan_systems.forum.watching import Watching
 
 
@@ -123,3 +124,23 @@ def test_one_thread_more_than_a_connection_may_watch_is_refused(engine: Engine |
         watching.subscribe("a", "13", Place("99", "7"))
     assert watching.closed("a") == MOST_WATCHED
     assert keys(engine) == []
+
+
+def test_who_watches_or_follows_is_known_at_once_though_other_reads_are_old(clock: ManualClock) -> None:
+    """A notification too many, and a follow that outlives its thread's closing, would come of an old read."""
+    stale = Faults(stale_reads=1.0, stale_s=3600.0)
+    with Engine.memory(clock=clock, faults=stale) as engine, connected(engine, clock) as db:
+        db.create_tables(forum)
+        clock.advance(7200)
+        watching, place = Watching(db, clock), Place("42", "7")
+        following = Following(db, clock, watching)
+        watching.opened("a", "13")
+        watching.subscribe("a", "13", place)
+        assert watching.users(place) == {"13"}
+        following.follow(place, "13")
+        assert following.is_following(place, "13")
+        closed = EventType.THREAD_CLOSED
+        event = Event(participant_id="42", item_id="7", at_ms=1, seq=1, event_id="s", type=closed, user_id="13")
+        following.status_changed(event, [])
+        clock.advance(14 * 24 * 3600)
+        assert not following.is_following(place, "13")

@@ -9,10 +9,8 @@ from tests.systems.thinking_trainer.making import attempt_id
 from tests.systems.thinking_trainer.stage import ANSWERS, FERRY, Caller, Stage, given
 
 from keyplan.clock import ManualClock
-from keyplan_systems.thinking_trainer import design
-from keyplan_systems.thinking_trainer.domain.attempts import MAX_ANSWER_CHARACTERS, SILENCE
+from keyplan_systems.thinking_trainer.domain.attempts import MAX_ANSWER_CHARACTERS
 from keyplan_systems.thinking_trainer.domain.errors import EvaluationRefused, EvaluationUnavailable
-from keyplan_systems.thinking_trainer.domain.records import instant_of
 
 
 def test_an_attempt_that_is_submitted_at_once_comes_back_graded(ada: Caller) -> None:
@@ -40,6 +38,14 @@ def test_a_draft_is_saved_resumed_and_submitted_with_what_was_saved(ada: Caller,
     assert [answer["answer"] for answer in done["answers"]] == list(ANSWERS.values())
     assert ada.get("/attempts/drafts").json()["items"] == []
     assert [one["attemptId"] for one in ada.get("/attempts").json()["items"]] == [draft]
+
+
+def test_what_is_submitted_stands_in_place_of_what_was_saved(ada: Caller) -> None:
+    draft = ada.begun()
+    first = {name: f"{text} That was my first thought." for name, text in ANSWERS.items()}
+    assert ada.put(f"/attempts/{draft}/answers", {"answers": given(first)}).status_code == 200
+    done = ada.post(f"/attempts/{draft}/submit", {"answers": given({"q1": ANSWERS["q1"]})}).json()
+    assert [answer["answer"] for answer in done["answers"]] == [ANSWERS["q1"], first["q2"]]
 
 
 def test_an_abandoned_attempt_keeps_its_answers_and_is_in_no_list(ada: Caller) -> None:
@@ -204,31 +210,25 @@ def test_without_a_token_nothing_is_to_be_had_and_a_long_subject_is_refused(stag
     assert stage.person("u" * 129).get("/attempts").status_code == 403
 
 
-def test_a_day_of_silence_ends_an_attempt_and_a_touch_keeps_it(stage: Stage, ada: Caller, clock: ManualClock) -> None:
-    silent, touched = ada.begun(), ada.begun()
-    clock.advance(23 * 3600)
-    ada.post(f"/attempts/{touched}/resume")
-    clock.advance(3600)
-    assert stage.service.abandon_silent() == 1
-    assert ada.get(f"/attempts/{silent}").json()["status"] == "abandoned"
-    assert ada.get(f"/attempts/{touched}").json()["status"] == "in-progress"
-    assert stage.service.abandon_silent() == 0
-    assert [one.attempt_id for one in stage.connection.all(design.silent_attempts(instant_of(clock.now())))] == [
-        touched
-    ]
-
-
-def test_the_sweeper_looks_at_an_attempt_itself_since_the_index_may_lag(
-    stage: Stage, ada: Caller, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_draft", [True, False])
+def test_an_attempt_is_dated_by_its_submission_however_long_the_grading_takes(
+    stage: Stage, ada: Caller, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, is_draft: bool
 ) -> None:
-    draft = ada.begun()
-    clock.advance(24 * 3600)
-    lagging = stage.connection.all(design.silent_attempts(instant_of(clock.now()) - SILENCE))
-    assert [one.attempt_id for one in lagging] == [draft]
-    ada.post(f"/attempts/{draft}/resume")
-    monkeypatch.setattr(stage.connection, "all", lambda _call: lagging)
-    assert stage.service.abandon_silent() == 0
-    assert ada.get(f"/attempts/{draft}").json()["status"] == "in-progress"
+    kind, grading_s = type(stage.service.evaluator), 90
+    grade = kind.evaluate
+
+    def slowly(*told: Any) -> Any:
+        clock.advance(grading_s)
+        return grade(*told)
+
+    monkeypatch.setattr(kind, "evaluate", slowly)
+    path = f"/attempts/{ada.begun()}/submit" if is_draft else "/attempts"
+    clock.advance(60)
+    body = {"answers": given()} if is_draft else {"scenarioId": FERRY, "answers": given()}
+    done = ada.post(path, body).json()
+    assert (done["timestamp"], done["touchedAt"]) == ("2026-03-01T12:01:00.000Z",) * 2
+    assert done["evaluation"]["evaluatedAt"] == "2026-03-01T12:02:30.000Z"
+    assert done["durationSeconds"] == (60 if is_draft else 0)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from urllib.parse import quote
 
 import matplotlib.image
 import pytest
@@ -78,6 +79,18 @@ def test_only_the_owner_reads_a_profile(stage: Stage, ada: Caller, path: str) ->
     assert ada.get(f"/users/ada/{path}").status_code == 200
     assert stage.person("bob").get(f"/users/ada/{path}").status_code == 403
     assert stage.person("root", "administrators").get(f"/users/ada/{path}").status_code == 403
+
+
+@pytest.mark.parametrize("subject", ["us-east-1:7f0c", "google/7f0c", "a/profile", "auth0|7f0c?#%2F", "Jürgen Ö. 因果"])
+def test_whatever_text_a_user_id_is_its_user_reads_the_own_profile_by_it(stage: Stage, subject: str) -> None:
+    user = stage.person(subject)
+    user.submitted()
+    assert stage.follow() == 1
+    own = f"/users/{quote(subject, safe='')}"
+    assert user.get(f"{own}/profile").json()["userId"] == subject
+    assert [one["userId"] for one in user.get(f"{own}/profiles").json()["items"]] == [subject]
+    assert user.get(f"{own}/progress").status_code == 200
+    assert stage.person("bob").get(f"{own}/profile").status_code == 403
 
 
 def test_drafts_and_abandoned_attempts_make_no_profile(stage: Stage, ada: Caller) -> None:

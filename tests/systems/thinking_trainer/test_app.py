@@ -7,13 +7,17 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.systems.elsewhere import Elsewhere, connected
+from tests.systems.thinking_trainer.evaluation.submissions import good_answer
+from tests.systems.thinking_trainer.evaluation.test_bedrock import MODEL, serving
 from tests.systems.thinking_trainer.making import completed
+from tests.systems.thinking_trainer.stage import FERRY, given, with_tables
 
 from keyplan.clock import ManualClock
 from keyplan.design import Inserted
 from keyplan.engine.engine import Engine
 from keyplan_systems.thinking_trainer import app, design
 from keyplan_systems.thinking_trainer.domain import attempts
+from keyplan_systems.thinking_trainer.evaluation.rubric_evaluator import MODEL_ID as RUBRIC
 from keyplan_systems.thinking_trainer.service import stored
 from keyplan_systems.web.development import development_key, issue_development_token
 from keyplan_systems.web.serving import Running
@@ -66,6 +70,42 @@ def test_its_sample_holds_scenarios_and_no_users(
         }
         assert counts == {"Attempts": 0, "Profiles": 0, "Scenarios": 20}
         built.close()
+
+
+@pytest.mark.parametrize("named", [None, "", MODEL])
+def test_the_model_that_is_named_grades_and_the_fixed_rubric_where_none_is(
+    engine: Engine | Elsewhere,
+    clock: ManualClock,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    named: str | None,
+) -> None:
+    """The whole way: settings of the process, a submission over HTTP, the model over HTTP."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "example")
+    monkeypatch.delenv("AWS_PROFILE", raising=False)
+    for name in (app.MODEL, app.REGION):
+        monkeypatch.delenv(name, raising=False)
+        if named is not None:
+            monkeypatch.setenv(name, named and {app.MODEL: MODEL, app.REGION: "eu-central-1"}[name])
+    key = development_key(tmp_path / "keys")
+    verifier = TokenVerifier(TokenRules("trainer"), development_keys(key), clock)
+    token = issue_development_token(key, "ada", audience="trainer", clock=clock)
+    with connected(engine, clock) as db, serving((200, good_answer(4))) as model:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", model.url)
+        with_tables(db)
+        built = app.SYSTEM.build(Resources(db, tmp_path, clock, verifier))
+        with (
+            Running(built.app) as server,
+            httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}, trust_env=False) as caller,
+        ):
+            done = caller.post("/attempts", json={"scenarioId": FERRY, "answers": given()}, timeout=240)
+        built.close()
+    assert done.status_code == 201, done.text
+    graded = done.json()["evaluation"]
+    assert graded["modelId"] == (MODEL if named else RUBRIC)
+    assert (graded["overallScore"] == 100) is bool(named)
+    assert model.regions == (["eu-central-1"] if named else [])
 
 
 def test_a_consumer_without_its_handler_says_so() -> None:

@@ -31,6 +31,7 @@ def test_a_user_is_made_on_first_use_from_the_token(stage: Stage, engine: Engine
 def test_the_name_falls_back_to_the_user_name_then_to_the_address(stage: Stage) -> None:
     assert stage.person("a", name="", preferred_username="ay").get("/users").json()["name"] == "ay"
     assert stage.person("b", name=None).get("/users").json()["name"] == "b@example.org"
+    assert stage.person("d", name=None, username="dee").get("/users").json()["name"] == "dee"
     assert stage.person("c", name="c" * 150).get("/users").json()["name"] == "c" * 100
 
 
@@ -39,7 +40,7 @@ def test_a_user_is_made_with_what_is_said_once(stage: Stage) -> None:
     assert ada.get("/users").status_code == 422
     assert ada.post("/tasks", {"title": "x"}).status_code == 422
     made = ada.post("/users", {"email": "ADA@example.com", "name": "Ada"})
-    assert (made.status_code, made.json()["email"]) == (201, "ada@example.com")
+    assert (made.status_code, made.json()["email"], made.json()["name"]) == (201, "ada@example.com", "Ada")
     assert ada.post("/users", {"email": "ada@example.com"}).status_code == 409
     assert ada.task()["version"] == 1
 
@@ -103,9 +104,13 @@ def test_changes_that_break_a_rule_are_refused(ada: Caller, body: dict[str, obje
     assert ada.put("/users", body).status_code == 422
 
 
-def test_a_change_at_another_version_is_a_conflict(ada: Caller) -> None:
-    assert ada.get("/users").json()["version"] == 1
-    assert ada.put("/users", {"name": "Ada L."}, **{"If-Match": "1"}).json()["name"] == "Ada L."
+def test_a_change_at_another_version_is_a_conflict(ada: Caller, clock: ManualClock) -> None:
+    before = ada.get("/users").json()
+    assert before["version"] == 1
+    clock.advance(10)
+    changed = ada.put("/users", {"name": "Ada L."}, **{"If-Match": "1"}).json()
+    assert changed == {**before, "name": "Ada L.", "updated_at": NOW + 10, "version": 2}
+    assert ada.get("/users").json() == changed
     assert ada.put("/users", {"name": "x"}, **{"If-Match": "1"}).status_code == 409
 
 

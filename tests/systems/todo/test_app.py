@@ -113,6 +113,18 @@ def test_a_request_is_one_line_of_json_with_its_id_and_user(resources: Resources
     assert "private" not in stream.getvalue()
 
 
+def test_health_asks_the_table(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(call: object, **options: object) -> None:
+        raise OSError("no route")
+
+    built = todo.SYSTEM.build(resources)
+    with Running(built.app) as server, monkeypatch.context() as patch:
+        patch.setattr(resources.connection, "run", fail)
+        answer = httpx.get(f"{server.url}/health")
+    assert (answer.status_code, answer.json()["checks"]) == (503, {"table": "failing"})
+    built.close()
+
+
 @pytest.mark.parametrize("days", ["soon", "-1", "0"])
 def test_a_retention_that_cannot_be_is_refused(monkeypatch: pytest.MonkeyPatch, days: str) -> None:
     monkeypatch.setenv(todo.RETENTION, days)

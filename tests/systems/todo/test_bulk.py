@@ -66,6 +66,19 @@ def test_a_repeated_bulk_change_does_not_undo_what_came_between(ada: Caller) -> 
     assert ada.post("/tasks/bulk/status", {**body, "status": "cancelled"}, key).status_code == 422
 
 
+def test_the_key_of_a_bulk_change_is_good_for_no_other_tasks(ada: Caller) -> None:
+    first, other, key = ada.task(), ada.task(), new_key()
+    assert ada.post("/tasks/bulk/status", {"task_ids": [first["task_id"]], "status": "completed"}, key).is_success
+    for answer in (
+        ada.post("/tasks/bulk/status", {"task_ids": [other["task_id"]], "status": "completed"}, key),
+        ada.post("/tasks/bulk/delete-completed", key=key),
+        ada.delete(f"/tasks/{other['task_id']}", key),
+    ):
+        assert (answer.status_code, answer.json()["error"]["code"]) == (422, "idempotency_key_reused")
+    assert ada.get(f"/tasks/{other['task_id']}").json() == other
+    assert status_of(ada, first) == "completed"
+
+
 def test_an_interrupted_bulk_change_goes_on_where_it_was(
     stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,12 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from tests.systems.elsewhere import Elsewhere
+from tests.systems.elsewhere import Elsewhere, connected
 from tests.systems.todo.stage import Caller, Stage
 
 import keyplan
 from keyplan.clock import ManualClock, SystemClock
+from keyplan.connections.errors import NotFoundError, TransactionConflictError, TransactionFailedError
 from keyplan.engine.engine import Engine
+from keyplan.engine.faults import Faults
 from keyplan_systems.todo import design
 from keyplan_systems.todo.entities import app as table
 from keyplan_systems.todo.once import Request
@@ -105,6 +107,8 @@ def test_a_worker_held_up_does_not_touch_the_user_who_came_anew(
     (job,) = stage.connection.all(design.deletions())
     assert stage.service.deletions.run_once() == 1
     clock.advance(5)
+    ada.get("/users")
+    assert slow._finish(job) == 0, "there is no task that would stand in the way"
     ada.task("anew")
     assert slow._finish(job) == 0
     assert [task["title"] for task in ada.get("/tasks").json()["tasks"]] == ["anew"]
@@ -128,6 +132,71 @@ def test_what_has_expired_is_removed_too(
     ada.delete("/users")
     assert stage.service.deletions.run_once() == 1
     assert left_of(engine, "ada") == []
+
+
+@pytest.mark.embedded("faults on purpose")
+def test_a_job_whose_writes_meet_conflicts_goes_on_with_fewer_at_a_time(clock: ManualClock) -> None:
+    faults = Faults(seed=1, conflicts=0.2)  # of each write: fifty together practically never meet none
+    with Engine.memory(clock=clock, ttl_sweep_s=None, faults=faults) as engine, connected(engine, clock) as connection:
+        connection.create_tables(table)
+        service = Service.over(connection, clock)
+        with_tasks(service, TASKS_AT_ONCE + 10)
+        service.users.delete(Request("ada", "leave", "f"), "ada")
+        assert service.deletions.run_once() == 1
+        assert left_of(engine, "ada") == []
+
+
+def test_a_task_that_cannot_be_read_is_removed_with_the_others(
+    stage: Stage, ada: Caller, engine: Engine | Elsewhere
+) -> None:
+    ada.task("before")
+    broken = {"PK": {"S": "TASK#ada"}, "SK": {"S": "TASK#broken"}, "status": {"S": "whatever"}}
+    engine.call("PutItem", {"TableName": "todo-app-data", "Item": broken})
+    ada.delete("/users")
+    assert stage.service.deletions.run_once() == 1
+    assert left_of(engine, "ada") == []
+
+
+def test_a_deletion_that_is_held_up_holds_up_no_other(
+    stage: Stage, ada: Caller, engine: Engine | Elsewhere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bob = stage.person("bob")
+    for one in (ada, bob):
+        one.task()
+        one.delete("/users")
+    run = stage.connection.run
+
+    def busy(call: Any, **options: Any) -> Any:
+        if call.pattern.name == "remove_tasks" and call.arguments["user_id"] == "ada":
+            raise TransactionConflictError("others keep writing her task")
+        return run(call, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stage.connection, "run", busy)
+        with pytest.raises(TransactionConflictError, match="her task"):
+            stage.service.deletions.run_once()
+    assert left_of(engine, "bob") == []
+    assert stage.service.deletions.run_once() == 1
+    assert left_of(engine, "ada") == []
+
+
+def test_a_worker_that_meets_another_at_the_same_work_leaves_it_to_that(
+    stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada.task()
+    ada.delete("/users")
+    run = stage.connection.run
+
+    def met(call: Any, **options: Any) -> Any:
+        if call.pattern.name == "remove_tasks":
+            reasons = [TransactionConflictError("being written"), NotFoundError("not there")]
+            raise TransactionFailedError("nothing was applied", reasons=reasons)
+        return run(call, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stage.connection, "run", met)
+        assert stage.service.deletions.run_once() == 0
+    assert stage.service.deletions.run_once() == 1
 
 
 def test_trouble_with_the_table_is_told_and_the_job_stays(

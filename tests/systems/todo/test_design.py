@@ -16,6 +16,7 @@ from tests.systems.todo.units_rows import task_of
 from keyplan.check.checking import check
 from keyplan.connections.connection import Connection
 from keyplan.connections.errors import (
+    AlreadyExistsError,
     ConditionFailedError,
     KeyValueError,
     NotFoundError,
@@ -26,7 +27,8 @@ from keyplan.design.design import Design
 from keyplan.engine.engine import Engine
 from keyplan.errors import ValidationError
 from keyplan_systems.todo import design
-from keyplan_systems.todo.entities import Status, Task, User, app
+from keyplan_systems.todo.entities import Idempotency, Status, Task, User, app
+from keyplan_systems.todo.once import UNDER_WAY
 
 TABLE = "todo-app-data"
 NOW = datetime(2025, 11, 20, 12, tzinfo=UTC)
@@ -155,6 +157,20 @@ def test_every_write_that_could_lose_something_has_a_condition(connection: Conne
         connection.run(design.delete_completed_task("ada", task.task_id))
     with pytest.raises(NotFoundError):
         connection.run(design.replace_task(task_of(1)))
+
+
+def test_an_answer_takes_the_place_of_a_claim_and_of_nothing_else(connection: Connection) -> None:
+    claim = Idempotency(
+        user_id="ada", request_key="k", fingerprint="f", response_data="", http_status_code=UNDER_WAY, created_at=NOW,
+        expiration_timestamp=datetime(2100, 1, 1, tzinfo=UTC),
+    )  # fmt: skip
+    answer = claim.model_copy(update={"response_data": "{}", "http_status_code": 200})
+    connection.run(design.remember_answer(claim))
+    connection.run(design.finish_answer(answer))
+    for call in (design.remember_answer(claim), design.finish_answer(answer)):
+        with pytest.raises(AlreadyExistsError):
+            connection.run(call)
+    assert connection.run(design.answer_given("ada", "k")) == answer
 
 
 def test_an_address_is_one_users(connection: Connection) -> None:

@@ -101,6 +101,23 @@ def test_the_same_key_for_another_method_path_body_or_version_is_refused(ada: Ca
     )
 
 
+def test_the_same_key_for_another_user_body_or_version_is_refused_too(stage: Stage, ada: Caller) -> None:
+    path = f"/tasks/{ada.task()['task_id']}"
+    made, changed, gone = new_key(), new_key(), new_key()
+    newcomer = stage.person("eve")
+    assert newcomer.post("/users", {"name": "Eve"}, made).status_code == 201
+    assert ada.put("/users", {"name": "Ada L."}, changed).status_code == 200
+    assert ada.delete(path, gone).status_code == 204
+    for answer in (
+        newcomer.post("/users", {"name": "Eva"}, made),
+        ada.put("/users", {"name": "Ada L."}, changed, **{"If-Match": "1"}),
+        ada.put("/users", {"name": "Ada"}, changed),
+        ada.delete(path, gone, **{"If-Match": "1"}),
+    ):
+        assert (answer.status_code, answer.json()["error"]["code"]) == (422, "idempotency_key_reused")
+    assert ada.get("/users").json()["name"] == "Ada L."
+
+
 def test_refusals_are_not_kept_so_a_corrected_request_may_use_the_key(ada: Caller) -> None:
     key = new_key()
     assert ada.post("/tasks", {"title": ""}, key).status_code == 422

@@ -26,6 +26,7 @@ def test_an_order_holds_beside_any_filter(ada: Caller) -> None:
         ({"due_from": "2025-12-02", "order": "priority"}, "10"),
         ({"due_to": "2025-12-02", "order": "priority"}, "12"),
         ({"due_from": "2025-12-01", "order": "due_date"}, "210"),
+        ({"due_on": "2025-12-03", "order": "priority"}, "0"),
         ({"status": "pending", "order": "urgency"}, "20"),
         ({"status": "pending", "order": "status"}, "023"),
         ({"priority": "high", "order": "status"}, "12"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,11 +14,20 @@ from tests.systems.todo.lake.making import History
 from tests.systems.todo.stage import Caller, Stage, new_key, staged
 
 from keyplan.clock import ManualClock
+from keyplan.connections.errors import (
+    NotFoundError,
+    TransactionConflictError,
+    TransactionFailedError,
+    VersionConflictError,
+)
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults
-from keyplan.errors import ThrottlingError
+from keyplan.errors import InternalServerError, ServiceError, ThrottlingError
+from keyplan.errors import TransactionConflictError as BeingWrittenError
+from keyplan_systems.todo.design import replace_task, task_by_id
 from keyplan_systems.todo.keeping import FILES_BEFORE_COMPACTION, Keeping
 from keyplan_systems.todo.lake.lake import Lake
+from keyplan_systems.todo.once import ATTEMPTS
 
 with_faults = pytest.mark.embedded("faults on purpose")
 
@@ -51,6 +61,25 @@ def test_lists_of_all_tasks_show_every_write_at_once_and_those_of_indexes_later(
 
 
 @with_faults
+def test_what_was_just_written_is_seen_though_other_reads_are_behind(tmp_path: Path) -> None:
+    with troubled(tmp_path, Faults(stale_reads=1.0, stale_s=60.0)) as (stage, ada, clock):
+        ada.get("/users")
+        clock.advance(3600)
+        assert ada.put("/users", {"name": "Ada L."}).status_code == 200
+        assert ada.get("/users").json()["name"] == "Ada L."
+        task_id = ada.task()["task_id"]
+        assert ids(ada) == [task_id]
+        assert ada.get(f"/tasks/{task_id}").status_code == 200
+        assert len(ada.get("/tasks/several", task_id=task_id).json()["tasks"]) == 1
+        assert ada.put(f"/tasks/{task_id}", {"title": "new"}, "k").status_code == 200
+        assert ada.put(f"/tasks/{task_id}", {"title": "new"}, "k").headers["Idempotency-Replayed"] == "true"
+        assert ada.delete("/users").status_code == 202
+        assert ada.get("/users").status_code == 409
+        assert stage.service.deletions.run_once() == 1
+        assert ids(ada) == []
+
+
+@with_faults
 def test_a_task_that_an_index_still_shows_as_another_is_in_no_wrong_list(tmp_path: Path) -> None:
     with troubled(tmp_path, Faults(gsi_lag=5.0)) as (_, ada, clock):
         task_id = ada.task(category="home")["task_id"]
@@ -71,15 +100,16 @@ def test_a_bulk_deletion_by_an_index_that_lags_deletes_no_task_that_was_reopened
         assert ids(ada) == [task_id]
 
 
+@pytest.mark.parametrize("trouble", [ThrottlingError, BeingWrittenError, InternalServerError])
 def test_a_table_that_stays_busy_is_answered_503_and_the_same_request_later_is_done_once(
-    stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
+    trouble: type[ServiceError], stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key, calls = new_key(), stage.connection._call
     ada.get("/users")
 
     def busy(operation: str, request: dict[str, Any]) -> Any:
         if operation == "TransactWriteItems":
-            raise ThrottlingError("too much")
+            raise trouble("too much")
         return calls(operation, request)
 
     with monkeypatch.context() as patch:
@@ -89,6 +119,46 @@ def test_a_table_that_stays_busy_is_answered_503_and_the_same_request_later_is_d
     assert answer.headers["Retry-After"] == "1"
     assert ada.post("/tasks", {"title": "x"}, key).status_code == 201
     assert len(ids(ada)) == 1
+
+
+def test_a_change_that_meets_others_in_two_ways_at_once_is_made_anew(
+    stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, transact = f"/tasks/{ada.task()['task_id']}", stage.connection.transact
+    reasons = [
+        [VersionConflictError("moved on", expected=1, found=2), TransactionConflictError("being written")],
+        [TransactionConflictError("being written"), NotFoundError("not there")],
+    ]
+
+    def met(*calls: Any, **options: Any) -> None:
+        if reasons:
+            raise TransactionFailedError("nothing was applied", reasons=reasons.pop())
+        transact(*calls, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stage.connection, "transact", met)
+        answer = ada.put(path, {"title": "new"})
+    assert (answer.status_code, reasons) == (200, [])
+
+
+def test_a_task_that_others_keep_changing_is_a_conflict(
+    stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, transact = ada.task(), stage.connection.transact
+    path, others = f"/tasks/{task['task_id']}", itertools.count(1)
+
+    def overtaken(*calls: Any, **options: Any) -> None:
+        current = stage.connection.run(task_by_id("ada", task["task_id"]))
+        assert current is not None
+        stage.connection.run(replace_task(current.model_copy(update={"title": f"others' {next(others)}"})))
+        transact(*calls, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stage.connection, "transact", overtaken)
+        answer = ada.put(path, {"title": "mine"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "conflict")
+    assert ada.get(path).json()["title"] == f"others' {ATTEMPTS}"
+    assert ada.put(path, {"title": "mine"}).json()["version"] == ATTEMPTS + 2
 
 
 @with_faults

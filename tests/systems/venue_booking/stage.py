@@ -150,6 +150,15 @@ def booking_input(**changes: Any) -> dict[str, Any]:
     return values
 
 
+def code_of(caller: Caller, query: str, **variables: Any) -> str:
+    """The code of the error that a query is refused with."""
+    try:
+        caller.ask(query, **variables)
+    except Refused as refused:
+        return refused.code
+    raise AssertionError(f"it was answered: {query}")
+
+
 @contextmanager
 def staged(connection: Connection, clock: Clock, folder: Path, rules: Venue | None = None) -> Iterator[Stage]:
     """The API over a connection, on a real socket."""

@@ -6,19 +6,13 @@ from typing import Any
 
 import pytest
 from graphql import get_introspection_query
-from tests.systems.venue_booking.stage import Caller, Refused, Stage
+from tests.systems.venue_booking.stage import Caller, Refused, Stage, code_of
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from keyplan.clock import ManualClock
 from keyplan.connections.errors import OutcomeUnknownError, ThrottledError, UnavailableError
 from keyplan_systems.web.development import issue_development_token
-
-
-def code_of(caller: Caller, query: str, **variables: Any) -> str:
-    with pytest.raises(Refused) as refused:
-        caller.ask(query, **variables)
-    return refused.value.code
 
 
 @pytest.mark.embedded("refused before any table is met")

@@ -7,20 +7,15 @@ from typing import Any
 import pytest
 from tests.systems.elsewhere import Elsewhere
 from tests.systems.venue_booking.consistency import of_kind, text
-from tests.systems.venue_booking.stage import Caller, Refused, Stage, all_items
+from tests.systems.venue_booking.stage import Caller, Refused, Stage, all_items, code_of
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults
+from keyplan_systems.venue_booking.writes import count_bookings
 
 CHANGE = "mutation ($input: ProfileInput!, $version: Int) { changeProfile(input: $input, version: $version) {"
 CHANGE += " email name phone language version } }"
-
-
-def code_of(caller: Caller, query: str, **variables: Any) -> str:
-    with pytest.raises(Refused) as refused:
-        caller.ask(query, **variables)
-    return refused.value.code
 
 
 def test_a_profile_is_made_of_the_token_on_first_use(stage: Stage, engine: Engine | Elsewhere) -> None:
@@ -103,6 +98,24 @@ def test_a_change_of_nothing_or_of_an_old_version_is_refused(ada: Caller) -> Non
     assert code_of(ada, CHANGE, input={}) == "invalid"
     assert code_of(ada, CHANGE, input={"name": "A"}, version=4) == "stale_version"
     assert code_of(ada, CHANGE, input={"phone": "1"}) == "invalid"
+
+
+def test_a_change_that_names_no_version_comes_on_top_of_what_others_wrote_meanwhile(
+    stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada.ask("{ me { id } }")
+    run, overtakes = stage.connection.run, [True, False, True]
+
+    def overtaken(call: Any, **options: Any) -> Any:
+        if call.pattern.name == "replace_user" and overtakes.pop():
+            run(count_bookings("ada", 1, 0, 0, 0))
+        return run(call, **options)
+
+    monkeypatch.setattr(stage.connection, "run", overtaken)
+    assert ada.ask(CHANGE, input={"name": "Ada R."})["changeProfile"]["version"] == 3
+    me = ada.ask("{ me { name stats { pending } } }")["me"]
+    assert me == {"name": "Ada R.", "stats": {"pending": 1}}
+    assert code_of(ada, CHANGE, input={"name": "x"}, version=3) == "stale_version"
 
 
 def test_administrators_find_users_by_address_and_list_them(stage: Stage, admin: Caller, clock: ManualClock) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.systems.elsewhere import Elsewhere
 from tests.systems.venue_booking.consistency import of_kind
-from tests.systems.venue_booking.stage import Caller, all_items
+from tests.systems.venue_booking.stage import Caller, Refused, all_items
 
 from keyplan.engine.engine import Engine
 
@@ -56,3 +56,15 @@ def test_a_status_stands_alike_in_booking_index_and_copy(items: list[dict[str, A
         assert one["GSI1SK"]["S"].startswith(one["requestedAt"]["S"][:10])
     copies = {one["bookingId"]["S"]: one["status"]["S"] for one in of_kind(items, "UserBooking")}
     assert copies == {name: one["status"]["S"] for name, one in bookings.items()}
+
+
+def test_an_item_that_cannot_be_read_is_named(admin: Caller, engine: Engine | Elsewhere) -> None:
+    item = {"PK": {"S": "BOOKING#broken"}, "SK": {"S": "METADATA"}, "reason": {"S": "private"}}
+    entry = {"GSI1PK": {"S": "STATUS#PENDING"}, "GSI1SK": {"S": "2025-10-21T10:00:00.000Z#broken"}}
+    engine.call("PutItem", {"TableName": "venue-booking", "Item": {**item, **entry, "entityType": {"S": "Booking"}}})
+    for query in ('{ booking(id: "broken") { id } }', "{ bookings { entries { id } } }"):
+        with pytest.raises(Refused) as refused:
+            admin.ask(query)
+        assert refused.value.code == "unreadable_item"
+        assert refused.value.details == {"entity": "Booking", "key": {"PK": "BOOKING#broken", "SK": "METADATA"}}
+        assert "private" not in str(refused.value.errors)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email import message_from_bytes
 from email.policy import default
 from pathlib import Path
@@ -20,9 +20,11 @@ from keyplan.changes import FileCheckpoints, Runner
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults
+from keyplan_systems.venue_booking import outbox
 from keyplan_systems.venue_booking.mail.letters import Letter, LetterWriter, MailRoom
 from keyplan_systems.venue_booking.mail.senders import (
     FolderSender,
+    MailDeferredError,
     MailRefusedError,
     MailUnavailableError,
     Security,
@@ -208,6 +210,17 @@ def test_letters_that_just_came_are_left_to_the_consumer(
     assert postman.send_overdue() == 2
 
 
+def test_a_letter_that_is_to_come_again_later_holds_up_no_other(
+    ada: Caller, box: Box, postman: Postman, clock: ManualClock
+) -> None:
+    ada.request()
+    clock.advance(OVERDUE.total_seconds() + 1)
+    box.fails = [MailDeferredError("the mailbox is full")]
+    assert postman.send_overdue() == 1
+    assert postman.send_overdue() == 1
+    assert kinds(box) == ["admin_new_request", "received"]
+
+
 def test_letters_about_a_duration_that_is_no_more_wait_and_hold_up_no_other(
     stage: Stage, ada: Caller, box: Box, postman: Postman, clock: ManualClock
 ) -> None:
@@ -233,6 +246,21 @@ def test_a_letter_that_is_refused_for_good_is_closed_with_the_reason(
     assert [text(letter, "failure") for letter in closed] == ["no such address"]
     assert len(box.letters) == 1
     assert len(of_kind(all_items(engine), "Notification")) == kinds(box).count("received")
+
+
+def test_recipients_that_a_letter_did_not_reach_are_told_in_the_log(
+    stage: Stage, ada: Caller, engine: Engine | Elsewhere, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = f"{ada.request()['id']}.1.admin_new_request"
+    both = replace(ROOM, administrators=("one@example.org", "two@example.org"))
+    inbox = Inbox()
+    inbox.answers["two@example.org"] = "450 not now"
+    with smtp_server(inbox) as port:
+        sender = SmtpSender(SmtpSettings("127.0.0.1", port, Security.NONE))
+        assert Postman(stage.service.asking, LetterWriter(VENUE, both), sender).send(key)
+    (told,) = (record for record in caplog.records if record.name == outbox.__name__)
+    assert (told.__dict__["letter"], told.__dict__["refused"]) == (key, ("two@example.org",))
+    assert [text(one, "PK") for one in of_kind(all_items(engine), "Outbox") if "sentAt" in one] == [f"OUTBOX#{key}"]
 
 
 def test_faults_of_streams_and_table_send_nothing_twice(tmp_path: Path) -> None:

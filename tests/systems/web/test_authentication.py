@@ -14,7 +14,7 @@ import pytest
 from fastapi import Depends, FastAPI
 
 from keyplan_systems.web.application import web_application
-from keyplan_systems.web.authentication import Caller, OptionalCaller, require_role, unauthorized
+from keyplan_systems.web.authentication import Caller, require_role, unauthorized
 from keyplan_systems.web.development import DevelopmentKey, development_key, issue_development_token
 from keyplan_systems.web.keys import KeySource, UrlKeys
 from keyplan_systems.web.logs import JsonFormatter
@@ -35,10 +35,6 @@ def build(keys: KeySource | None) -> FastAPI:
     @app.get("/me")
     async def me(caller: Caller) -> dict[str, object]:
         return {"subject": caller.subject, "roles": sorted(caller.roles)}
-
-    @app.get("/maybe")
-    def maybe(caller: OptionalCaller) -> dict[str, object]:
-        return {"subject": None if caller is None else caller.subject}
 
     @app.get("/office")
     async def office(caller: Annotated[Principal, Depends(require_role("administrators"))]) -> str:
@@ -102,13 +98,6 @@ def test_a_missing_role_is_403(key: DevelopmentKey) -> None:
     assert ask(app, "/office", issue(key, "administrators")).json() == "ada"
 
 
-def test_an_optional_token_may_be_missing_but_not_bad(key: DevelopmentKey) -> None:
-    app = build(development_keys(key))
-    assert ask(app, "/maybe").json() == {"subject": None}
-    assert ask(app, "/maybe", issue(key)).json() == {"subject": "ada"}
-    assert ask(app, "/maybe", "nonsense").status_code == 401
-
-
 def test_keys_that_cannot_be_had_are_503_and_not_the_callers_fault(key: DevelopmentKey) -> None:
     down = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(500)))
     app = build(UrlKeys("https://login.example/jwks", client=down))
@@ -136,7 +125,7 @@ def test_the_log_line_names_the_user_and_never_the_token(key: DevelopmentKey) ->
     access_log.setLevel(logging.INFO)
     try:
         token = issue(key)
-        ask(build(development_keys(key)), "/maybe", token)
+        ask(build(development_keys(key)), "/me", token)
         ask(build(None), "/me", token)
     finally:
         access_log.removeHandler(handler)

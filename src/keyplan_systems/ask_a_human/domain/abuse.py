@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from keyplan_systems.ask_a_human.domain.questions import Response
@@ -104,8 +104,3 @@ def flags(response: Response, reasons: tuple[Reason, ...], now_ms: int) -> tuple
         )
         for reason in reasons
     )
-
-
-def review(flag: Flag, action: Action, now_ms: int) -> Flag:
-    """The flag with a reviewer's decision; a later decision replaces an earlier one."""
-    return replace(flag, reviewed=True, action=action, reviewed_at_ms=now_ms)

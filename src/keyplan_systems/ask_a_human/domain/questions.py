@@ -243,9 +243,3 @@ def tally(question: Question, responses: Iterable[Response]) -> dict[str, int]:
         if response.selected_option is not None:
             counts[question.options[response.selected_option]] += 1
     return counts
-
-
-def quota_change(before: Status | None, after: Status) -> int:
-    """What a transition adds to the agent's count of open questions: 1, 0 or -1. `before` is None at creation."""
-    was_open = before is not None and before.answerable
-    return int(after.answerable) - int(was_open)

@@ -208,13 +208,21 @@ def resume(attempt: Attempt, now: datetime) -> Attempt:
     return attempt.model_copy(update={"touched_at": _later(attempt, now)})
 
 
-def submit(attempt: Attempt, answers: tuple[Answer, ...], assessment: Assessment, now: datetime) -> Attempt:
-    """The completed attempt: overall score computed, duration in whole seconds since its start.
+def submit(
+    attempt: Attempt,
+    answers: tuple[Answer, ...],
+    assessment: Assessment,
+    now: datetime,
+    evaluated_at: datetime | None = None,
+) -> Attempt:
+    """The completed attempt: overall score computed, duration in whole seconds from its start to its submission.
 
-    `answers` come from `final_answers`. Raises AttemptClosed unless the attempt is in progress.
+    `answers` come from `final_answers`. A model may take minutes to grade them: `now` is when they were handed in,
+    `evaluated_at` when they were graded, where that was later. Raises AttemptClosed unless the attempt is in progress.
     """
     require_open(attempt, "submitted")
     submitted = _later(attempt, now)
+    evaluated = submitted if evaluated_at is None else max(instant(evaluated_at), submitted)
     return Attempt(
         attempt_id=attempt.attempt_id,
         user_id=attempt.user_id,
@@ -224,7 +232,7 @@ def submit(attempt: Attempt, answers: tuple[Answer, ...], assessment: Assessment
         touched_at=submitted,
         answers=answers,
         timestamp=submitted,
-        evaluation=evaluation_of(assessment, submitted),
+        evaluation=evaluation_of(assessment, evaluated),
         duration_seconds=(submitted - attempt.started_at) // timedelta(seconds=1),
     )
 

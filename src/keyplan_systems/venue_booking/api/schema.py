@@ -17,7 +17,7 @@ from strawberry.schema.config import StrawberryConfig
 from strawberry.types import ExecutionContext
 from strawberry.types import ExecutionResult as StrawberryResult
 
-from keyplan.connections.errors import OutcomeUnknownError, ThrottledError, UnavailableError
+from keyplan.connections.errors import OutcomeUnknownError, ThrottledError, UnavailableError, UnreadableItemError
 from keyplan_systems.venue_booking.api.limits import Limits
 from keyplan_systems.venue_booking.api.mutations import Mutation
 from keyplan_systems.venue_booking.api.queries import Query
@@ -90,6 +90,9 @@ def _told(error: GraphQLError) -> GraphQLError:
         return _with(error, told, {"code": "outcome_unknown"})
     if isinstance(cause, ThrottledError | UnavailableError):
         return _with(error, "The table cannot be reached at the moment.", {"code": "unavailable"})
+    if isinstance(cause, UnreadableItemError):
+        told = f"What is stored as {cause.entity} cannot be read: another program wrote it, or has changed it."
+        return _with(error, told, {"code": "unreadable_item", "details": {"entity": cause.entity, "key": cause.key}})
     if _is_unforeseen(error):
         about = {"code": "server_error", "request_id": current_request_id()}
         return _with(error, "The server could not answer this.", about)

@@ -1,7 +1,7 @@
 """Confirmation codes: eight characters of Crockford's base 32, easy to read aloud and to type.
 
-The alphabet leaves out I, L, O and U; what people type instead is understood. Source of the alphabet and of
-the reading rules: Douglas Crockford's description of his base 32.
+The alphabet leaves out I, L, O and U, which are taken for others. Source: Douglas Crockford's description of his
+base 32.
 """
 
 from __future__ import annotations
@@ -10,13 +10,10 @@ import secrets
 from collections.abc import Callable
 from typing import Final
 
-from keyplan_systems.venue_booking.domain.refusals import InvalidRequestError
-
 ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 CODE_CHARACTERS: Final = 8
 _BITS_PER_CHARACTER: Final = 5
 _CODE_BYTES: Final = CODE_CHARACTERS * _BITS_PER_CHARACTER // 8
-_READ_AS: Final = str.maketrans({"O": "0", "I": "1", "L": "1", "-": "", " ": ""})
 
 
 def new_code(random_bytes: Callable[[int], bytes] = secrets.token_bytes) -> str:
@@ -24,14 +21,6 @@ def new_code(random_bytes: Callable[[int], bytes] = secrets.token_bytes) -> str:
     number = int.from_bytes(random_bytes(_CODE_BYTES), "big")
     shifts = range((CODE_CHARACTERS - 1) * _BITS_PER_CHARACTER, -1, -_BITS_PER_CHARACTER)
     return "".join(ALPHABET[number >> shift & 31] for shift in shifts)
-
-
-def parse_code(text: str) -> str:
-    """A typed code in its stored form; InvalidRequestError if it cannot be one."""
-    code = text.strip().upper().translate(_READ_AS)
-    if len(code) != CODE_CHARACTERS or not set(code) <= set(ALPHABET):
-        raise InvalidRequestError(f"A confirmation code has {CODE_CHARACTERS} letters and digits.", {"field": "code"})
-    return code
 
 
 def readable_code(code: str) -> str:

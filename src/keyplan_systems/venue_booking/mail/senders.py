@@ -16,9 +16,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from keyplan_systems.venue_booking.mail.letters import Letter
+
+_CLOSING: Final = 421
+"""The code of a server that ends the conversation: it takes nothing now (RFC 5321, 3.8)."""
 
 
 class MailError(Exception):
@@ -27,6 +30,10 @@ class MailError(Exception):
 
 class MailUnavailableError(MailError):
     """It did not leave now, but may later: no connection, a full disk, a server that asks to come back."""
+
+
+class MailDeferredError(MailUnavailableError):
+    """The server asks to come back with this very letter: a full mailbox, a doubt about it. Others it may take now."""
 
 
 class MailRefusedError(MailError):
@@ -132,8 +139,10 @@ def _recipients_error(error: smtplib.SMTPRecipientsRefused) -> MailError:
     """Worth another try if the server refused any recipient only for now."""
     codes = {address: code for address, (code, _) in error.recipients.items()}
     told = ", ".join(f"{address} ({code})" for address, code in sorted(codes.items()))
+    if _CLOSING in codes.values():
+        return MailUnavailableError(f"the server closes the connection before {told}")
     if any(code < 500 for code in codes.values()):
-        return MailUnavailableError(f"the server takes no mail now for {told}")
+        return MailDeferredError(f"the server takes no mail now for {told}")
     return MailRefusedError(f"the server refuses {told}")
 
 
@@ -142,8 +151,10 @@ def _response_error(error: smtplib.SMTPResponseException) -> MailError:
     text = answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer
     told = f"the server answered {error.smtp_code} {text}"
     # A refused login is the operator's mistake: letters must wait until it is mended, not be lost.
-    if isinstance(error, smtplib.SMTPAuthenticationError) or error.smtp_code < 500:
+    if isinstance(error, smtplib.SMTPAuthenticationError) or error.smtp_code == _CLOSING:
         return MailUnavailableError(told)
+    if error.smtp_code < 500:
+        return MailDeferredError(told) if isinstance(error, smtplib.SMTPDataError) else MailUnavailableError(told)
     return MailRefusedError(told)
 
 

@@ -1,4 +1,4 @@
-"""Abuse: each heuristic at its edge, flags that repeat to the same record, and reviews."""
+"""Abuse: each heuristic at its edge, and flags that repeat to the same record."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from tests.systems.ask_a_human.making import NOON, choice, response, text_response
 
 from keyplan_systems.ask_a_human.domain import abuse
-from keyplan_systems.ask_a_human.domain.abuse import Action, Past, Reason
+from keyplan_systems.ask_a_human.domain.abuse import Past, Reason
 from keyplan_systems.ask_a_human.domain.requests import QuestionType
 
 
@@ -76,10 +76,3 @@ def test_flags_of_one_answer_have_an_id_per_reason_that_repeats() -> None:
         False,
         None,
     )
-
-
-def test_a_review_says_what_was_decided_and_when() -> None:
-    flag = abuse.flags(text_response("ok", 1), (Reason.SUSPICIOUS_TIMING,), NOON)[0]
-    reviewed = abuse.review(flag, Action.REJECTED, NOON + 5)
-    assert (reviewed.reviewed, reviewed.action, reviewed.reviewed_at_ms) == (True, Action.REJECTED, NOON + 5)
-    assert abuse.review(reviewed, Action.APPROVED, NOON + 6).action is Action.APPROVED

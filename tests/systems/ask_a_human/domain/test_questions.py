@@ -152,13 +152,5 @@ def test_a_tally_counts_by_option_text_in_the_order_of_the_question_with_zeros()
     assert list(questions.tally(asked, given_answers).items()) == [("Send", 1), ("Submit", 0), ("Done", 2)]
 
 
-def test_the_quota_goes_up_at_creation_and_down_once_at_the_end() -> None:
-    assert questions.quota_change(None, Status.OPEN) == 1
-    assert questions.quota_change(Status.OPEN, Status.PARTIAL) == 0
-    assert questions.quota_change(Status.PARTIAL, Status.CLOSED) == -1
-    assert questions.quota_change(Status.OPEN, Status.EXPIRED) == -1
-    assert questions.quota_change(Status.EXPIRED, Status.EXPIRED) == 0
-
-
 def test_the_category_is_the_first_audience_tag() -> None:
     assert question(audience=["ethics", "general"]).category == "ethics"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.systems.ask_a_human.making import NOON, PERSON, at, choice, facts, question, response
 
-from keyplan_systems.ask_a_human.domain import badges, moments, scoring
+from keyplan_systems.ask_a_human.domain import moments, scoring
 from keyplan_systems.ask_a_human.domain.requests import Audience, QuestionType
 from keyplan_systems.ask_a_human.domain.scoring import AnswerFacts, Day, Scored, Stats, apply_answer, fresh
 
@@ -262,10 +262,6 @@ def test_speed_demons_answer_five_times_in_under_thirty_seconds() -> None:
 def test_the_confident_are_sure_ten_times() -> None:
     assert given_badges([(1, facts(confidence=5))] * 10)["confident"] == 10
     assert "confident" not in given_badges([(1, facts(confidence=4))] * 20)
-
-
-def test_every_badge_has_an_id_and_a_name_of_its_own() -> None:
-    assert len(badges.NAMES) == len(badges.TABLE) == len(set(badges.NAMES.values())) == 18
 
 
 def test_a_record_keeps_seven_days_and_its_week_adds_up() -> None:

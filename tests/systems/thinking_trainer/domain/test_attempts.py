@@ -119,6 +119,9 @@ def test_a_clock_that_runs_behind_moves_nothing_back() -> None:
     assert attempts.save(begun(), (), earlier).touched_at == NOON
     done = attempts.submit(begun(), (), assessment(), earlier)
     assert (done.timestamp, done.duration_seconds) == (NOON, 0)
+    graded = attempts.submit(begun(), (), assessment(), LATER, evaluated_at=earlier).evaluation
+    assert graded is not None
+    assert graded.evaluated_at == LATER
 
 
 @pytest.mark.parametrize(

@@ -224,9 +224,19 @@ def test_a_count_below_what_is_at_hand_is_refused() -> None:
         snapshot([completed(1), completed(2)], 1)
 
 
-def test_there_is_an_exercise_for_each_of_the_eight() -> None:
-    assert set(RECOMMENDATIONS) == set(DIMENSIONS)
-    assert len(set(RECOMMENDATIONS.values())) == len(DIMENSIONS)
+def test_the_exercise_of_each_of_the_eight_is_what_the_rubric_names_for_it() -> None:
+    named = {
+        Dimension.CLARITY: "define each key term",
+        Dimension.RELEVANCE: "Answer the question that was asked",
+        Dimension.LOGIC: "argument map",
+        Dimension.EVIDENCE: "look one source up and cite it",
+        Dimension.ASSUMPTIONS: "'this only holds if ...'",
+        Dimension.ALTERNATIVES: "devil's advocate",
+        Dimension.QUANTITATIVE: "Fermi estimate",
+        Dimension.HUMILITY: "check later how often it was right",
+    }
+    assert set(RECOMMENDATIONS) == set(named) == set(DIMENSIONS)
+    assert [name for name in DIMENSIONS if named[name] not in RECOMMENDATIONS[name]] == []
 
 
 def test_a_later_attempt_moves_the_key_on() -> None:

@@ -63,6 +63,20 @@ def test_a_scenario_outside_its_limits_is_refused_by_field(document: dict[str, A
         Scenario.model_validate(document)
 
 
+@pytest.mark.parametrize(
+    "document",
+    [
+        changed(title="Tides", description="d" * 50),
+        changed(questions=[changed()["questions"][0] | {"questionId": f"q{number}"} for number in range(10)]),
+        with_question(text="Why so? No"),
+        with_question(type="long", focusAreas=["clarity", "logic", "evidence"]),
+        with_question(focusAreas=["clarity"]),
+    ],
+)
+def test_a_scenario_at_its_limits_is_taken(document: dict[str, Any]) -> None:
+    assert Scenario.model_validate(document).model_dump(mode="json", by_alias=True) == document
+
+
 def test_eleven_questions_are_too_many_and_one_id_names_one_question() -> None:
     questions = changed()["questions"]
     eleven = [questions[0] | {"questionId": f"q{number}"} for number in range(11)]

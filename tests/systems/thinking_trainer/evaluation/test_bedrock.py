@@ -159,6 +159,9 @@ def test_the_prompt_names_all_dimensions_and_carries_the_answers_as_data() -> No
     assert request["system"] == [{"text": SYSTEM_PROMPT}]
     assert hostile not in SYSTEM_PROMPT
     data = json.loads(request["messages"][0]["content"][0]["text"])
+    asked = submission(THOROUGH, hostile).scenario
+    assert data["situation"] == asked.description
+    assert [question["question"] for question in data["questions"]] == [question.text for question in asked.questions]
     assert [question["answer"] for question in data["questions"]] == [THOROUGH, hostile]
     assert data["questions"][0]["focusAreas"] == ["assumptions", "logic"]
     assert request["inferenceConfig"]["temperature"] == 0.0
@@ -170,6 +173,8 @@ class Service:
 
     answers: list[tuple[int, dict[str, Any]]]
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    regions: list[str] = field(default_factory=list)
+    """For which region each request was signed."""
     url: str = ""
 
 
@@ -181,6 +186,7 @@ def serving(*answers: tuple[int, dict[str, Any]]) -> Iterator[Service]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             service.asked.append((unquote(self.path), json.loads(body)))
+            service.regions.append(self.headers["Authorization"].split("/")[2])
             status, answer = service.answers.pop(0)
             content = json.dumps(answer).encode()
             self.send_response(status)

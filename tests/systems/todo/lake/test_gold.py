@@ -49,6 +49,28 @@ def test_user_totals_count_what_is_there_and_archived_tasks_apart(lake: Lake) ->
     assert (cid["name"], cid["total"], cid["pending"]) == (None, 1, 1)
 
 
+def test_what_is_archived_counts_nowhere_else(lake: Lake) -> None:
+    history = History()
+    records = [history.put_user("dan")]
+    for number, status in enumerate(["completed", "cancelled", "pending", "in_progress", "cancelled", "completed"]):
+        at = NOON_S + number * DAY_S
+        done = {"completed_at": at + DAY_S} if status == "completed" else {}
+        records.append(history.put_task("dan", str(number), status=status, created_at=at, category="home", **done))
+    records += [history.expire_task("dan", number) for number in "02345"]
+    lake.bronze.write(records)
+    lake.refresh()
+    counts = {"total": 1, "pending": 0, "in_progress": 0, "completed": 0, "cancelled": 1, "archived": 5}
+    (totals,) = rows(lake, "SELECT * EXCLUDE (user_id, name) FROM gold.user_totals")
+    day = date(2025, 11, 21)
+    dates = {"first_created_on": day, "last_created_on": day, "last_completed_on": None}
+    assert totals == {**counts, "completion_rate": Decimal(0), **dates}
+    (category,) = rows(lake, "SELECT * EXCLUDE (category) FROM gold.category_totals")
+    assert category == {**counts, "completion_rate": Decimal(0)}
+    (figures,) = rows(lake, "SELECT * EXCLUDE (as_of, users, deleted_users) FROM gold.kpis")
+    counts["tasks"] = counts.pop("total")
+    assert figures == {**counts, "completion_rate": Decimal(0), "deleted_tasks": 0}
+
+
 def test_category_totals_have_a_row_for_tasks_without_a_category(lake: Lake) -> None:
     filled(lake)
     home, none = rows(lake, "SELECT category, total, completed, archived FROM gold.category_totals")

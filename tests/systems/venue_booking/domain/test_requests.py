@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.systems.venue_booking.samples import NOW, REQUEST, VENUE
 
-from keyplan_systems.venue_booking.domain.codes import ALPHABET, new_code, parse_code, readable_code
+from keyplan_systems.venue_booking.domain.codes import ALPHABET, new_code, readable_code
 from keyplan_systems.venue_booking.domain.contacts import normalise_email, normalise_phone, several_lines, single_line
 from keyplan_systems.venue_booking.domain.refusals import DateNotBookableError, InvalidRequestError
 from keyplan_systems.venue_booking.domain.requests import (
@@ -162,22 +162,11 @@ def test_a_code_has_eight_characters_of_the_alphabet() -> None:
     assert not set("ILOU") & set(ALPHABET)
 
 
-@settings(deadline=None)
-@given(st.binary(min_size=5, max_size=5))
-def test_codes_are_read_back_however_people_type_them(data: bytes) -> None:
-    code = new_code(lambda _: data)
-    typed = readable_code(code).lower().replace("1", "l").replace("0", "o")
-    assert parse_code(f" {typed} ") == code
-    assert parse_code(typed.replace("l", "I").replace("-", " ")) == code
+def test_people_see_a_code_in_two_halves() -> None:
+    assert readable_code("ABCD1234") == "ABCD-1234"
 
 
 @settings(deadline=None)
 @given(st.binary(min_size=5, max_size=5), st.binary(min_size=5, max_size=5))
 def test_different_randomness_makes_different_codes(one: bytes, other: bytes) -> None:
     assert (new_code(lambda _: one) == new_code(lambda _: other)) is (one == other)
-
-
-@pytest.mark.parametrize("text", ["", "ABCD123", "ABCD12345", "ABCD-123U", "ABCD_1234", "ÀBCD1234"])
-def test_what_is_no_code_is_refused(text: str) -> None:
-    with pytest.raises(InvalidRequestError, match="8 letters and digits"):
-        parse_code(text)

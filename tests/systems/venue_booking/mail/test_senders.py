@@ -20,6 +20,7 @@ from keyplan_systems.venue_booking.domain.notices import Notice, NoticeKind
 from keyplan_systems.venue_booking.mail.letters import Letter, LetterWriter, MailRoom
 from keyplan_systems.venue_booking.mail.senders import (
     FolderSender,
+    MailDeferredError,
     MailRefusedError,
     MailUnavailableError,
     Security,
@@ -76,16 +77,19 @@ def test_one_refused_recipient_of_two_is_reported_and_the_other_served(inbox: In
 
 @pytest.mark.parametrize(("step", "answer", "kind"), [
     ("ada@example.org", "550 no such user", MailRefusedError),
-    ("ada@example.org", "451 come back later", MailUnavailableError),
+    ("ada@example.org", "451 come back later", MailDeferredError),
+    ("ada@example.org", "421 closing", MailUnavailableError),
     ("DATA", "554 this is spam", MailRefusedError),
-    ("DATA", "452 disk full", MailUnavailableError),
+    ("DATA", "450 not yet", MailDeferredError),
+    ("DATA", "421 closing", MailUnavailableError),
 ])  # fmt: skip
 def test_refusals_for_good_are_told_from_refusals_for_now(
     inbox: Inbox, port: int, step: str, answer: str, kind: type[Exception]
 ) -> None:
     inbox.answers[step] = answer
-    with pytest.raises(kind, match=answer[:3]):
+    with pytest.raises(kind, match=answer[:3]) as refused:
         plain(port).send(letter())
+    assert refused.type is kind
     assert inbox.envelopes == []
 
 

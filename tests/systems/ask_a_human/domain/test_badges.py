@@ -1,0 +1,29 @@
+"""The badges: which there are, by what, and from when on."""
+
+from __future__ import annotations
+
+from keyplan_systems.ask_a_human.domain import badges
+
+
+def test_the_badges_and_their_marks_are_the_documented_ones() -> None:
+    assert {one.name: (one.id, one.measure, one.mark) for one in badges.TABLE} == {
+        "First Steps": ("first_steps", "answers", 1),
+        "Getting Started": ("getting_started", "answers", 10),
+        "Century": ("century", "answers", 100),
+        "Veteran": ("veteran", "answers", 500),
+        "Legend": ("legend", "answers", 1000),
+        "On a Roll": ("on_a_roll", "streak", 3),
+        "Week Warrior": ("week_warrior", "streak", 7),
+        "Monthly Maven": ("monthly_maven", "streak", 30),
+        "Centurion": ("centurion", "streak", 100),
+        "Tech Expert": ("tech_expert", "category:technical", 25),
+        "Product Pro": ("product_pro", "category:product", 25),
+        "Ethics Advocate": ("ethics_advocate", "category:ethics", 25),
+        "Creative Mind": ("creative_mind", "category:creative", 25),
+        "Generalist": ("generalist", "category:general", 25),
+        "Early Bird": ("early_bird", "early", 1),
+        "Night Owl": ("night_owl", "night", 10),
+        "Speed Demon": ("speed_demon", "speedy", 5),
+        "Confident": ("confident", "confident", 10),
+    }
+    assert {one.id: one.name for one in badges.TABLE} == badges.NAMES

@@ -1,0 +1,85 @@
+"""The sweep of silent attempts: a day without a touch ends one, and one that fails keeps no other from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.systems.thinking_trainer.stage import Caller, Stage
+
+from keyplan.clock import ManualClock
+from keyplan.connections.errors import ThrottledError
+from keyplan.errors import ProvisionedThroughputExceededError
+from keyplan_systems.thinking_trainer import design
+from keyplan_systems.thinking_trainer.domain.attempts import SILENCE
+from keyplan_systems.thinking_trainer.domain.records import instant_of
+
+
+def test_a_day_of_silence_ends_an_attempt_and_a_touch_keeps_it(stage: Stage, ada: Caller, clock: ManualClock) -> None:
+    silent, touched = ada.begun(), ada.begun()
+    clock.advance(23 * 3600)
+    ada.post(f"/attempts/{touched}/resume")
+    clock.advance(3600)
+    assert stage.service.abandon_silent() == 1
+    assert ada.get(f"/attempts/{silent}").json()["status"] == "abandoned"
+    assert ada.get(f"/attempts/{touched}").json()["status"] == "in-progress"
+    assert stage.service.abandon_silent() == 0
+    assert [one.attempt_id for one in stage.connection.all(design.silent_attempts(instant_of(clock.now())))] == [
+        touched
+    ]
+
+
+def test_the_sweeper_looks_at_an_attempt_itself_since_the_index_may_lag(
+    stage: Stage, ada: Caller, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draft = ada.begun()
+    clock.advance(24 * 3600)
+    lagging = stage.connection.all(design.silent_attempts(instant_of(clock.now()) - SILENCE))
+    assert [one.attempt_id for one in lagging] == [draft]
+    ada.post(f"/attempts/{draft}/resume")
+    monkeypatch.setattr(stage.connection, "all", lambda _call: lagging)
+    assert stage.service.abandon_silent() == 0
+    assert ada.get(f"/attempts/{draft}").json()["status"] == "in-progress"
+
+
+def test_whoever_comes_back_while_the_sweep_is_at_it_keeps_their_attempt(
+    stage: Stage, ada: Caller, clock: ManualClock
+) -> None:
+    draft = ada.begun()
+    clock.advance(24 * 3600)
+    call, returns = stage.connection._call, [draft]
+
+    def overtaken(operation: str, request: dict[str, Any]) -> Any:
+        if operation == "PutItem" and returns:
+            assert ada.post(f"/attempts/{returns.pop()}/resume").status_code == 200
+        return call(operation, request)
+
+    stage.connection._call = overtaken
+    assert stage.service.abandon_silent() == 0
+    assert returns == []
+    assert ada.get(f"/attempts/{draft}").json()["status"] == "in-progress"
+
+
+@pytest.mark.parametrize("refused", ["GetItem", "PutItem"])
+@pytest.mark.parametrize("which", [0, 1, 2])  # wherever it stands in the index, whose shards have no order of their own
+def test_an_attempt_that_cannot_be_given_up_keeps_no_other_from_it_and_is_told(
+    stage: Stage, ada: Caller, clock: ManualClock, which: int, refused: str
+) -> None:
+    begun = [ada.begun() for _ in range(3)]
+    clock.advance(24 * 3600)
+    call = stage.connection._call
+
+    def throttled(operation: str, request: dict[str, Any]) -> Any:
+        if operation == refused and begun[which] in str(request):
+            raise ProvisionedThroughputExceededError("more than the table can take")
+        return call(operation, request)
+
+    stage.connection._call = throttled
+    with pytest.raises(ExceptionGroup, match="1 of the silent attempts could not be given up") as caught:
+        stage.service.abandon_silent()
+    assert [type(one) for one in caught.value.exceptions] == [ThrottledError]
+    stage.connection._call = call
+    told = [ada.get(f"/attempts/{one}").json()["status"] for one in begun]
+    assert [number for number, status in enumerate(told) if status == "in-progress"] == [which]
+    assert stage.service.abandon_silent() == 1
+    assert ada.get(f"/attempts/{begun[which]}").json()["status"] == "abandoned"

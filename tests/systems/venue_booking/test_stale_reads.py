@@ -1,0 +1,48 @@
+"""Reads that must show what was just written, on a table whose other reads are all behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.systems.venue_booking.test_races import faulty
+
+from keyplan.engine.faults import Faults
+
+
+@pytest.mark.embedded("faults on purpose")
+def test_what_was_just_done_is_seen_by_who_did_it(tmp_path: Path) -> None:
+    with faulty(tmp_path, Faults(stale_reads=1.0, stale_s=60.0)) as world:
+        ada, admin, clock = world.stage.person("ada"), world.stage.admin(), world.clock
+        assert ada.ask("{ me { stats { pending } } }") == {"me": {"stats": {"pending": 0}}}
+        clock.advance(3600)
+        made = ada.request()
+        seen = ada.ask(
+            "query ($id: ID!) { booking(id: $id) { status } me { stats { pending } }"
+            " myBookings { entries { bookingId } } profile { bookings { status } } }",
+            id=made["id"],
+        )
+        assert seen == {
+            "booking": {"status": "PENDING"},
+            "me": {"stats": {"pending": 1}},
+            "myBookings": {"entries": [{"bookingId": made["id"]}]},
+            "profile": {"bookings": [{"status": "PENDING"}]},
+        }
+        clock.advance(3600)
+        event = admin.decide("approve", made["id"])["eventId"]
+        issued = admin.ask("mutation ($id: ID!) { issueLockCode(eventId: $id) { digits } }", id=event)
+        pay = "mutation ($id: ID!) { recordPayment(input: { bookingId: $id, amountCents: 5, method: CASH }) { id } }"
+        admin.ask(pay, id=made["id"])
+        seen = ada.ask(
+            "query ($id: ID!, $event: ID!, $day: Date!) { booking(id: $id) { status } eventsOn(date: $day) { kind }"
+            " lockCode(eventId: $event) { digits } payments(bookingId: $id) { entries { amountCents } } }",
+            id=made["id"],
+            event=event,
+            day="2025-11-15",
+        )
+        assert seen == {
+            "booking": {"status": "APPROVED"},
+            "lockCode": issued["issueLockCode"],
+            "payments": {"entries": [{"amountCents": 5}]},
+            "eventsOn": [{"kind": "PRIVATE_BOOKING"}],
+        }
