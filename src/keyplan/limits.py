@@ -1,4 +1,4 @@
-"""Every limit of the service, with its unit in the name and its source beside it.
+"""Every limit of the service that is held to here, with its unit in the name and its source beside it.
 
 Sources, as of November 2026: developer guide "Quotas in Amazon DynamoDB" (quotas), "Constraints"
 (constraints), the API reference (api), the pages named otherwise. KB and MB are powers of two.
@@ -26,7 +26,6 @@ EXPRESSION_BYTES = 4 * KIB
 EXPRESSION_OPERATORS = 300
 EXPRESSION_IN_OPERANDS = 100
 EXPRESSION_PLACEHOLDER_BYTES = 255
-EXPRESSION_VALUES_BYTES = 2 * MIB
 
 # Tables and indexes (quotas).
 TABLE_NAME_MIN, TABLE_NAME_MAX = 3, 255
@@ -35,7 +34,6 @@ LOCAL_INDEXES = 5
 PROJECTED_ATTRIBUTES = 100
 KEY_ATTRIBUTES_PER_ROLE = 4  # multi-attribute keys of global indexes
 ITEM_COLLECTION_BYTES = 10 * GIB
-TABLES_PER_REGION = 2500
 ACCOUNT_READ_UNITS = 80_000
 ACCOUNT_WRITE_UNITS = 80_000
 TABLE_READ_UNITS = 40_000
@@ -51,7 +49,6 @@ PAGE_BYTES = 1 * MIB  # what one Query or Scan evaluates
 BATCH_GET_KEYS = 100
 BATCH_GET_BYTES = 16 * MIB
 BATCH_WRITE_ITEMS = 25
-BATCH_WRITE_BYTES = 16 * MIB
 BATCH_STATEMENTS = 25
 STATEMENT_LENGTH = 8192
 STATEMENT_PARTITIONS = 50

@@ -11,7 +11,7 @@ from pydantic_core import PydanticUndefined
 from keyplan.cost.matching import matching
 from keyplan.cost.shares import share_in_index
 from keyplan.cost.sizes import entry_size, item_size
-from keyplan.cost.units import TRANSACTION, Units, sum_of
+from keyplan.cost.units import Units, sum_of
 from keyplan.design.conditions import All, Compare, Condition, Operand, Path, paths_of
 from keyplan.design.conditions_evaluation import holds
 from keyplan.design.entities import EntitySpec
@@ -21,7 +21,7 @@ from keyplan.design.plan import Plan
 from keyplan.design.projections import fetched
 from keyplan.design.symbols import EveryShard, Param, Source, annotation_of
 from keyplan.design.template_field import Field
-from keyplan.values.units import read_units, write_units
+from keyplan.values.units import TRANSACTIONAL, read_units, write_units
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def _write(plan: Plan) -> Units:
         indexes = {}
     sentinels = len(entity.sentinels) if plan.operation in {"PutItem", "DeleteItem"} or plan.reads_first else 0
     if sentinels:
-        return Units(write=TRANSACTION * (base + sentinels), indexes=indexes)
+        return Units(write=TRANSACTIONAL * (base + sentinels), indexes=indexes)
     return Units(write=base, indexes=indexes)
 
 
@@ -248,11 +248,11 @@ def steps_of(plan: Plan, facts: Facts) -> list[tuple[Plan, float, Units]]:
 
 def _in_transaction(step: Plan) -> Units:
     if step.operation == "ConditionCheck":
-        return Units(write=TRANSACTION * write_units(item_size(step.entity).average))
+        return Units(write=TRANSACTIONAL * write_units(item_size(step.entity).average))
     one = _write(step)
     # A write that keeps unique values is a transaction by itself, and counted as one.
     alone = not step.entity.sentinels
-    return Units(write=one.write * TRANSACTION, indexes=one.indexes) if alone else one
+    return Units(write=one.write * TRANSACTIONAL, indexes=one.indexes) if alone else one
 
 
 def _transaction(plan: Plan, facts: Facts) -> Expected:

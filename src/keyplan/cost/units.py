@@ -14,10 +14,7 @@ from dataclasses import dataclass, field
 from keyplan.design.schema import Index, Schema
 from keyplan.values.sizes import item_bytes
 from keyplan.values.types import Item
-from keyplan.values.units import index_write_units, read_units, transactional_read_units, write_units
-
-TRANSACTION = 2.0
-"""Each write of a transaction costs the table twice, and its indexes once."""
+from keyplan.values.units import TRANSACTIONAL, index_write_units, read_units, transactional_read_units, write_units
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ def item_write(schema: Schema, old: Item | None, new: Item | None, *, transactio
     """
     sizes = [item_bytes(item) for item in (old, new) if item is not None]
     base = write_units(max(sizes, default=0))
-    return Units(write=base * TRANSACTION if transactional else base, indexes=_index_units(schema, old, new))
+    return Units(write=base * TRANSACTIONAL if transactional else base, indexes=_index_units(schema, old, new))
 
 
 def _index_units(schema: Schema, old: Item | None, new: Item | None) -> dict[str, float]:

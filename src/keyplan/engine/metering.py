@@ -17,7 +17,6 @@ from keyplan.store.rows import Tree
 from keyplan.values import units
 
 _TRANSACTIONS = frozenset(("TransactGetItems", "TransactWriteItems", "ExecuteTransaction"))
-_TRANSACTION_FACTOR = 2
 
 
 class Call:
@@ -41,7 +40,7 @@ class Call:
     @property
     def factor(self) -> int:
         """How many times the units it costs to read or write an item."""
-        return _TRANSACTION_FACTOR if self.operation in _TRANSACTIONS else 1
+        return units.TRANSACTIONAL if self.operation in _TRANSACTIONS else 1
 
     def learn(self, tables: Iterable[Table]) -> None:
         """Take note of which tree is which table's or index's."""

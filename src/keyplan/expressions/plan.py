@@ -33,7 +33,7 @@ class Plan:
 
     def __init__(self, names: Mapping[str, str] | None, parameter: str) -> None:
         self.parameter = parameter
-        self.names = Names(names, parameter)
+        self.names = Names(names)
         self.steps: list[Step] = []
         self.values_used: set[str] = set()
         self.paths: list[ResolvedPath] = []

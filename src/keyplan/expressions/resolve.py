@@ -22,11 +22,10 @@ _PLACEHOLDER = re.compile(r"[#:][A-Za-z0-9_]+\Z").match
 class Names:
     """ExpressionAttributeNames of one expression, and which of them it uses."""
 
-    __slots__ = ("_names", "_parameter", "used")
+    __slots__ = ("_names", "used")
 
-    def __init__(self, names: Mapping[str, str] | None, parameter: str) -> None:
+    def __init__(self, names: Mapping[str, str] | None) -> None:
         self._names = names or {}
-        self._parameter = parameter
         self.used: set[str] = set()
 
     def undefined(self, path: Path) -> str | None:

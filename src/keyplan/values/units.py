@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from keyplan import limits
 
+TRANSACTIONAL = 2
+"""How many times the units of a single read or write a transactional one costs; indexes cost the same."""
+
 
 def read_units(size_bytes: int, *, consistent: bool) -> float:
     """Read units of one item, or of one page whose sizes were summed. A missing item counts as size 0."""
@@ -18,7 +21,7 @@ def read_units(size_bytes: int, *, consistent: bool) -> float:
 
 def transactional_read_units(size_bytes: int) -> float:
     """Read units of one item read in a transaction."""
-    return 2.0 * max(1, -(-size_bytes // limits.READ_UNIT_BYTES))
+    return float(TRANSACTIONAL) * max(1, -(-size_bytes // limits.READ_UNIT_BYTES))
 
 
 def write_units(size_bytes: int) -> float:

@@ -28,9 +28,6 @@ from keyplan.values.encoding import Form
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
 
-TRANSACTIONAL = 2
-"""How many times the units of a single write or read a transactional one costs."""
-
 _PREPARE: Mapping[str, Callable[[dict[str, Any], Form], Action]] = {
     "ConditionCheck": actions.condition_check,
     "Delete": actions.delete,
@@ -177,7 +174,7 @@ class _Work:
             receipt = receipts.get(step.table.name)
             if receipt is not None:
                 size = max(old.size if old else 0, new.size if new else 0)
-                receipt.table_units += TRANSACTIONAL * units.write_units(size)
+                receipt.table_units += units.TRANSACTIONAL * units.write_units(size)
             if isinstance(step.action, actions.Check):
                 continue
             if blind:
