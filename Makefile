@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 FOLDER ?= keyplan-data
 PORT ?= 8000
-WORKERS ?= auto
+# One more than there are processors: tests of servers also wait.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 EXTRAS := async,aws,charts,fast,lake,systems,verify
 
 .PHONY: run test check bench clean

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import multiprocessing
+import pkgutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import boto3
 from tests.sdk import ONCE
+from tests.systems.serving import run
 
 import keyplan
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection as Database
 from keyplan.connections.context import Retries
 from keyplan.connections.transports import BotoTransport
+from keyplan.engine import operations
 from keyplan.engine.engine import Engine
-from keyplan.server.launch import launch
 
 # Forked from a process that has imported everything already: a server for each test then starts in milliseconds.
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(
-    ["boto3", "botocore.config", "keyplan.connections.transports", "keyplan.server.launch", "pydantic.fields", "uvloop"]
+    [
+        "encodings.idna",
+        "keyplan.server.launch",
+        "uvloop",
+        *(f"{operations.__name__}.{module.name}" for module in pkgutil.iter_modules(operations.__path__)),
+    ]
 )
 
 
@@ -78,7 +84,7 @@ def _client(name: str, url: str) -> BotoTransport:
 def served(folder: Path) -> Iterator[Elsewhere]:
     """A new database file in a folder, served until the block ends."""
     hears, says = multiprocessing.Pipe(duplex=False)
-    process = _processes.Process(target=_run, args=(says, str(folder / "served.db")))
+    process = _processes.Process(target=run, args=(says, str(folder / "served.db")))
     process.start()
     says.close()
     with open(hears.fileno(), closefd=False) as output:
@@ -92,21 +98,3 @@ def served(folder: Path) -> Iterator[Elsewhere]:
         process.join(120)
         assert process.exitcode == 0, "the server did not end well"
         hears.close()
-
-
-def _run(says: Connection, file: str) -> None:
-    """What the command does, in the new process; it says where it listens through the pipe."""
-    with open(says.fileno(), "w", closefd=False) as output:
-
-        def say(line: str) -> None:
-            print(line, file=output, flush=True)
-
-        launch(
-            db=file, host="127.0.0.1", port=0, durability="normal", credentials=None, force_open=False, say=say,
-            prepare=_remove_nothing,
-        )  # fmt: skip
-
-
-def _remove_nothing(engine: Engine) -> None:
-    """Tests have times of their own: what has expired by the machine's must stay all the same."""
-    engine.background.stop()
