@@ -10,6 +10,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from typer import Typer
 from typer.models import ArgumentInfo, OptionInfo
 
 from keyplan.cli.main import app
@@ -39,15 +40,24 @@ def pages() -> dict[str, str]:
     """By path under docs/: the one page."""
     commands = dict(sorted(_commands()))
     lines = ["| command | does |", "|---|---|"]
-    lines += [f"| [`{name}`](#keyplan-{name}) | {_about(command)[0]} |" for name, command in commands.items()]
+    lines += [f"| [`{name}`](#{_anchor(name)}) | {_about(command)[0]} |" for name, command in commands.items()]
     parts = [_HEAD, "\n".join(lines) + "\n", *(_section(name, command) for name, command in commands.items())]
     return {"cli.md": "\n".join(parts)}
 
 
-def _commands() -> Iterator[tuple[str, Callable[..., Any]]]:
-    for command in app.registered_commands:
+def _commands(group: Typer = app, before: str = "") -> Iterator[tuple[str, Callable[..., Any]]]:
+    """The commands of a group and of the groups within it, each with its whole name."""
+    for command in group.registered_commands:
         assert command.callback is not None, "commands are functions"
-        yield command.name or command.callback.__name__.replace("_", "-"), command.callback
+        yield before + (command.name or command.callback.__name__.replace("_", "-")), command.callback
+    for inner in group.registered_groups:
+        assert inner.typer_instance is not None, "groups are applications of their own"
+        yield from _commands(inner.typer_instance, f"{before}{inner.name} ")
+
+
+def _anchor(name: str) -> str:
+    """What the heading of a command is called in links."""
+    return f"keyplan-{name.replace(' ', '-')}"
 
 
 def _about(command: Callable[..., Any]) -> tuple[str, str]:
@@ -123,7 +133,7 @@ def _default(option: _Parameter) -> str:
     value = getattr(option.default, "value", option.default)
     if option.required:
         return "must be given"
-    if value is None:
+    if value is None or value == "":
         return ""
     if isinstance(value, bool):
         return "on" if value else "off"

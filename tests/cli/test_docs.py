@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.cli.running import NOTES, design, run
+import pytest
+from tests.cli.running import NOT_DESIGNS, NOTES, bad_target, design, run
 
 
 def test_the_document_is_printed(tmp_path: Path) -> None:
@@ -22,6 +23,24 @@ def test_the_document_is_written_to_a_file(tmp_path: Path) -> None:
     result = run("docs", path, "--output", str(target))
     assert target.read_text() == printed
     assert result.stdout == f"{target}: {len(printed.splitlines())} lines\n"
+
+
+def test_the_page_is_whole_and_written_to_a_file(tmp_path: Path) -> None:
+    path, target = design(tmp_path, NOTES), tmp_path / "notes.html"
+    printed = run("docs", path, "--html").stdout
+    assert printed.startswith("<!DOCTYPE html>\n")
+    assert printed.endswith("</html>\n")
+    assert '<svg class="diagram" role="img"' in printed
+    assert run("docs", path, "--html", "--output", str(target)).exit_code == 0
+    assert target.read_text(encoding="utf-8") == printed
+
+
+@pytest.mark.parametrize("name", NOT_DESIGNS)
+def test_what_is_no_design_has_no_page(name: str, tmp_path: Path) -> None:
+    target, code, text = bad_target(tmp_path, name)
+    result = run("docs", target, "--html")
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert text in result.stderr
 
 
 def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from tests.export import test_explain, test_markdown
+from tests.export import test_cloudformation, test_explain, test_markdown, test_terraform
 from tests.export.prices import fixed
 
+from keyplan.export.cloudformation import template
 from keyplan.export.explain import explain
+from keyplan.export.resources import resources
+from keyplan.export.terraform import configuration
 
 if __name__ == "__main__":
     for pattern in test_explain.DESIGN.patterns:
         path = test_explain.EXPECTED / f"{pattern.name}.txt"
         path.write_text(explain(pattern, fixed()))
     test_markdown.EXPECTED.write_text(test_markdown.made(fixed()))
+    for told, made in ((test_cloudformation, template), (test_terraform, configuration)):
+        told.EXPECTED.write_text(made(told.DESIGN, resources(told.DESIGN.tables)))

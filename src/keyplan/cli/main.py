@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from keyplan import __version__
-from keyplan.cli import check, docs, explain, fsck, lake, price, serve, snapshot, up, verify
+from keyplan.cli import check, docs, explain, export, fsck, lake, price, serve, snapshot, up, verify
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """What a write says to a full disk, a used-up quota and a file that may grow no more."""
@@ -51,6 +51,7 @@ app.command()(check.check)
 app.command()(check.rule)
 app.command()(docs.docs)
 app.command()(explain.explain)
+app.add_typer(export.app, name="export")
 app.command()(fsck.fsck)
 app.command()(lake.lake)
 app.command()(snapshot.snapshot)

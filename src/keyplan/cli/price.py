@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from keyplan.cli.arguments import DesignName
+
 if TYPE_CHECKING:
     from keyplan.cost.estimate import Estimate, TableCost
     from keyplan.cost.prices import PriceBook
 
 
 def price(
-    design: Annotated[str, typer.Argument(help="A design module (a.b.design) or Python file.")],
+    design: DesignName,
     region: Annotated[str, typer.Option("--region", help="The region whose prices are used.")] = "us-east-1",
     prices: Annotated[Path | None, typer.Option("--prices", help="A file of prices of your own.")] = None,
     set_price: Annotated[list[str] | None, typer.Option("--set", help="One price: write_unit=0.0000007.")] = None,

@@ -9,11 +9,13 @@ from typing import Annotated, Literal
 
 import typer
 
+from keyplan.cli.arguments import DesignName
+
 Format = Literal["text", "json"]
 
 
 def verify(  # noqa: PLR0917 - each is an option on the command line
-    design: Annotated[str, typer.Argument(help="A design module (a.b.design) or Python file.")],
+    design: DesignName,
     items: Annotated[int, typer.Option("--items", min=1, help="About how many items to generate in all.")] = 4000,
     seed: Annotated[int, typer.Option("--seed", help="The same seed generates the same items and calls.")] = 0,
     pattern: Annotated[str | None, typer.Option("--pattern", help="Run only this pattern.")] = None,

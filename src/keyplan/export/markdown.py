@@ -19,6 +19,7 @@ from keyplan.design.tables import Table
 from keyplan.design.workload import Provisioned
 from keyplan.export.conditions import condition, key_condition
 
+ENTITY_CHART = "### Entity chart"
 _TYPES = {
     "S": "String", "N": "Number", "B": "Binary", "BOOL": "Boolean", "SS": "String Set", "NS": "Number Set",
     "BS": "Binary Set", "L": "List", "M": "Map", "ANY": "any",
@@ -27,15 +28,17 @@ _TYPES = {
 
 def document(design: Design, findings: Sequence[Finding], month: Estimate) -> str:
     """The whole document."""
-    parts = [f"# {design.name}"]
-    if design.doc:
-        parts.append(design.doc)
-    parts += [part for table in design.tables for part in _table(table)]
-    parts += list(_patterns(design))
-    parts += list(_consumers(design))
-    parts += list(_month(month))
-    parts += list(_findings(findings))
+    parts = list(introduction(design))
+    parts += [part for table in design.tables for part in of_table(table)]
+    parts += [*of_patterns(design), *of_consumers(design), *of_month(month), *of_findings(findings)]
     return "\n\n".join(parts) + "\n"
+
+
+def introduction(design: Design) -> Iterator[str]:
+    """The design's name and what it says of itself."""
+    yield f"# {design.name}"
+    if design.doc:
+        yield design.doc
 
 
 def rows(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
@@ -44,7 +47,8 @@ def rows(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     return "\n".join(["| " + " | ".join(line) + " |" for line in (list(head), ["---"] * len(head), *cells)])
 
 
-def _table(table: Table) -> Iterator[str]:
+def of_table(table: Table) -> Iterator[str]:
+    """A table with its indexes and entities."""
     schema = table.schema
     yield f"## Table `{table.name}`"
     facts = [["Partition key", f"`{schema.partition}`"], ["Sort key", f"`{schema.sort}`" if schema.sort else "none"]]
@@ -65,7 +69,7 @@ def _table(table: Table) -> Iterator[str]:
                 for index in schema.indexes
             ],
         )
-    yield "### Entity chart"
+    yield ENTITY_CHART
     yield _chart(table)
     for entity in table.entities:
         yield from _entity(entity)
@@ -137,7 +141,8 @@ def _field(field: StoredField) -> list[str]:
     return [f"`{field.attribute}`", kind, field.name, "no" if field.optional else "yes"]
 
 
-def _patterns(design: Design) -> Iterator[str]:
+def of_patterns(design: Design) -> Iterator[str]:
+    """Every pattern, a line each."""
     yield "## Access patterns"
     lines = [_pattern(pattern, pattern.plan) for pattern in design.patterns]
     head = ["Pattern", "Operation", "Table or index", "Key condition", "Filter or condition", "Units a call", "Claimed"]
@@ -158,7 +163,8 @@ def _pattern(pattern: Pattern[..., Any], plan: Plan) -> list[str]:
     return [name, plan.operation, where, asks + direction, filters, cost, claims]
 
 
-def _consumers(design: Design) -> Iterator[str]:
+def of_consumers(design: Design) -> Iterator[str]:
+    """Every change consumer, a line each; nothing where there are none."""
     consumers = [(table, consumer) for table in design.tables for consumer in table.consumers]
     if not consumers:
         return
@@ -180,7 +186,8 @@ def _consumers(design: Design) -> Iterator[str]:
     )
 
 
-def _month(month: Estimate) -> Iterator[str]:
+def of_month(month: Estimate) -> Iterator[str]:
+    """What a month costs."""
     yield "## A month"
     yield (
         f"${month.total:,.2f}, {month.book.region}, prices of {month.book.dated}; 730 hours, decimal gigabytes,"
@@ -202,7 +209,8 @@ def _month(month: Estimate) -> Iterator[str]:
     )
 
 
-def _findings(findings: Sequence[Finding]) -> Iterator[str]:
+def of_findings(findings: Sequence[Finding]) -> Iterator[str]:
+    """What the checks found."""
     yield "## Findings"
     if not findings:
         yield "None."

@@ -1,0 +1,105 @@
+"""`keyplan export`: a design's tables as infrastructure, in the words of the tool that makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from keyplan.cli import export_iam
+from keyplan.cli.arguments import DesignName, Output, Prefix
+from keyplan.cli.output import write
+
+if TYPE_CHECKING:
+    from keyplan.design.design import Design
+    from keyplan.design.places import Fault
+    from keyplan.design.tables import Table
+    from keyplan.export.resources import Resource
+
+app = typer.Typer(help="Write a design's tables as infrastructure.", no_args_is_help=True)
+app.command(name="iam")(export_iam.iam)
+Checkpoints = Annotated[
+    bool,
+    typer.Option(
+        "--checkpoints/--no-checkpoints", help="Whether a design with consumers gets the table of their checkpoints."
+    ),
+]
+
+
+@app.command()
+def cloudformation(
+    design: DesignName, output: Output = None, prefix: Prefix = "", *, checkpoints: Checkpoints = True
+) -> None:
+    """Write the tables as an AWS CloudFormation template, in JSON."""
+    from keyplan.export.cloudformation import template  # noqa: PLC0415 - `keyplan --help` needs no designs
+
+    loaded, tables = _resources("cloudformation", design, prefix, checkpoints=checkpoints)
+    write("export cloudformation", template(loaded, tables), output)
+    _tell(tables)
+
+
+@app.command()
+def terraform(
+    design: DesignName, output: Output = None, prefix: Prefix = "", *, checkpoints: Checkpoints = True
+) -> None:
+    """Write the tables as a Terraform configuration, in its JSON syntax: name the file something.tf.json."""
+    from keyplan.export.terraform import configuration  # noqa: PLC0415 - as above
+
+    loaded, tables = _resources("terraform", design, prefix, checkpoints=checkpoints)
+    write("export terraform", configuration(loaded, tables), output)
+    _tell(tables)
+
+
+@app.command(name="cdk-json")
+def cdk_json(
+    design: DesignName, output: Output = None, prefix: Prefix = "", *, checkpoints: Checkpoints = True
+) -> None:
+    """Write the data model that AWS's DynamoDB MCP server makes a CDK app of: dynamodb_data_model.json."""
+    from keyplan.export.cdk_json import collisions, model, unread  # noqa: PLC0415 - as above
+
+    loaded, tables = _resources("cdk-json", design, prefix, checkpoints=checkpoints, refused=collisions)
+    write("export cdk-json", model(loaded, tables), output)
+    _tell(tables, unread(tables))
+
+
+def _resources(
+    name: str,
+    target: str,
+    prefix: str,
+    *,
+    checkpoints: bool,
+    refused: Callable[[Sequence[Table]], Iterable[Fault]] = lambda _: (),
+) -> tuple[Design, list[Resource]]:
+    """A design with its tables; ends the command with 1 where one cannot be made as declared."""
+    from keyplan.cli.designs import load  # noqa: PLC0415 - as above
+    from keyplan.export.resources import is_prefix, obstacles, resources  # noqa: PLC0415
+
+    design = load(target)
+    tables = _needed(design, checkpoints=checkpoints)
+    if not is_prefix(prefix, tables):
+        typer.echo(f"keyplan export {name}: no table can have a name that begins with {prefix!r}", err=True)
+        raise typer.Exit(2)
+    if found := [*obstacles(tables), *refused(tables)]:
+        typer.echo("\n\n".join(str(fault.error()) for fault in found), err=True)
+        raise typer.Exit(1)
+    return design, resources(tables, prefix)
+
+
+def _needed(design: Design, *, checkpoints: bool) -> list[Table]:
+    """The design's tables, and the one where its consumers' runners keep how far they came."""
+    from keyplan.changes.checkpoints_table import DEFAULT_NAME, checkpoint_table  # noqa: PLC0415 - as above
+
+    tables = list(design.tables)
+    has_consumers = any(table.consumers for table in tables)
+    if checkpoints and has_consumers and all(table.name != DEFAULT_NAME for table in tables):
+        tables.append(checkpoint_table())
+    return tables
+
+
+def _tell(tables: Sequence[Resource], more: Iterable[str] = ()) -> None:
+    """Say what is declared and is not in what was written."""
+    from keyplan.export.resources import left_out  # noqa: PLC0415 - as above
+
+    for note in (*left_out(tables), *more):
+        typer.echo(f"note: {note}", err=True)

@@ -1,0 +1,196 @@
+"""`keyplan export iam`: a least-privilege policy for what runs a design's patterns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from keyplan.cli.arguments import DesignName, Output, Prefix
+from keyplan.cli.output import write
+
+if TYPE_CHECKING:
+    from keyplan.design.design import Design
+    from keyplan.design.patterns import Pattern
+    from keyplan.design.tables import Table
+    from keyplan.export.iam import Account
+    from keyplan.export.iam_grants import Grant
+    from keyplan.export.iam_keys import Bindings
+
+_OPTIONS = {
+    "region": re.compile(r"\*|[a-z]{2}(-[a-z]+)+-[0-9]+"),
+    "account": re.compile(r"\*|[0-9]{12}"),
+    "partition": re.compile(r"aws(-[a-z]+)*"),
+}
+Names = Annotated[
+    list[str] | None,
+    typer.Option("--pattern", help="A pattern that is allowed; may be repeated. Left out: all, and the consumers."),
+]
+Bind = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--bind",
+        help="A parameter in partition keys and the principal's value of it:"
+        " user_id='${aws:PrincipalTag/user_id}'. May be repeated.",
+    ),
+]
+
+
+def iam(
+    design: DesignName,
+    output: Output = None,
+    pattern: Names = None,
+    bind: Bind = None,
+    prefix: Prefix = "",
+    *,
+    region: Annotated[str, typer.Option("--region", help="The tables' region; any if left out.")] = "*",
+    account: Annotated[str, typer.Option("--account", help="The tables' account; any if left out.")] = "*",
+    partition: Annotated[str, typer.Option("--partition", help="The ARNs' partition.")] = "aws",
+    consumers: Annotated[
+        bool | None,
+        typer.Option("--consumers/--no-consumers", help="Whether what runs the change consumers is allowed."),
+    ] = None,
+    checkpoints: Annotated[
+        bool, typer.Option("--checkpoints/--no-checkpoints", help="Whether consumers keep checkpoints in a table.")
+    ] = True,
+    describe: Annotated[
+        bool, typer.Option("--describe", help="Also allow to look whether the tables are as declared.")
+    ] = False,
+    split: Annotated[
+        bool, typer.Option("--split", help="Write several files if a managed policy cannot hold it all.")
+    ] = False,
+) -> None:
+    """Write the IAM policy that allows what the patterns send, and nothing else."""
+    from keyplan.cli.designs import load  # noqa: PLC0415 - `keyplan --help` needs no designs
+    from keyplan.export.iam import policies, policy, size  # noqa: PLC0415
+    from keyplan.export.iam_keys import BindError, Bindings, principal_value  # noqa: PLC0415
+
+    loaded = load(design)
+    where = _account(loaded, prefix, region=region, account=account, partition=partition)
+    if split and output is None:
+        _refuse("--split writes files: say --output FILE")
+    patterns = _wanted(loaded, pattern or [])
+    bindings = Bindings({name: principal_value(value) for name, value in _bound(bind or [])})
+    try:
+        grants = list(_of_patterns(patterns, bindings))
+    except BindError as error:
+        _refuse(str(error))
+    runs_consumers = not pattern if consumers is None else consumers
+    grants += _of_tables(loaded, prefix, consumers=runs_consumers, checkpoints=checkpoints, describe=describe)
+    if not grants:
+        typer.echo("keyplan export iam: nothing is sent, so there is nothing to allow", err=True)
+        raise typer.Exit(1)
+    whole = policy(grants, where)
+    made = policies(grants, where) if split else [whole]
+    _write(made, output)
+    _tell_size(size(whole), [size(one) for one in made])
+
+
+def _refuse(text: str) -> NoReturn:
+    typer.echo(f"keyplan export iam: {text}", err=True)
+    raise typer.Exit(2)
+
+
+def _note(text: str) -> None:
+    typer.echo(f"note: {text}", err=True)
+
+
+def _account(design: Design, prefix: str, **told: str) -> Account:
+    """Where the tables are; ends the command with 2 for what no ARN can hold."""
+    from keyplan.export.iam import Account  # noqa: PLC0415 - as above
+    from keyplan.export.resources import is_prefix  # noqa: PLC0415
+
+    for option, value in told.items():
+        if not _OPTIONS[option].fullmatch(value):
+            _refuse(f"--{option} {value!r} is none that an ARN can name")
+    if not is_prefix(prefix, design.tables):
+        _refuse(f"no table can have a name that begins with {prefix!r}")
+    return Account(told["region"], told["account"], told["partition"], prefix)
+
+
+def _wanted(design: Design, names: Sequence[str]) -> list[Pattern[..., Any]]:
+    """The patterns of these names, or all; without those that cannot work, which is told."""
+    from keyplan.design.projections import all_faults  # noqa: PLC0415 - as above
+
+    known = {one.name: one for one in design.patterns}
+    for name in names:
+        if name not in known:
+            _refuse(f"{design.name} has no pattern {name}; it has {', '.join(known)}")
+    found = []
+    for one in design.patterns:
+        if names and one.name not in names:
+            continue
+        if faults := all_faults(one.plan):
+            _note(f"{one.name} cannot work as declared, and is not allowed: {faults[0].code}, {faults[0].problem}")
+        else:
+            found.append(one)
+    return found
+
+
+def _bound(told: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for one in told:
+        name, equals, value = one.partition("=")
+        if not (name and equals and value):
+            _refuse(f"--bind {one!r} says no value: write --bind user_id='${{aws:PrincipalTag/user_id}}'")
+        yield name, value
+
+
+def _of_patterns(patterns: Sequence[Pattern[..., Any]], bindings: Bindings) -> Iterator[Grant]:
+    """What the patterns send; what their bindings do and do not reach is told."""
+    from keyplan.export.iam_grants import of_pattern  # noqa: PLC0415 - as above
+
+    by_pattern = {one.name: list(of_pattern(one, bindings)) for one in patterns}
+    found = [grant for grants in by_pattern.values() for grant in grants]
+    used = {name for grant in found for name in grant.leading.bound}
+    if unused := [name for name in bindings.values if name not in used]:
+        _refuse(f"no partition key of these patterns is made of {', '.join(unused)}, so it cannot be bound")
+    for note in dict.fromkeys(note for grant in found for note in grant.leading.notes):
+        _note(note)
+    free = [name for name, grants in by_pattern.items() if any(not grant.leading.bound for grant in grants)]
+    if bindings.values and free:
+        _note(f"these reach partitions of every principal: {', '.join(free)}")
+    yield from found
+
+
+def _of_tables(design: Design, prefix: str, *, consumers: bool, checkpoints: bool, describe: bool) -> Iterator[Grant]:
+    """What is sent beside patterns: by runners of consumers, and to see whether tables are as declared."""
+    from keyplan.changes.checkpoints_table import checkpoint_table  # noqa: PLC0415 - as above
+    from keyplan.export.iam_grants import keeps_failures, of_checks, of_consumers, of_failures  # noqa: PLC0415
+
+    failures = [table for table in design.tables if keeps_failures(table)]
+    for table in design.tables:
+        if describe:
+            yield from of_checks(table)
+        if not (consumers and table.consumers):
+            continue
+        yield from of_consumers(table, prefix, checkpoint_table() if checkpoints else None)
+        for kept_in in failures:
+            yield from of_failures(kept_in, table, prefix)
+        if not failures:
+            _tell_destinations(table)
+
+
+def _tell_destinations(table: Table) -> None:
+    if names := sorted({one.on_failure for one in table.consumers if one.on_failure is not None}):
+        _note(f"where failed records of {table.name} go ({', '.join(names)}) is not declared: allow that yourself")
+
+
+def _write(made: Sequence[dict[str, Any]], output: Path | None) -> None:
+    from keyplan.export.resources import in_json  # noqa: PLC0415 - as above
+
+    for number, one in enumerate(made, 1):
+        path = output
+        if output is not None and len(made) > 1:
+            path = output.with_stem(f"{output.stem}-{number}")
+        write("export iam", in_json(one), path)
+
+
+def _tell_size(whole: int, parts: Sequence[int]) -> None:
+    from keyplan.export.iam import MANAGED_POLICY_CHARACTERS as MOST  # noqa: PLC0415 - as above
+
+    if max(parts) > MOST:
+        advice = "a statement alone is longer" if len(parts) > 1 else "--split writes several"
+        _note(f"a managed policy holds {MOST:,} characters without white space, and this has {whole:,}: {advice}")

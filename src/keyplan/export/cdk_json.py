@@ -1,0 +1,112 @@
+"""A design as the data model that AWS's DynamoDB MCP server reads: dynamodb_data_model.json.
+
+Its `generate_resources` makes a CDK app of the model's tables, its `dynamodb_data_model_validation` creates them, puts
+the items and runs the commands of the access patterns.
+
+Source: github.com/awslabs/mcp, src/dynamodb-mcp-server, version 2.1.8: prompts/json_generation_guide.md (the file's
+form), cdk_generator/models.py (what the generator reads and refuses), cdk_generator/templates/stack.ts.j2 (what it
+makes of that), model_validation_utils.py (what the validation sends).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from keyplan.design.design import Design
+from keyplan.design.patterns import Pattern
+from keyplan.design.places import Fault
+from keyplan.design.tables import Table
+from keyplan.export.aws_commands import command, plain
+from keyplan.export.calls import example_item, sent
+from keyplan.export.resources import Resource, in_json
+
+
+def model(design: Design, tables: Sequence[Resource]) -> str:
+    """The data model, in JSON."""
+    prefix = tables[0].prefix
+    return in_json(
+        {
+            "tables": [_table(table) for table in tables],
+            "items": {table.name: _items(table.table) for table in tables},
+            "access_patterns": [_pattern(pattern, prefix) for pattern in design.patterns],
+        }
+    )
+
+
+def _table(table: Resource) -> dict[str, Any]:
+    if table.ttl is None:
+        return table.request
+    return {**table.request, "TimeToLiveSpecification": {"AttributeName": table.ttl, "Enabled": True}}
+
+
+def _items(table: Table) -> list[dict[str, Any]]:
+    """An example of each entity, as a batch writes it: of those that have the same key, the first."""
+    made: dict[str, dict[str, Any]] = {}
+    for entity in table.entities:
+        item = example_item(entity)
+        if not isinstance(item, str):
+            made.setdefault(repr([item.get(name) for name in table.schema.key]), plain(item))
+    return [{"PutRequest": {"Item": item}} for item in made.values()]
+
+
+def _pattern(pattern: Pattern[..., Any], prefix: str) -> dict[str, Any]:
+    plan, told = pattern.plan, sent(pattern, prefix)
+    made: dict[str, Any] = {"pattern": pattern.name, "description": " ".join(pattern.doc.split()) or pattern.name}
+    if isinstance(told, str):
+        return {**made, "reason": told}
+    names = {prefix + step.schema.name for step in plan.steps or (plan,)}
+    if len(names) == 1:
+        (made["table"],) = names
+    if plan.index is not None:
+        made["index"] = plan.index.name
+    return {**made, "dynamodb_operation": told.operation, "implementation": command(told.operation, told.request)}
+
+
+# What the generator of CDK apps does not take.
+
+
+def collisions(tables: Sequence[Table]) -> Iterator[Fault]:
+    """Tables whose names are one variable to the generator, which refuses them."""
+    seen: dict[str, Table] = {}
+    for table in tables:
+        variable = _variable(table.name)
+        if variable in seen:
+            other = seen[variable]
+            yield Fault(
+                "KP109",
+                f"tables {other.name} and {table.name} have one name as variables of the CDK app",
+                "give one another name, or write a CloudFormation template",
+                table.schema.place,
+                other.schema.place,
+            )
+        seen.setdefault(variable, table)
+
+
+def _variable(name: str) -> str:
+    """What the app calls a table: its words joined, as cdk_generator/generator.py joins them."""
+    words = re.sub(r"([a-z])([A-Z])", r"\1 \2", re.sub(r"[-_.]", " ", name)).split() or ["table"]
+    joined = words[0].lower() + "".join(word.capitalize() for word in words[1:])
+    return f"table{joined}" if joined[0].isdigit() else joined
+
+
+_UNREAD = {
+    "LocalSecondaryIndexes": "local indexes",
+    "StreamSpecification": "the stream",
+    "ProvisionedThroughput": "provisioned capacity",
+    "WarmThroughput": "warm throughput",
+    "TableClass": "the table class",
+    "DeletionProtectionEnabled": "deletion protection",
+}
+"""By member: what stands in the file and is not in the app that is made of it."""
+
+
+def unread(tables: Sequence[Resource]) -> Iterator[str]:
+    """What the generator leaves out of the tables that it makes, and which entities no item stands for."""
+    for table in tables:
+        yield from (item for item in map(example_item, table.table.entities) if isinstance(item, str))
+        lost = [words for member, words in _UNREAD.items() if member in table.request]
+        lost += ["backups to a point in time"] if table.recovers else []
+        if lost:
+            yield f"the CDK app that is made of it has table {table.name} without {', '.join(lost)}"

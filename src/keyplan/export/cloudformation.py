@@ -1,0 +1,97 @@
+"""A design's tables as an AWS CloudFormation template.
+
+Sources: CloudFormation template reference, AWS::DynamoDB::Table (properties, return values, DependsOn); user guide,
+"CloudFormation template sections" (logical ids, length of a description), "DeletionPolicy attribute" and
+"UpdateReplacePolicy attribute".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from keyplan.design.design import Design
+from keyplan.export.resources import Resource, in_json, named
+
+_DESCRIPTION_BYTES = 1024
+_JOINED = "Table"
+"""How the ids of names with several words end, so that they are none of those with one."""
+_SAME = ("TableName", "AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
+_SAME_SETTINGS = ("BillingMode", "ProvisionedThroughput", "WarmThroughput", "TableClass", "DeletionProtectionEnabled")
+"""Members of CreateTable that are properties of the resource, under the same names and in the same form."""
+
+
+def template(design: Design, tables: Sequence[Resource]) -> str:
+    """The template, in JSON."""
+    return in_json(
+        {
+            "AWSTemplateFormatVersion": "2010-09-09",
+            "Description": _description(design),
+            "Resources": _resources(tables),
+            "Outputs": {name: output for table in tables for name, output in _outputs(table).items()},
+        }
+    )
+
+
+def logical_id(name: str) -> str:
+    """The logical id of a table, which is of letters and digits: orders is orders, todo-app is TodoAppTable."""
+    return named(name, _joined, _split)
+
+
+def _joined(name: str) -> str:
+    words = re.split(r"[^A-Za-z0-9]+", name)
+    return name if len(words) == 1 else "".join(word[:1].upper() + word[1:] for word in words) + _JOINED
+
+
+def _split(made: str) -> str:
+    """The name that an id is made of, if its words are lower case and joined by hyphens."""
+    if not made.endswith(_JOINED):
+        return made
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", made.removesuffix(_JOINED)).lower()
+
+
+def _description(design: Design) -> str:
+    first = design.doc.partition("\n\n")[0]
+    text = f"Tables of the design {design.name}. {' '.join(first.split())}".strip()
+    return text.encode("ascii", "replace")[:_DESCRIPTION_BYTES].decode()
+
+
+def _resources(tables: Sequence[Resource]) -> dict[str, Any]:
+    """The resources; tables with indexes are made one after another, as only so many may be in the making at once."""
+    made: dict[str, Any] = {}
+    before: str | None = None
+    for table in tables:
+        own = logical_id(table.table.name)
+        made[own] = {"Type": "AWS::DynamoDB::Table", "DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
+        if table.table.schema.indexes:
+            if before is not None:
+                made[own]["DependsOn"] = before
+            before = own
+        made[own]["Properties"] = properties(table)
+    return made
+
+
+def properties(table: Resource) -> dict[str, Any]:
+    """The properties of a table's resource."""
+    request = table.request
+    made = {name: request[name] for name in (*_SAME, *_SAME_SETTINGS) if name in request}
+    if "StreamSpecification" in request:
+        made["StreamSpecification"] = {"StreamViewType": request["StreamSpecification"]["StreamViewType"]}
+    if table.ttl is not None:
+        made["TimeToLiveSpecification"] = {"AttributeName": table.ttl, "Enabled": True}
+    if table.recovers:
+        made["PointInTimeRecoverySpecification"] = {"PointInTimeRecoveryEnabled": True}
+    return made
+
+
+def _outputs(table: Resource) -> dict[str, Any]:
+    name, own = table.name, logical_id(table.table.name)
+    outputs = {
+        f"{own}Name": {"Description": f"Name of table {name}", "Value": {"Ref": own}},
+        f"{own}Arn": {"Description": f"ARN of table {name}", "Value": {"Fn::GetAtt": [own, "Arn"]}},
+    }
+    if table.table.schema.stream is not None:
+        stream = {"Description": f"ARN of the stream of table {name}", "Value": {"Fn::GetAtt": [own, "StreamArn"]}}
+        outputs[f"{own}Stream"] = stream
+    return outputs

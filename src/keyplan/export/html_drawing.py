@@ -1,0 +1,199 @@
+"""Boxes, lines and text as inline SVG. Text is monospaced, so that its width is known from its characters.
+
+Coordinates are pixels, from the top left. A drawing grows with what is drawn on it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
+
+CELL = 7.4
+"""The most that a character is wide at 12 pixels; of the fonts in use, DejaVu Sans Mono has the widest: 7.22."""
+LINE = 18
+PAD = 10
+_ASCENT = 13
+_JOINTS = re.compile(r"(?<=[#}|/,:])")
+_UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of text in a box."""
+
+    text: str
+    style: str = ""
+    """A class of the page's style: name, dim."""
+    note: str = ""
+    """What follows it, less visible."""
+
+    @property
+    def whole(self) -> str:
+        """All of its text, as it is shown."""
+        return f"{self.shown} {printable(self.note)}" if self.note else self.shown
+
+    @property
+    def shown(self) -> str:
+        """Its own text as it is shown, its indentation kept."""
+        return " " * (len(self.text) - len(self.text.lstrip(" "))) + printable(self.text)
+
+
+@dataclass(frozen=True)
+class Rect:
+    """Where something is."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def right(self) -> float:
+        """Its right edge."""
+        return self.x + self.width
+
+    @property
+    def bottom(self) -> float:
+        """Its lower edge."""
+        return self.y + self.height
+
+    @property
+    def middle(self) -> float:
+        """Half way down."""
+        return self.y + self.height / 2
+
+
+def printable(text: str) -> str:
+    """Text on one line, without characters that have no picture."""
+    shown = ("\ufffd" if unicodedata.category(sign) in _UNPRINTABLE else sign for sign in " ".join(text.split()))
+    return "".join(shown)
+
+
+def cells(text: str) -> int:
+    """How many characters of the font a text is wide: East Asian ones and pictures take two."""
+    return sum(_cells(sign) for sign in text)
+
+
+def _cells(sign: str) -> int:
+    if unicodedata.combining(sign):
+        return 0
+    return 1 if sign.isascii() else 2 if unicodedata.east_asian_width(sign) in "WFA" or ord(sign) > 0x2FFF else 1
+
+
+def width_of(lines: Iterable[Line]) -> float:
+    """How wide a box of these lines is."""
+    return max((cells(line.whole) for line in lines), default=0) * CELL + 2 * PAD
+
+
+def height_of(lines: Sequence[Line]) -> float:
+    """How high it is."""
+    return len(lines) * LINE + PAD
+
+
+def wrapped(text: str, most: int, indent: str = "  ") -> list[str]:
+    """A text in lines of at most so many cells, broken between words, else where templates and names have a joint."""
+    made: list[str] = []
+    current = ""
+    for piece in _pieces(printable(text), most - len(indent)):
+        if current.strip() and cells(current + piece.rstrip()) > most:
+            made.append(current.rstrip())
+            current = indent + piece.lstrip()
+        else:
+            current += piece
+    return [*made, current.rstrip()] if current.strip() else made
+
+
+def listed(items: Sequence[str], most: int) -> list[str]:
+    """Items with commas between them, each whole on one line unless it is longer than one."""
+    made: list[str] = []
+    for number, item in enumerate(items, 1):
+        *full, last = wrapped(item + ("," if number < len(items) else ""), most) or [""]
+        if not full and made and cells(f"{made[-1]} {last}") <= most:
+            made[-1] += f" {last}"
+        else:
+            made += [*full, last]
+    return made
+
+
+def _pieces(text: str, most: int) -> Iterator[str]:
+    """The words, with the space behind them; one that is too long for a line in parts."""
+    for word in re.split(r"(?<=\s)", text):
+        if cells(word.rstrip()) <= most:
+            yield word
+            continue
+        for part in _JOINTS.split(word):
+            yield from _cut(part, most)
+
+
+def _cut(text: str, most: int) -> Iterator[str]:
+    start, used = 0, 0
+    for at, sign in enumerate(text):
+        if used + _cells(sign) > most:
+            yield text[start:at]
+            start, used = at, 0
+        used += _cells(sign)
+    yield text[start:]
+
+
+@dataclass
+class Drawing:
+    """A picture in the making."""
+
+    width: float = 0
+    height: float = 0
+    _parts: list[str] = field(default_factory=list)
+
+    def rect(self, where: Rect, kind: str) -> None:
+        """A rectangle without text."""
+        self._reach(where.right, where.bottom)
+        self._parts.append(
+            f'<rect class="{kind}" x="{where.x:g}" y="{where.y:g}" width="{where.width:g}" height="{where.height:g}"'
+            ' rx="5"/>'
+        )
+
+    def text(self, x: float, y: float, line: Line) -> None:
+        """A line of text, its upper left corner here."""
+        self._reach(x + cells(line.whole) * CELL, y + LINE)
+        kind = f' class="{line.style}"' if line.style else ""
+        note = f'<tspan class="dim"> {escape(printable(line.note))}</tspan>' if line.note else ""
+        self._parts.append(f'<text{kind} x="{x:g}" y="{y + _ASCENT:g}">{escape(line.shown)}{note}</text>')
+
+    def box(self, where: Rect, lines: Sequence[Line], kind: str) -> Rect:
+        """A box with lines of text, as high as they are at least."""
+        where = replace(where, height=max(where.height, height_of(lines)))
+        self.rect(where, kind)
+        for number, line in enumerate(lines):
+            self.text(where.x + PAD, where.y + PAD / 2 + number * LINE, line)
+        return where
+
+    def path(self, points: Sequence[tuple[float, float]], kind: str) -> None:
+        """A line through points; its end has a tip where the style gives it one."""
+        route = " ".join(f"{'L' if number else 'M'}{x:g} {y:g}" for number, (x, y) in enumerate(points))
+        self._parts.append(f'<path class="{kind}" d="{route}"/>')
+
+    def arrow(self, start: tuple[float, float], end: tuple[float, float], kind: str) -> None:
+        """A level line with a tip at its end."""
+        (x, y), back = end, 6 if start[0] < end[0] else -6
+        self.path([start, end], kind)
+        self.path([(x - back, y - 3.5), end, (x - back, y + 3.5)], f"{kind} tip")
+
+    def rule(self, x: float, right: float, y: float) -> None:
+        """A line across a box, between its parts."""
+        self.path([(x, y), (right, y)], "rule")
+
+    def _reach(self, x: float, y: float) -> None:
+        self.width, self.height = max(self.width, x), max(self.height, y)
+
+    def svg(self, name: str, title: str, description: str) -> str:
+        """The picture, with what it shows for those who do not see it."""
+        width, height = self.width + 2, self.height + 2
+        head = (
+            f'<svg class="diagram" role="img" aria-labelledby="{name}-title {name}-text"'
+            f' width="{width:g}" height="{height:g}" viewBox="-1 -1 {width:g} {height:g}">'
+        )
+        told = f'<title id="{name}-title">{escape(printable(title))}</title>'
+        told += f'<desc id="{name}-text">{escape(printable(description))}</desc>'
+        return "\n".join([head, told, *self._parts, "</svg>"])

@@ -1,0 +1,187 @@
+"""Partition keys as IAM conditions name them: literal text kept, a star for what a call fills in.
+
+`USER#{user_id}` is `USER#*`, or `USER#${aws:PrincipalTag/user_id}` where user_id is bound to the principal.
+
+Sources: IAM user guide, "IAM policy elements: Variables and tags" (${*}, ${?} and ${$} stand for the signs themselves)
+and "String condition operators" (StringLike); DynamoDB developer guide, "Using IAM policy conditions for fine-grained
+access control" (characters of a policy: U+0020 to U+00FF).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from keyplan.design.keys import KeyAttribute
+from keyplan.design.plan import KeyValue
+from keyplan.design.symbols import Each, EveryShard, Param, Source
+from keyplan.design.template_errors import KeyValueError
+from keyplan.design.template_holes import BoundHole
+from keyplan.design.templates import BoundTemplate
+
+ANY = "*"
+_SIGNS = {"*": "${*}", "?": "${?}", "$": "${$}"}
+_VARIABLE = re.compile(r"\$\{[^{}]+\}")
+_LAST_CHARACTER = "\u00ff"
+
+
+class BindError(Exception):
+    """A binding that no condition can say."""
+
+
+def literal(text: str) -> str:
+    """Text that is meant as it stands; a star stands for characters that a policy cannot hold."""
+    made = "".join(_SIGNS.get(sign, sign if " " <= sign <= _LAST_CHARACTER else ANY) for sign in text)
+    return re.sub(r"(?<!\{)\*{2,}", ANY, made)
+
+
+def principal_value(text: str) -> str:
+    """A value that something is bound to: policy variables as they are, the rest literal."""
+    made, at = "", 0
+    for found in _VARIABLE.finditer(text):
+        made += literal(text[at : found.start()]) + found[0]
+        at = found.end()
+    return made + literal(text[at:])
+
+
+@dataclass(frozen=True)
+class Leading:
+    """What the partition key attributes of a request may be."""
+
+    texts: tuple[str, ...] = ()
+    """One for each attribute of the partition key; none for what names no partition."""
+    bound: frozenset[str] = frozenset()
+    """The bindings that are in them."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any partition is meant."""
+        return all(text == ANY for text in self.texts)
+
+
+NOWHERE = Leading()
+"""What names no partition: a scan, a stream, a description."""
+
+
+@dataclass(frozen=True)
+class Bindings:
+    """By the name of a parameter, or of a field: what the principal's value is."""
+
+    values: Mapping[str, str]
+
+    def of_call(self, partition: Sequence[KeyValue]) -> Leading:
+        """The partitions that a pattern names with its parameters."""
+        return _joined([_Text(self, _sources(part)).of(part) for part in partition])
+
+    def of_item(self, partition: Sequence[KeyAttribute], item: Source) -> Leading:
+        """The partitions of whole items; a field is bound by its name, or by the item's parameter and its name."""
+        given = item.values if isinstance(item, Each) else item
+        owner = f"{given!r}." if isinstance(given, Param) else ""
+        text = _Text(self, lambda one: (one, owner + one) if owner else (one,))
+        return _joined([text.of(part) for part in partition])
+
+
+@dataclass(frozen=True)
+class _Constant:
+    value: Any
+
+
+Origin = tuple[str, ...] | _Constant
+"""The names that a value may be bound by; or the value, where a pattern says it."""
+
+
+def _sources(part: KeyValue) -> Callable[[str], Origin]:
+    return lambda name: _of_source(part.sources.get(name))
+
+
+def _of_source(source: Source) -> Origin:
+    if isinstance(source, Each):
+        source = source.values
+        if isinstance(source, tuple):
+            return ()
+    if isinstance(source, EveryShard) or source is None:
+        return ()
+    return (repr(source),) if isinstance(source, Param) else _Constant(source)
+
+
+@dataclass
+class _Text:
+    """The text of one partition key attribute."""
+
+    bindings: Bindings
+    origin: Callable[[str], Origin]
+    """By field: where its value comes from."""
+
+    def of(self, part: KeyValue | KeyAttribute) -> Leading:
+        """What the attribute may be."""
+        if part.template is not None:
+            return self._of_template(part.template)
+        assert part.field is not None, "a key attribute is made by a template or a field"
+        origin = self.origin(part.field.name)
+        if isinstance(origin, _Constant):
+            made = part.field.encode(origin.value)
+            return Leading((literal(made["S"]) if "S" in made else ANY,))
+        name = self._binding(origin)
+        if name is None:
+            return Leading((ANY,))
+        if part.type_code != "S":
+            raise BindError(
+                f"{name} is part of {part.attribute}, which is of type {part.type_code}: AWS does not say how"
+                " dynamodb:LeadingKeys spells it; only a String can be bound"
+            )
+        return Leading((self.bindings.values[name],), frozenset({name}))
+
+    def _of_template(self, template: BoundTemplate) -> Leading:
+        pieces: list[str] = []
+        bound: set[str] = set()
+        notes: list[str] = []
+        for part in template.parts:
+            if not isinstance(part, BoundHole):
+                pieces.append(literal(part.text))
+                continue
+            text, name = self._of_hole(part)
+            if name is not None:
+                bound.add(name)
+                notes += _warnings(template, part, name, pieces)
+            if not (text == ANY and pieces and pieces[-1].endswith(ANY) and not pieces[-1].endswith("{*")):
+                pieces.append(text)
+        return Leading(("".join(pieces),), frozenset(bound), tuple(notes))
+
+    def _of_hole(self, hole: BoundHole) -> tuple[str, str | None]:
+        """The text of a hole, and the binding that it is made of."""
+        origin = self.origin(hole.name)
+        if isinstance(origin, _Constant):
+            try:
+                return literal(hole.encode(origin.value)), None
+            except KeyValueError:
+                return ANY, None
+        name = None if hole.shards else self._binding(origin)
+        if name is not None:
+            return self.bindings.values[name], name
+        choices = hole.encoding.choices or ()
+        return (literal(choices[0]) if len(choices) == 1 else ANY), None
+
+    def _binding(self, names: tuple[str, ...]) -> str | None:
+        return next((name for name in names if name in self.bindings.values), None)
+
+
+def _warnings(template: BoundTemplate, hole: BoundHole, name: str, before: Sequence[str]) -> list[str]:
+    told = []
+    if hole.spec:
+        told.append(
+            f"{name} stands in {template.text} as {hole.spec} makes it: the principal's value has to be that too"
+        )
+    if any(text == ANY for text in before):
+        told.append(f"{name} stands behind other fields in {template.text}: keys that end alike match too")
+    return told
+
+
+def _joined(parts: Sequence[Leading]) -> Leading:
+    return Leading(
+        tuple(text for part in parts for text in part.texts),
+        frozenset(name for part in parts for name in part.bound),
+        tuple(note for part in parts for note in part.notes),
+    )

@@ -1,0 +1,145 @@
+"""Tables as infrastructure: what they are called, what keeps them from being made, what no file can say of them.
+
+A table's settings are those of the request that connections send to create it (`create_request`), so that it is the
+same table whoever makes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from keyplan import limits
+from keyplan.connections.tables import create_request
+from keyplan.design.faults import table_faults
+from keyplan.design.places import Fault
+from keyplan.design.tables import Table
+
+_TAG_DIGITS = 8
+_TAG = re.compile(rf"[0-9a-f]{{{_TAG_DIGITS}}}\Z")
+_PREFIX = re.compile(r"[A-Za-z0-9_.-]*")
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A table as it is to be made."""
+
+    table: Table
+    prefix: str = ""
+    """What stands before its declared name, as in a connection's URL."""
+
+    @property
+    def name(self) -> str:
+        """Its real name."""
+        return self.prefix + self.table.name
+
+    @cached_property
+    def request(self) -> dict[str, Any]:
+        """The CreateTable request that connections send."""
+        return create_request(self.table, self.name)
+
+    @property
+    def ttl(self) -> str | None:
+        """The attribute that holds the expiry, if there is one."""
+        return self.table.schema.ttl
+
+    @property
+    def recovers(self) -> bool:
+        """Whether backups to a point in time are declared."""
+        return self.table.schema.point_in_time_recovery
+
+
+def resources(tables: Sequence[Table], prefix: str = "") -> list[Resource]:
+    """The tables as resources, in order. Raises DesignError for the first that cannot be made as declared."""
+    for fault in obstacles(tables):
+        raise fault.error()
+    return [Resource(table, prefix) for table in tables]
+
+
+def obstacles(tables: Sequence[Table]) -> list[Fault]:
+    """Everything that keeps tables from being made as they are declared."""
+    return [fault for table in tables for fault in table_faults(table)] + [
+        *_unstated_streams(tables),
+        *_names(tables),
+    ]
+
+
+def _unstated_streams(tables: Sequence[Table]) -> Iterator[Fault]:
+    for table in tables:
+        if table.schema.stream == "UNSTATED":
+            yield Fault(
+                "KP710",
+                f"the design does not say what the stream of table {table.name} holds",
+                'declare the view: stream="NEW_AND_OLD_IMAGES" holds all that a consumer can need',
+                table.schema.place.at("stream="),
+            )
+
+
+def _names(tables: Sequence[Table]) -> Iterator[Fault]:
+    seen: dict[str, Table] = {}
+    for table in tables:
+        if table.name in seen:
+            place, other = table.schema.place, seen[table.name].schema.place
+            yield Fault("KP109", f"two tables are called {table.name}", "give one another name", place, other)
+        seen.setdefault(table.name, table)
+
+
+def is_prefix(prefix: str, tables: Sequence[Table]) -> bool:
+    """Whether tables may be called so, with this before their names."""
+    return bool(_PREFIX.fullmatch(prefix)) and all(
+        len(prefix + table.name) <= limits.TABLE_NAME_MAX for table in tables
+    )
+
+
+def left_out(tables: Sequence[Resource]) -> Iterator[str]:
+    """What is declared of tables and their consumers, and cannot be said of a resource: a sentence for each."""
+    for resource in tables:
+        table = resource.table
+        yield from _of_indexes(table)
+        for ttl in table.schema.ttls:
+            if ttl.sets:
+                names = ", ".join(ttl.sets)
+                yield f"expiry of {table.name} is to set {names}: the service deletes, and sets nothing"
+        if table.consumers:
+            yield _of_consumers(table)
+
+
+def _of_indexes(table: Table) -> Iterator[str]:
+    for index in table.schema.indexes:
+        if index.project is None:
+            yield f"index {index.name} of {table.name} does not say what it holds: written as ALL"
+        if index.billing is not None and not table.schema.provisioned:
+            yield f"index {index.name} of {table.name} buys capacity, and its table is paid by the request: left out"
+
+
+def _of_consumers(table: Table) -> str:
+    names = ", ".join(one.name for one in table.consumers)
+    text = f"consumers of {table.name} ({names}) run in a keyplan.changes.Runner: nothing is written for them"
+    destinations = sorted({one.on_failure for one in table.consumers if one.on_failure is not None})
+    return text + (f", nor for where failed records go ({', '.join(destinations)})" if destinations else "")
+
+
+# Names within a file.
+
+
+def named(name: str, plain: Callable[[str], str], original: Callable[[str], str]) -> str:
+    """What a file calls a table: made of the table's name alone, another for each name.
+
+    `plain` makes an allowed name, and `original` tells the table's name from it where it can. Where it cannot, some
+    digits of the name's hash follow, so that which other tables there are, and in which order, never matters.
+    """
+    made = plain(name)
+    if original(made) == name and not _TAG.search(made):
+        return made
+    tag = hashlib.sha256(name.encode()).hexdigest()[:_TAG_DIGITS]
+    return made[: limits.TABLE_NAME_MAX - _TAG_DIGITS] + tag
+
+
+def in_json(document: Any) -> str:
+    """A document as files hold it: indented, in ASCII, its order kept."""
+    return json.dumps(document, indent=2) + "\n"

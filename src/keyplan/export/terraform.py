@@ -1,0 +1,148 @@
+"""A design's tables as a Terraform configuration, in its JSON syntax: a file whose name ends in .tf.json.
+
+Sources: developer.hashicorp.com/terraform/language/syntax/json (blocks, expressions) and .../resources/syntax
+(identifiers, lifecycle); registry.terraform.io/providers/hashicorp/aws, resource aws_dynamodb_table (arguments), and
+the provider's change log (since which version it knows them).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from keyplan.design.design import Design
+from keyplan.export.resources import Resource, in_json, named
+
+TYPE = "aws_dynamodb_table"
+_ANY_VERSION, _NEXT_MAJOR = (5, 0, 0), "7.0.0"
+_WARM_VERSION = (6, 13, 0)
+"""Since when it knows warm_throughput."""
+_KEY_SCHEMA_VERSION = (6, 37, 0)
+"""Since when index keys of several attributes work: key_schema came with 6.29.0, was planned anew without end (issue
+46513), and until 6.37.0 the removal of one such index removed every index of its table (issue 46601)."""
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+def configuration(design: Design, tables: Sequence[Resource]) -> str:
+    """The configuration, in JSON."""
+    resources = {identifier(table.table.name): _table(table) for table in tables}
+    provider = {"source": "hashicorp/aws", "version": f">= {_version(tables)}, < {_NEXT_MAJOR}"}
+    return in_json(
+        {
+            "//": f"Tables of the design {design.name}",
+            "terraform": {"required_providers": {"aws": provider}},
+            "resource": {TYPE: resources},
+            "output": {name: output for table in tables for name, output in _outputs(table)},
+        }
+    )
+
+
+def identifier(name: str) -> str:
+    """What the configuration calls a table: its name, where that may be an identifier."""
+    return named(name, _plain, str)
+
+
+def _plain(name: str) -> str:
+    if _IDENTIFIER.fullmatch(name):
+        return name
+    return "table_" + re.sub(r"[^A-Za-z0-9_-]", "_", name)
+
+
+def literal(text: str) -> str:
+    """Text that is meant as it stands: ${ and %{ begin templates."""
+    return text.replace("${", "$${").replace("%{", "%%{")
+
+
+def _version(tables: Sequence[Resource]) -> str:
+    """The first version of the provider that knows all that is said."""
+    needed = [_ANY_VERSION]
+    needed += [_WARM_VERSION for table in tables if "WarmThroughput" in table.request]
+    needed += [_KEY_SCHEMA_VERSION for table in tables if _has_long_keys(table)]
+    return ".".join(map(str, max(needed)))
+
+
+def _has_long_keys(table: Resource) -> bool:
+    """Whether an index has a key of several attributes; all of the table's are then written in that form."""
+    return any(len(index.partition) > 1 or len(index.sort) > 1 for index in table.table.schema.indexes)
+
+
+def _table(table: Resource) -> dict[str, Any]:
+    request = table.request
+    made: dict[str, Any] = {
+        "name": request["TableName"],
+        **_key(request["KeySchema"]),
+        "attribute": [
+            {"name": literal(one["AttributeName"]), "type": one["AttributeType"]}
+            for one in request["AttributeDefinitions"]
+        ],
+        "billing_mode": request["BillingMode"],
+        **_capacity(request),
+    }
+    long_keys = _has_long_keys(table)
+    if globals_ := request.get("GlobalSecondaryIndexes"):
+        made["global_secondary_index"] = [_global_index(index, long_keys=long_keys) for index in globals_]
+    if locals_ := request.get("LocalSecondaryIndexes"):
+        made["local_secondary_index"] = [_local_index(index) for index in locals_]
+    if "StreamSpecification" in request:
+        made |= {"stream_enabled": True, "stream_view_type": request["StreamSpecification"]["StreamViewType"]}
+    if table.ttl is not None:
+        made["ttl"] = {"attribute_name": literal(table.ttl), "enabled": True}
+    if table.recovers:
+        made["point_in_time_recovery"] = {"enabled": True}
+    if "TableClass" in request:
+        made["table_class"] = request["TableClass"]
+    if request.get("DeletionProtectionEnabled"):
+        made["deletion_protection_enabled"] = True
+    return {**made, "lifecycle": {"prevent_destroy": True}}
+
+
+def _key(key_schema: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    roles = {"HASH": "hash_key", "RANGE": "range_key"}
+    return {roles[part["KeyType"]]: literal(part["AttributeName"]) for part in key_schema}
+
+
+def _capacity(request: Mapping[str, Any]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    if bought := request.get("ProvisionedThroughput"):
+        made |= {"read_capacity": bought["ReadCapacityUnits"], "write_capacity": bought["WriteCapacityUnits"]}
+    if warm := request.get("WarmThroughput"):
+        made["warm_throughput"] = {
+            "read_units_per_second": warm["ReadUnitsPerSecond"],
+            "write_units_per_second": warm["WriteUnitsPerSecond"],
+        }
+    return made
+
+
+def _global_index(index: Mapping[str, Any], *, long_keys: bool) -> dict[str, Any]:
+    parts = index["KeySchema"]
+    key: dict[str, Any] = _key(parts)
+    if long_keys:
+        key = {
+            "key_schema": [
+                {"attribute_name": literal(part["AttributeName"]), "key_type": part["KeyType"]} for part in parts
+            ]
+        }
+    return {"name": index["IndexName"], **key, **_projection(index), **_capacity(index)}
+
+
+def _local_index(index: Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": index["IndexName"], "range_key": _key(index["KeySchema"])["range_key"], **_projection(index)}
+
+
+def _projection(index: Mapping[str, Any]) -> dict[str, Any]:
+    projection = index["Projection"]
+    made: dict[str, Any] = {"projection_type": projection["ProjectionType"]}
+    if "NonKeyAttributes" in projection:
+        made["non_key_attributes"] = [literal(name) for name in projection["NonKeyAttributes"]]
+    return made
+
+
+def _outputs(table: Resource) -> Iterator[tuple[str, dict[str, str]]]:
+    name, own = table.name, identifier(table.table.name)
+    said = [("name", "name", "Name of table"), ("arn", "arn", "ARN of table")]
+    if table.table.schema.stream is not None:
+        said.append(("stream", "stream_arn", "ARN of the stream of table"))
+    for ending, attribute, words in said:
+        value = f"${{{TYPE}.{own}.{attribute}}}"
+        yield f"{own}_{ending}", {"description": f"{words} {name}", "value": value}

@@ -1,0 +1,127 @@
+"""`keyplan export`: tables as infrastructure, printed or written, and what keeps them from it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.running import FAULTY, NOT_DESIGNS, NOTES, bad_target, design, run
+
+FORMATS = ("cloudformation", "terraform", "cdk-json")
+CONSUMED = """
+log = Table("log", pk="PK", stream="NEW_IMAGE")
+
+@log.entity(key=key("LINE#{line}"))
+class Line(Entity):
+    line: str
+
+@log.on_change(Line, on_failure="dead")
+def follow(change: Inserted[Line]) -> None: ...
+"""
+NOTE = "note: consumers of log (follow) run in a keyplan.changes.Runner: nothing is written for them, nor for"
+
+
+def tables_in(format: str, text: str) -> list[str]:
+    """The names of the tables in a document."""
+    told = json.loads(text)
+    if format == "cloudformation":
+        return [one["Properties"]["TableName"] for one in told["Resources"].values()]
+    if format == "terraform":
+        return [one["name"] for one in told["resource"]["aws_dynamodb_table"].values()]
+    return [one["TableName"] for one in told["tables"]]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_document_is_printed(format: str, tmp_path: Path) -> None:
+    result = run("export", format, design(tmp_path, NOTES))
+    assert result.exit_code == 0
+    assert tables_in(format, result.stdout) == ["notes"]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_document_is_written_to_a_file(format: str, tmp_path: Path) -> None:
+    path, target = design(tmp_path, NOTES), tmp_path / "tables.json"
+    printed = run("export", format, path).stdout
+    result = run("export", format, path, "--output", str(target))
+    assert result.exit_code == 0
+    assert target.read_text() == printed
+    assert result.stdout == f"{target}: {len(printed.splitlines())} lines\n"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_document_is_the_same_every_time(format: str, tmp_path: Path) -> None:
+    path = design(tmp_path, NOTES + CONSUMED)
+    assert run("export", format, path).stdout == run("export", format, path).stdout
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_consumers_get_the_table_of_their_checkpoints(format: str, tmp_path: Path) -> None:
+    path = design(tmp_path, CONSUMED)
+    result = run("export", format, path)
+    assert tables_in(format, result.stdout) == ["log", "keyplan-checkpoints"]
+    assert NOTE in result.stderr
+    assert tables_in(format, run("export", format, path, "--no-checkpoints").stdout) == ["log"]
+
+
+def test_a_table_of_checkpoints_that_is_declared_is_not_written_twice(tmp_path: Path) -> None:
+    source = "from keyplan.changes import checkpoint_table\nmarks = checkpoint_table()\n" + CONSUMED
+    result = run("export", "terraform", design(tmp_path, source))
+    assert tables_in("terraform", result.stdout) == ["keyplan-checkpoints", "log"]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_prefix_stands_before_every_name(format: str, tmp_path: Path) -> None:
+    result = run("export", format, design(tmp_path, CONSUMED), "--prefix", "dev-")
+    assert tables_in(format, result.stdout) == ["dev-log", "dev-keyplan-checkpoints"]
+
+
+@pytest.mark.parametrize("prefix", ["a b", "x" * 253, "ä"])
+def test_a_prefix_that_no_name_can_have_is_refused(prefix: str, tmp_path: Path) -> None:
+    result = run("export", "terraform", design(tmp_path, CONSUMED), "--prefix", prefix)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"keyplan export terraform: no table can have a name that begins with {prefix!r}\n"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_tables_that_cannot_be_made_are_refused_with_every_fault(format: str, tmp_path: Path) -> None:
+    second = '\nodd = Table("odd", pk="pk", stream="UNSTATED", ttl=["one", "two"])\n'
+    target = tmp_path / "tables.json"
+    result = run("export", format, design(tmp_path, FAULTY + second), "-o", str(target))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert [code for code in ("KP101", "KP703", "KP710") if f"error[{code}]" in result.stderr] == [
+        "KP101",
+        "KP703",
+        "KP710",
+    ]
+    assert not target.exists()
+
+
+def test_tables_that_a_cdk_app_cannot_tell_apart_are_refused_there_only(tmp_path: Path) -> None:
+    path = design(tmp_path, 'one = Table("to-do", pk="pk")\ntwo = Table("to_do", pk="pk")\n')
+    refused = run("export", "cdk-json", path)
+    assert refused.exit_code == 1
+    assert "error[KP109]: tables to-do and to_do have one name as variables of the CDK app" in refused.stderr
+    assert run("export", "terraform", path).exit_code == 0
+
+
+@pytest.mark.parametrize("name", NOT_DESIGNS)
+def test_what_is_no_design_is_refused(name: str, tmp_path: Path) -> None:
+    target, code, text = bad_target(tmp_path, name)
+    result = run("export", "cloudformation", target)
+    assert result.exit_code == code
+    assert text in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    result = run("export", "terraform", design(tmp_path, NOTES), "-o", str(tmp_path / "no" / "tables.tf.json"))
+    assert result.exit_code == 1
+    assert result.stderr.startswith("keyplan export terraform: ")
+    assert "cannot be written: No such file or directory" in result.stderr
+
+
+def test_a_format_that_is_none_is_refused() -> None:
+    result = run("export", "pulumi", "plan.py")
+    assert result.exit_code == 2
+    assert "No such command 'pulumi'" in result.stderr

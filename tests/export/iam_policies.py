@@ -1,0 +1,173 @@
+"""What a policy allows: its Allow statements held against requests, as IAM evaluates them.
+
+Only what exported policies are made of: actions, resources with wildcards, StringLike and StringEquals with
+ForAllValues and ForAnyValue, Null, and policy variables.
+
+Sources: IAM user guide, "Single-valued vs. multivalued context keys" (ForAllValues is true of a missing key,
+ForAnyValue false), "IAM JSON policy elements: Condition operators: Null", "IAM policy elements: Variables and tags";
+DynamoDB developer guide, "Using IAM policy conditions for fine-grained access control" (what each key holds).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from keyplan.design.schema import Schema
+
+ARN = "arn:aws:dynamodb:eu-west-1:123456789012:table/"
+_KEYS = (
+    "dynamodb:LeadingKeys",
+    "dynamodb:SecondPartitionKeyValues",
+    "dynamodb:ThirdPartitionKeyValues",
+    "dynamodb:FourthPartitionKeyValues",
+)
+_PARTS = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem"}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One action that a request needs, on one resource, with the context's keys."""
+
+    action: str
+    resource: str
+    context: Mapping[str, tuple[str, ...]]
+
+
+def allows(policy: Mapping[str, Any], asked: Asked, principal: Mapping[str, str] | None = None) -> bool:
+    """Whether some statement allows it. `principal`: the variables that are known of the caller."""
+    return any(_matches(one, asked, principal or {}) for one in policy["Statement"])
+
+
+def _matches(statement: Mapping[str, Any], asked: Asked, principal: Mapping[str, str]) -> bool:
+    assert statement["Effect"] == "Allow"
+    if f"dynamodb:{asked.action}" not in statement["Action"]:
+        return False
+    if not any(_like(pattern, asked.resource, {}) for pattern in statement["Resource"]):
+        return False
+    return all(
+        _holds(operator, asked.context.get(key), told, principal)
+        for operator, keys in statement.get("Condition", {}).items()
+        for key, told in keys.items()
+    )
+
+
+def _holds(operator: str, found: Sequence[str] | None, told: Any, principal: Mapping[str, str]) -> bool:
+    wanted = told if isinstance(told, list) else [told]
+    quantifier, _, test = operator.rpartition(":")
+    if test == "Null":
+        return (not found) == (wanted == ["true"])
+    assert test in {"StringLike", "StringEquals"}, operator
+
+    def fits(value: str) -> bool:
+        if test == "StringEquals":
+            return value in wanted
+        return any(_like(pattern, value, principal) for pattern in wanted)
+
+    if quantifier == "ForAllValues":
+        return all(map(fits, found or ()))
+    assert quantifier in {"ForAnyValue", ""}, operator
+    return any(map(fits, found or ()))
+
+
+def _like(pattern: str, value: str, variables: Mapping[str, str]) -> bool:
+    made = ""
+    for variable, sign in re.findall(r"\$\{([^{}]*)\}|(.)", pattern, re.DOTALL):
+        if variable in {"*", "?", "$"}:
+            made += re.escape(variable)
+        elif variable:
+            if variable not in variables:
+                return False
+            made += re.escape(variables[variable])
+        else:
+            made += {"*": ".*", "?": "."}.get(sign, re.escape(sign))
+    return re.fullmatch(made, value, re.DOTALL) is not None
+
+
+# What a request asks for.
+
+
+def asked_by(operation: str, request: Mapping[str, Any], schemas: Mapping[str, Schema]) -> Iterator[list[Asked]]:
+    """What a request needs, twice: with each of its items by itself, and with all of one action on a table together.
+
+    AWS's documentation does not say which of the two the service looks at.
+    """
+    single = list(_single(operation, request, schemas))
+    yield single
+    together: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
+    for one in single:
+        context = together.setdefault((one.action, one.resource), {})
+        for key, values in one.context.items():
+            context[key] = tuple(dict.fromkeys((*context.get(key, ()), *values)))
+    yield [Asked(action, resource, context) for (action, resource), context in together.items()]
+
+
+def _single(operation: str, request: Mapping[str, Any], schemas: Mapping[str, Schema]) -> Iterator[Asked]:
+    if operation in {"TransactWriteItems", "TransactGetItems"}:
+        for action in request["TransactItems"]:
+            ((kind, members),) = action.items()
+            yield _item({"Get": "GetItem", **_PARTS}[kind], members, schemas, operation)
+    elif "RequestItems" in request:
+        for members in _batched(request["RequestItems"]):
+            yield _item(operation, members, schemas)
+    elif operation in {"Query", "Scan"}:
+        yield _range(operation, request, schemas)
+    elif operation.endswith("Item"):
+        yield _item(operation, request, schemas)
+    else:
+        yield Asked(operation, _resource(request), {})
+
+
+def _batched(by_table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for table, told in by_table.items():
+        if isinstance(told, list):
+            yield from ({"TableName": table, **members} for write in told for members in write.values())
+        else:
+            yield from ({"TableName": table, "Key": key} for key in told["Keys"])
+
+
+def _resource(request: Mapping[str, Any]) -> str:
+    """The table or stream that is described or read; a list of streams is allowed for any table, or for none."""
+    return str(request["StreamArn"]) if "StreamArn" in request else ARN + request["TableName"]
+
+
+def _item(
+    action: str, members: Mapping[str, Any], schemas: Mapping[str, Schema], enclosing: str | None = None
+) -> Asked:
+    table = members["TableName"]
+    item = members.get("Key") or members["Item"]
+    context = {_KEYS[0]: (_text(item[schemas[table].partition]),)}
+    if enclosing is not None:
+        context["dynamodb:EnclosingOperation"] = (enclosing,)
+    if action in {"GetItem", "BatchGetItem"}:
+        context["dynamodb:Select"] = ("ALL_ATTRIBUTES",)
+    return Asked(action, ARN + table, context)
+
+
+def _range(operation: str, request: Mapping[str, Any], schemas: Mapping[str, Schema]) -> Asked:
+    table, name = request["TableName"], request.get("IndexName")
+    index = None if name is None else schemas[table].index(name)
+    names, values = request.get("ExpressionAttributeNames", {}), request.get("ExpressionAttributeValues", {})
+    context: dict[str, tuple[str, ...]] = {"dynamodb:Select": (_select(request),)}
+    context["dynamodb:Attributes"] = tuple(names.values())
+    if operation == "Query":
+        told = re.findall(r"([#\w]+) = (:\w+)", request["KeyConditionExpression"])
+        equal = {names.get(one, one): values[value] for one, value in told}
+        partition = (schemas[table].partition,) if index is None else index.partition
+        context |= {key: (_text(equal[one]),) for key, one in zip(_KEYS, partition, strict=False)}
+    return Asked(operation, ARN + table + ("" if name is None else f"/index/{name}"), context)
+
+
+def _select(request: Mapping[str, Any]) -> str:
+    if "Select" in request:
+        return str(request["Select"])
+    if "ProjectionExpression" in request:
+        return "SPECIFIC_ATTRIBUTES"
+    return "ALL_PROJECTED_ATTRIBUTES" if "IndexName" in request else "ALL_ATTRIBUTES"
+
+
+def _text(value: Mapping[str, Any]) -> str:
+    (content,) = value.values()
+    return content if isinstance(content, str) else content.hex()

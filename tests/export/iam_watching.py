@@ -1,0 +1,74 @@
+"""The requests of a design's patterns as they go out, run on generated data by `keyplan verify`'s machinery."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keyplan.connections.connection import Connection
+from keyplan.connections.context import Context
+from keyplan.design.design import Design
+from keyplan.design.patterns import Call
+from keyplan.design.schema import Schema
+from keyplan.verify import verifying
+
+SYSTEMS = ("ask_a_human", "forum", "thinking_trainer", "todo", "venue_booking")
+AS_WRITTEN = tuple(sorted((Path(__file__).parents[2] / "examples" / "as_written").glob("*.py")))
+ITEMS = 300
+_NAMES = ("KeyConditionExpression", "ProjectionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues")
+_KEPT = ("TableName", "IndexName", "Key", "Item", "RequestItems", "TransactItems", "Select", *_NAMES)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A request, and the pattern that sent it."""
+
+    pattern: str
+    operation: str
+    request: Mapping[str, Any]
+
+
+@cache
+def design_of(name: str) -> Design:
+    """A system's design, or that of a file."""
+    return Design.load(name if name.endswith(".py") else f"keyplan_systems.{name}.design")
+
+
+def schemas_of(design: Design) -> dict[str, Schema]:
+    """Every table that the design's patterns touch, by name."""
+    plans = [step for one in design.patterns for step in one.plan.steps or (one.plan,)]
+    return {plan.schema.name: plan.schema for plan in plans}
+
+
+@cache
+def requests_of(name: str) -> tuple[Seen, ...]:
+    """What every pattern that can run sends."""
+    seen: list[Seen] = []
+
+    class Watched(Connection):
+        """A connection that notes what it sends for whom."""
+
+        def __init__(self, transport: Any, context: Context) -> None:
+            super().__init__(self, context)  # type: ignore[arg-type]
+            self.inner, self.pattern = transport, ""
+
+        def call(self, operation: str, request: dict[str, Any]) -> Any:
+            """Send a request."""
+            told = {member: value for member, value in request.items() if member in _KEPT}
+            seen.append(Seen(self.pattern, operation, told))
+            return self.inner.call(operation, request)
+
+        def run(self, call: Call[Any], **options: Any) -> Any:  # type: ignore[override]
+            """Run a call."""
+            self.pattern = call.pattern.name
+            return super().run(call, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(verifying, "Connection", Watched)
+        verifying.verify(design_of(name), items=ITEMS)
+    return tuple(seen)

@@ -1,0 +1,181 @@
+"""What patterns send, with example arguments: requests that the engine takes, or the reason why there is none."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Annotated, Any
+
+import pytest
+from pydantic import Field
+from tests.export.designs import MADE, loaded
+
+from keyplan import Engine, connect
+from keyplan.design import Change, Cond, Entity, Key, Table, key, key_of, pk, put, set_, sk, transaction, when
+from keyplan.design.conditions import F
+from keyplan.design.patterns import Pattern, WriteCall
+from keyplan.errors import ConditionalCheckFailedError, TransactionCanceledError
+from keyplan.export.calls import Sent, example_item, sent
+
+club = Table("club", pk="PK", sk="SK")
+
+
+@club.entity(key=key("MEMBER#{member}", "PROFILE"), unique=["email"])
+class Member(Entity):
+    member: str
+    email: str
+    points: int = 0
+
+
+@club.entity(key=key("MEMBER#{member}", "CARD#{card:04d}"))
+class Card(Entity):
+    member: str
+    card: int
+    text: str = ""
+
+
+@club.get(Member)
+def member_of(member: str) -> Key:
+    return key_of(member=member)
+
+
+@club.create(Member)
+def join(member: Member) -> Change:
+    return put(member)
+
+
+@club.update(Member)
+def move(member: str, email: str) -> Change:
+    return key_of(member=member) & set_(email=email)
+
+
+@club.update(Member)
+def score(member: str, points: int) -> Change:
+    return key_of(member=member) & set_(points=points)
+
+
+@club.check(Member)
+def is_strong(member: str) -> Change:
+    return key_of(member=member) & when(F.points > 10)
+
+
+@club.put(Card)
+def write(card: Card) -> Change:
+    return put(card)
+
+
+@transaction()
+def join_with_card(member: Member, card: Card) -> list[WriteCall[Any]]:
+    return [join(member), write(card)]
+
+
+@transaction()
+def move_with_card(member: str, email: str, card: Card) -> list[WriteCall[Any]]:
+    return [move(member, email), write(card)]
+
+
+log = Table("log", pk="owner", sk="day")
+
+
+@log.entity()
+class Entry(Entity):
+    owner: str
+    day: str
+
+
+@log.query(Entry)
+def entries(owner: str, since: str, before: str) -> Cond:
+    return pk(owner=owner) & sk.between(day=(since, before))
+
+
+@club.query(Card)
+def of_nobody(card: int) -> Cond:
+    return pk(card=card)
+
+
+def request_of(pattern: Pattern[..., Any], prefix: str = "") -> Sent:
+    found = sent(pattern, prefix)
+    assert isinstance(found, Sent), found
+    return found
+
+
+def test_a_read_is_one_request() -> None:
+    key = {"PK": {"S": "MEMBER#<member>"}, "SK": {"S": "PROFILE"}}
+    assert sent(member_of) == Sent("GetItem", {"TableName": "club", "Key": key})
+
+
+def test_a_prefix_stands_before_every_table_of_a_request() -> None:
+    found = request_of(member_of, "dev-")
+    assert found.request["TableName"] == "dev-club"
+    found = request_of(join_with_card, "dev-")
+    assert {members["TableName"] for one in found.request["TransactItems"] for members in one.values()} == {"dev-club"}
+
+
+def test_a_new_item_with_a_unique_value_is_written_with_its_sentinel() -> None:
+    found = request_of(join)
+    assert found.operation == "TransactWriteItems"
+    assert [list(one) for one in found.request["TransactItems"]] == [["Put"], ["Put"]]
+
+
+def test_a_write_that_reads_first_has_no_single_request() -> None:
+    expected = "it reads the item first: items that keep unique values (email) are written with what was read"
+    assert sent(move) == sent(move_with_card) == expected
+
+
+def test_a_write_beside_the_unique_values_is_one_request() -> None:
+    found = request_of(score)
+    assert found.operation == "UpdateItem"
+
+
+def test_a_range_goes_up_though_its_parameters_names_do_not() -> None:
+    found = request_of(entries)
+    assert found.request["KeyConditionExpression"] == "#owner = :owner AND #day BETWEEN :day_from AND :day_to"
+    values = found.request["ExpressionAttributeValues"]
+    assert (values[":day_from"], values[":day_to"]) == ({"S": "<before>"}, {"S": "<since>"})
+
+
+def test_a_check_is_sent_as_a_transaction() -> None:
+    found = request_of(is_strong)
+    assert found.operation == "TransactWriteItems"
+    assert [list(one) for one in found.request["TransactItems"]] == [["ConditionCheck"]]
+
+
+def test_a_pattern_that_cannot_work_says_so() -> None:
+    found = sent(of_nobody)
+    assert isinstance(found, str)
+    assert found.startswith("it cannot work as declared: KP301, ")
+
+
+def test_an_entity_is_stored_as_its_examples() -> None:
+    assert example_item(club.entities[1]) == {
+        "member": {"S": "<member>"},
+        "card": {"N": "1"},
+        "text": {"S": ""},
+        "PK": {"S": "MEMBER#<member>"},
+        "SK": {"S": "CARD#0001"},
+    }
+
+
+def test_an_entity_that_no_example_fits_is_told() -> None:
+    shapes = Table("shapes", pk="PK")
+
+    @shapes.entity(key=key("{number:04d}"))
+    class Shape(Entity):
+        number: Annotated[int, Field(ge=10_000)]
+
+    told = example_item(shapes.entities[0])
+    assert isinstance(told, str)
+    assert told.startswith("no example of Shape fits: ")
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_the_service_understands_every_request(name: str) -> None:
+    """It may find a condition untrue, and nothing else to object to."""
+    design = loaded(name)
+    with Engine.open(":memory:") as engine:
+        connect(engine=engine).create_tables(*design.tables)
+        for pattern in design.patterns:
+            found = sent(pattern)
+            if isinstance(found, str):
+                continue
+            with suppress(ConditionalCheckFailedError, TransactionCanceledError):
+                engine.call(found.operation, found.request)

@@ -1,0 +1,174 @@
+"""Data models for the generator of CDK apps, held against the rules by which it reads them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any
+
+import pytest
+from botocore.session import get_session
+from pydantic import Field
+from tests.export import shelves
+from tests.export.designs import MADE, loaded
+from tests.export.test_aws_commands import read_back
+
+from keyplan import Engine
+from keyplan.changes import checkpoint_table
+from keyplan.design import Entity, Table, key
+from keyplan.design.design import Design
+from keyplan.export.cdk_json import collisions, model, unread
+from keyplan.export.resources import resources
+
+DESIGN = Design.of(shelves)
+OPERATIONS = {
+    *("Query", "Scan", "GetItem", "PutItem", "UpdateItem", "DeleteItem"),
+    *("BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"),
+}
+"""Of an access pattern. Source: prompts/json_generation_guide.md of awslabs/mcp, src/dynamodb-mcp-server 2.1.8."""
+PATTERN_KEYS = {"pattern", "description", "table", "index", "dynamodb_operation", "implementation", "reason"}
+"""What an access pattern may say. Source: the same."""
+
+
+def made(design: Design, prefix: str = "") -> dict[str, Any]:
+    written: dict[str, Any] = json.loads(model(design, resources([*design.tables, checkpoint_table()], prefix)))
+    return written
+
+
+def problems(data: Mapping[str, Any]) -> Iterator[str]:
+    """What the generator would refuse. Source: cdk_generator/models.py of the same, DataModel.from_json."""
+    tables = data["tables"]
+    names = [table["TableName"] for table in tables]
+    if not tables or len(set(names)) < len(names):
+        yield "no tables, or two of one name"
+    for table in tables:
+        yield from _table_problems(table)
+
+
+def _table_problems(table: Mapping[str, Any]) -> Iterator[str]:
+    types = {one["AttributeName"]: one["AttributeType"] for one in table["AttributeDefinitions"]}
+    if not set(types.values()) <= {"S", "N", "B"} or not all(1 <= len(name) <= 255 for name in types):
+        yield "attribute definitions"
+    indexes: Sequence[Mapping[str, Any]] = table.get("GlobalSecondaryIndexes", ())
+    if len({index["IndexName"] for index in indexes}) < len(indexes):
+        yield "two indexes of one name"
+    for name in (table["TableName"], *(index["IndexName"] for index in indexes)):
+        if not re.fullmatch(r"[a-zA-Z0-9_.-]{3,255}", name):
+            yield f"name {name}"
+    yield from _key_problems(table, types, 1)
+    for index in indexes:
+        yield from _key_problems(index, types, 4)
+        kind, listed = index["Projection"]["ProjectionType"], index["Projection"].get("NonKeyAttributes", [])
+        if kind not in {"ALL", "KEYS_ONLY", "INCLUDE"} or bool(listed) is not (kind == "INCLUDE"):
+            yield "projection"
+    ttl = table.get("TimeToLiveSpecification")
+    if ttl is not None and not (ttl["Enabled"] is True and 1 <= len(ttl["AttributeName"]) <= 255):
+        yield "time to live"
+
+
+def _key_problems(keyed: Mapping[str, Any], types: Mapping[str, str], most: int) -> Iterator[str]:
+    kinds = [part["KeyType"] for part in keyed["KeySchema"]]
+    if not 1 <= kinds.count("HASH") <= most or kinds.count("RANGE") > most or len(kinds) > 2 * most:
+        yield "numbers of key attributes"
+    if not all(part["AttributeName"] in types for part in keyed["KeySchema"]):
+        yield "undefined key attribute"
+
+
+@pytest.mark.parametrize("name", [*MADE, "shelves"])
+def test_the_generator_refuses_nothing(name: str) -> None:
+    assert list(problems(made(DESIGN if name == "shelves" else loaded(name)))) == []
+
+
+def test_rules_find_what_breaks_them() -> None:
+    data = made(DESIGN)
+    data["tables"][0]["AttributeDefinitions"].pop()
+    data["tables"][1]["KeySchema"] *= 2
+    data["tables"][2]["GlobalSecondaryIndexes"][0]["Projection"] = {"ProjectionType": "INCLUDE"}
+    assert list(problems(data)) == ["undefined key attribute", "numbers of key attributes", "projection"]
+
+
+@pytest.mark.parametrize("name", [*MADE, "shelves"])
+def test_the_validation_makes_the_tables_and_puts_the_items(name: str) -> None:
+    """As model_validation_utils.py does: create_table of all but the expiry, which it does not know, then batches."""
+    data = made(DESIGN if name == "shelves" else loaded(name))
+    assert list(data) == ["tables", "items", "access_patterns"]
+    with Engine.open(":memory:") as engine:
+        for table in data["tables"]:
+            engine.call(
+                "CreateTable", {name: told for name, told in table.items() if name != "TimeToLiveSpecification"}
+            )
+        for table_name, items in data["items"].items():
+            for start in range(0, len(items), 25):
+                batch = {table_name: items[start : start + 25]}
+                assert engine.call("BatchWriteItem", {"RequestItems": batch})["UnprocessedItems"] == {}
+            assert engine.call("Scan", {"TableName": table_name})["Count"] == len(items)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_every_pattern_is_a_command_or_says_why_not(name: str) -> None:
+    design = loaded(name)
+    told = made(design)["access_patterns"]
+    assert [one["pattern"] for one in told] == [pattern.name for pattern in design.patterns]
+    service = get_session().get_service_model("dynamodb")
+    for one in told:
+        assert set(one) <= PATTERN_KEYS
+        assert one["description"]
+        assert ("implementation" in one) is ("dynamodb_operation" in one) is ("reason" not in one)
+        if "implementation" in one:
+            operation, request = read_back(one["implementation"])
+            assert operation == one["dynamodb_operation"]
+            assert operation in OPERATIONS
+            shape = service.operation_model(operation).input_shape
+            assert set(request) <= set(shape.members)
+
+
+def test_a_pattern_tells_its_table_and_index() -> None:
+    patterns = {one["pattern"]: one for one in made(loaded("todo"), "dev-")["access_patterns"]}
+    indexed = [one for one in patterns.values() if "index" in one]
+    assert {one["table"] for one in indexed} == {"dev-todo-app-data"}
+    assert all(f"--index-name {one['index']}" in one["implementation"] for one in indexed)
+
+
+def test_expiry_is_told_beside_what_create_table_takes() -> None:
+    books = made(DESIGN)["tables"][0]
+    assert books["TimeToLiveSpecification"] == {"AttributeName": "gone_at", "Enabled": True}
+    assert "TimeToLiveSpecification" not in made(DESIGN)["tables"][1]
+
+
+def test_what_the_generator_does_not_read_is_told() -> None:
+    assert list(unread(resources(DESIGN.tables))) == [
+        (
+            "the CDK app that is made of it has table shelf-books without local indexes, the stream, warm throughput,"
+            " deletion protection, backups to a point in time"
+        ),
+        "the CDK app that is made of it has table Loans without provisioned capacity, the table class",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("names", "refused"),
+    [
+        (["todo-app", "todo_app"], True),
+        (["todoApp", "todo.app"], True),
+        (["todo-app", "TODO-APP"], True),
+        (["3d", "table-3d"], True),
+        (["---", "table"], True),
+        (["todo-app", "todoapp"], False),
+        (["one", "two"], False),
+    ],
+)
+def test_tables_that_the_generator_cannot_tell_apart_are_refused(names: list[str], refused: bool) -> None:
+    found = list(collisions([Table(name, pk="pk") for name in names]))
+    assert [fault.code for fault in found] == (["KP109"] if refused else [])
+
+
+def test_an_entity_without_an_example_is_told() -> None:
+    table = Table("shapes", pk="PK")
+
+    @table.entity(key=key("{number:04d}"))
+    class Shape(Entity):
+        number: Annotated[int, Field(ge=10_000)]
+
+    (told,) = unread(resources([table]))
+    assert told.startswith("no example of Shape fits: ")

@@ -1,0 +1,110 @@
+"""Templates: each table as declared, one text for a small design, and nothing that cfn-lint finds fault with."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from tests.export import shelves
+from tests.export.designs import MADE, loaded
+from tests.export.reading import TABLES, Settings, of_cloudformation
+
+from keyplan.changes import checkpoint_table
+from keyplan.connections.tables import create_request
+from keyplan.design import GSI, LSI, Table
+from keyplan.design.design import Design
+from keyplan.export.cloudformation import logical_id, properties, template
+from keyplan.export.resources import Resource, resources
+
+EXPECTED = Path(__file__).with_name("shelves.cloudformation.json")
+DESIGN = Design.of(shelves)
+
+
+def made(design: Design, prefix: str = "") -> dict[str, Any]:
+    written: dict[str, Any] = json.loads(template(design, resources(design.tables, prefix)))
+    return written
+
+
+def test_the_template_of_a_design_is_the_one_that_is_kept() -> None:
+    assert template(DESIGN, resources(DESIGN.tables)) == EXPECTED.read_text()
+
+
+@given(TABLES)
+def test_a_resource_asks_for_what_connections_ask_for(table: Table) -> None:
+    asked = of_cloudformation(properties(Resource(table, "dev-")))
+    declared = create_request(table, f"dev-{table.name}")
+    assert asked == Settings(declared, table.schema.ttl, table.schema.point_in_time_recovery)
+
+
+def test_tables_with_indexes_are_made_one_after_another() -> None:
+    indexed = [
+        Table("one", pk="pk", indexes=[GSI("index", pk="a")]),
+        Table("plain", pk="pk"),
+        Table("two", pk="pk", sk="sk", indexes=[LSI("index", sk="a")]),
+        Table("three", pk="pk", indexes=[GSI("index", pk="a")]),
+    ]
+    written = made(Design("tables", tuple(indexed)))["Resources"]
+    assert {name: one.get("DependsOn") for name, one in written.items()} == {
+        "one": None,
+        "plain": None,
+        "two": "one",
+        "three": "two",
+    }
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_no_table_is_lost_with_its_stack(name: str) -> None:
+    for one in made(loaded(name))["Resources"].values():
+        assert (one["DeletionPolicy"], one["UpdateReplacePolicy"]) == ("Retain", "Retain")
+
+
+def test_outputs_tell_names_and_arns_and_no_two_are_one() -> None:
+    names = ["orders", "orders-stream", "ordersStream", "orders-arn", "ordersArn"]
+    design = Design("tables", tuple(Table(name, pk="pk", stream="NEW_IMAGE") for name in names))
+    written = made(design)["Outputs"]
+    assert len(written) == 3 * len(names)
+    assert written["ordersStream"]["Value"] == {"Fn::GetAtt": ["orders", "StreamArn"]}
+    for table in design.tables:
+        assert written[f"{logical_id(table.name)}Name"]["Value"] == {"Ref": logical_id(table.name)}
+
+
+def test_a_prefix_changes_names_of_tables_and_no_ids() -> None:
+    plain, prefixed = made(DESIGN), made(DESIGN, "dev-")
+    assert prefixed["Resources"].keys() == plain["Resources"].keys()
+    assert prefixed["Resources"]["Loans"]["Properties"]["TableName"] == "dev-Loans"
+
+
+def test_a_description_is_short_and_plain() -> None:
+    told = made(Design("d", DESIGN.tables, doc="Größe\nof things. " + "x" * 2000 + "\n\nmore"))["Description"]
+    assert told.startswith("Tables of the design d. Gr??e of things. xxx")
+    assert len(told.encode()) == 1024
+    assert made(Design("d", DESIGN.tables))["Description"] == "Tables of the design d."
+
+
+@pytest.fixture(scope="module")
+def lint() -> Callable[[str], list[Any]]:
+    """What cfn-lint finds in a template, hints included; loaded once, for it takes a second."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what it imports
+        from cfnlint.api import lint as found  # noqa: PLC0415
+        from cfnlint.config import ManualArgs  # noqa: PLC0415
+    config = ManualArgs(include_checks=["I"], regions=["us-east-1", "eu-west-1"])
+    return lambda text: list(found(text, config=config))
+
+
+@pytest.mark.parametrize("name", [*MADE, "shelves"])
+def test_cfn_lint_finds_nothing(name: str, lint: Callable[[str], list[Any]]) -> None:
+    design = DESIGN if name == "shelves" else loaded(name)
+    assert lint(template(design, resources([*design.tables, checkpoint_table()]))) == []
+
+
+def test_cfn_lint_is_asked_indeed(lint: Callable[[str], list[Any]]) -> None:
+    written = made(DESIGN)
+    del written["Resources"]["Loans"]["Properties"]["KeySchema"]
+    written["Resources"]["ShelfBooksTable"]["Properties"]["Strem"] = {}
+    assert {str(one.rule.id) for one in lint(json.dumps(written))} >= {"E3002", "E3003"}

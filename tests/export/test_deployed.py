@@ -1,0 +1,104 @@
+"""Templates deployed by moto's CloudFormation: the tables are those that a connection makes in an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+from tests.export import shelves
+from tests.export.designs import MADE, loaded
+from tests.sdk import alone
+
+from keyplan import Engine, connect
+from keyplan.design.design import Design
+from keyplan.export.cloudformation import logical_id, properties, template
+from keyplan.export.resources import resources
+
+Described = dict[str, Any]
+NOT_COMPARED = {
+    "CreationDateTime": "when",
+    "LatestStreamArn": "ends in when",
+    "LatestStreamLabel": "is when",
+    "TableId": "drawn at random, and moto has none",
+    "TableArn": "of another account",
+    "TableClassSummary": "moto keeps no table class",
+}
+"""By member: why it is not the same."""
+ADDED_BY_ENGINE = frozenset({"IndexArn", "IndexSizeBytes", "ItemCount"})
+"""What the service tells of an index, and moto does not."""
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    alone(monkeypatch, tmp_path_factory)
+
+
+@pytest.fixture
+def deployed() -> Iterator[tuple[Any, Any]]:
+    """Clients of moto: of CloudFormation and of DynamoDB."""
+    with mock_aws():
+        yield boto3.client("cloudformation", "us-east-1"), boto3.client("dynamodb", "us-east-1")
+
+
+def comparable(told: Mapping[str, Any]) -> Described:
+    """A description without what no template says."""
+    table = {name: value for name, value in told.items() if name not in NOT_COMPARED and value not in ([], None)}
+    table["AttributeDefinitions"] = sorted(told["AttributeDefinitions"], key=lambda one: str(one["AttributeName"]))
+    # moto tells the mode of what is provisioned too, and not since when a table is paid by the request.
+    table["BillingModeSummary"] = told.get("BillingModeSummary", {"BillingMode": "PROVISIONED"})["BillingMode"]
+    table["ProvisionedThroughput"] = capacity(told)
+    for member in {"GlobalSecondaryIndexes", "LocalSecondaryIndexes"} & table.keys():
+        table[member] = [index(one) for one in sorted(table[member], key=lambda one: str(one["IndexName"]))]
+    return table
+
+
+def index(told: Mapping[str, Any]) -> Described:
+    made = {name: value for name, value in told.items() if name not in ADDED_BY_ENGINE}
+    return {**made, "ProvisionedThroughput": capacity(told)}
+
+
+def capacity(told: Mapping[str, Any]) -> tuple[int, int]:
+    bought = told.get("ProvisionedThroughput", {})
+    return bought.get("ReadCapacityUnits", 0), bought.get("WriteCapacityUnits", 0)
+
+
+@pytest.mark.parametrize("name", [*MADE, "shelves"])
+def test_a_deployed_template_makes_the_tables_of_the_design(name: str, deployed: tuple[Any, Any]) -> None:
+    stacks, tables = deployed
+    design = Design.of(shelves) if name == "shelves" else loaded(name)
+    stacks.create_stack(StackName="design", TemplateBody=template(design, resources(design.tables)))
+    with Engine.open(":memory:") as engine:
+        connect(engine=engine).create_tables(*design.tables)
+        for table in design.tables:
+            asked = {"TableName": table.name}
+            made, declared = tables.describe_table(**asked)["Table"], engine.call("DescribeTable", asked)["Table"]
+            assert comparable(made) == comparable(declared)
+
+
+@pytest.mark.parametrize("name", [*MADE, "shelves"])
+def test_expiry_is_asked_for_as_a_connection_switches_it_on(name: str) -> None:
+    """Moto's CloudFormation does not switch it on; what it is asked for is compared instead."""
+    design = Design.of(shelves) if name == "shelves" else loaded(name)
+    with Engine.open(":memory:") as engine:
+        connect(engine=engine).create_tables(*design.tables)
+        for resource in resources(design.tables):
+            told = engine.call("DescribeTimeToLive", {"TableName": resource.name})["TimeToLiveDescription"]
+            asked = properties(resource).get("TimeToLiveSpecification", {"Enabled": False})
+            assert asked.get("AttributeName") == told.get("AttributeName")
+            assert asked["Enabled"] is (told["TimeToLiveStatus"] == "ENABLED")
+
+
+def test_outputs_name_what_was_made(deployed: tuple[Any, Any]) -> None:
+    stacks, tables = deployed
+    design = Design.of(shelves)
+    stacks.create_stack(StackName="design", TemplateBody=template(design, resources(design.tables, "dev-")))
+    (stack,) = stacks.describe_stacks(StackName="design")["Stacks"]
+    told = {one["OutputKey"]: one["OutputValue"] for one in stack["Outputs"]}
+    for table in design.tables:
+        made = tables.describe_table(TableName=f"dev-{table.name}")["Table"]
+        own = logical_id(table.name)
+        assert (told[f"{own}Name"], told[f"{own}Arn"]) == (made["TableName"], made["TableArn"])
+        assert told.get(f"{own}Stream") == made.get("LatestStreamArn")

@@ -1,0 +1,160 @@
+"""Designs as HTML pages: whole, safe whatever a design says, and with diagrams whose text has room."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import pytest
+from tests.export import diary
+from tests.export.iam_watching import AS_WRITTEN, SYSTEMS, design_of
+from tests.export.pages import Page, boxes, pictures, texts, whole
+from tests.export.prices import fixed
+
+from keyplan.check.checking import check
+from keyplan.check.finding import Finding
+from keyplan.cost.estimate import estimate
+from keyplan.design import GSI, Claim, Entity, F, Inserted, Key, Table, key, key_of
+from keyplan.design.design import Design
+from keyplan.export.html import page
+
+DESIGNS = (*SYSTEMS, *map(str, AS_WRITTEN), "diary", "hostile")
+EVIL = '<script>alert("x")</script>'
+
+
+def hostile() -> Design:
+    """A design that would break a page wherever its words stand."""
+    name = f"i'{EVIL}"
+    indexes = [GSI(name, pk="]]>", project=[EVIL, "\x00\x1b"])]
+    table = Table(EVIL, pk="<b>pk", stream="NEW_IMAGE", indexes=indexes)
+    spared = key("-->{name}", when=F.name == EVIL)
+
+    @table.entity(name=f"{EVIL}&amp;", key=key(f"{EVIL}#{{name}}"), indexes={name: spared})
+    class Thing(Entity):
+        name: str
+
+    @table.get(Thing, claims=Claim(EVIL, EVIL))
+    def thing(name: str) -> Key:
+        """<script>alert("pattern")</script> ![picture](https://example.com/x.png) [click](javascript:alert(1))"""
+        return key_of(name=name)
+
+    @table.on_change(Thing, on_failure=EVIL, retries=1, when=F.name == EVIL)
+    def follow(change: Inserted[Thing]) -> None:
+        """Nothing."""
+
+    doc = f"{EVIL}\n\n<img src=x onerror=alert(1)>\n\n# A title {EVIL}"
+    doc += "\n\n![p](https://example.com/p.png)\n\n&lt;b&gt; \x1b \ud800"
+    return Design(EVIL, (table,), claims=(Claim(EVIL),), doc=doc)
+
+
+def told(name: str) -> Design:
+    if name == "diary":
+        return Design.of(diary)
+    return hostile() if name == "hostile" else design_of(name)
+
+
+@cache
+def made(name: str) -> str:
+    design = told(name)
+    findings = check(design).findings
+    return page(design, findings, estimate(design, fixed()))
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_a_page_is_well_formed_and_every_link_in_it_leads_somewhere(name: str) -> None:
+    read = Page(made(name))
+    assert made(name).startswith("<!DOCTYPE html>\n<html lang=")
+    links = [told["href"] for tag, told in read.tags if tag == "a"]
+    inner = {str(link)[1:] for link in links if str(link).startswith("#")}
+    assert inner
+    assert inner <= read.ids
+    named = {name for _, told in read.tags for name in str(told.get("aria-labelledby") or "").split()}
+    assert named <= read.ids
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_a_page_loads_and_runs_nothing(name: str) -> None:
+    read = Page(made(name))
+    tags = {tag for tag, _ in read.tags}
+    assert not tags & {"script", "link", "img", "iframe", "object", "embed", "form", "use", "image", "foreignobject"}
+    attributes = {attribute for _, told in read.tags for attribute in told}
+    assert not {one for one in attributes if one.startswith("on") or one in {"src", "srcset", "style", "action"}}
+    assert not [told for tag, told in read.tags if tag == "a" and str(told["href"]).startswith("javascript")]
+    style = re.findall(r"<style>(.*?)</style>", made(name), re.DOTALL)
+    assert len(style) == 1
+    assert not re.search(r"url\(|@import|</", style[0])
+    assert "default-src 'none'" in made(name)
+
+
+def test_what_a_design_says_is_shown_as_it_is_written() -> None:
+    read = Page(made("hostile"))
+    assert read.text.count(EVIL) > 10
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", made("hostile"))
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_every_text_of_a_diagram_is_within_its_box_and_meets_no_other(name: str) -> None:
+    found = pictures(made(name))
+    assert len(found) >= 2
+    for picture in found:
+        areas, shown = boxes(picture), texts(picture)
+        assert shown
+        for text, area in shown:
+            assert any(box.holds(area) for box in areas), text
+            assert whole(picture).holds(area), text
+        for number, (text, area) in enumerate(shown):
+            assert not [other for other, its in shown[number + 1 :] if area.meets(its)], text
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_boxes_hold_each_other_or_do_not_meet(name: str) -> None:
+    for picture in pictures(made(name)):
+        areas = boxes(picture)
+        for number, one in enumerate(areas):
+            for other in areas[number + 1 :]:
+                assert not one.meets(other) or one.holds(other) or other.holds(one)
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_every_diagram_says_what_it_shows(name: str) -> None:
+    for picture in pictures(made(name)):
+        assert picture.attrib["role"] == "img"
+        title, description = picture.find("title"), picture.find("desc")
+        assert title is not None
+        assert description is not None
+        assert title.text
+        assert description.text
+        assert picture.attrib["aria-labelledby"].split() == [title.attrib["id"], description.attrib["id"]]
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_entity_and_every_pattern_is_in_a_diagram(name: str) -> None:
+    design = told(name)
+    shown = " ".join(text for picture in pictures(made(name)) for text, _ in texts(picture))
+    for entity in design.entities:
+        assert entity.name in shown
+    for pattern in design.patterns:
+        assert f"{pattern.name} " in shown
+    for table in design.tables:
+        for consumer in table.consumers:
+            assert consumer.name in shown
+
+
+def test_a_page_is_the_same_every_time() -> None:
+    design = told("forum")
+    assert page(design, check(design).findings, estimate(design, fixed())) == made("forum")
+
+
+def test_the_contents_list_tables_entities_and_sections() -> None:
+    nav = made("diary").partition("<nav")[2].partition("</nav>")[0]
+    titles = re.findall(r">([^<]+)</a>", nav)
+    assert titles == [
+        *("Table diary", "Indexes", "Entity chart", "Author", "Entry"),
+        *("Access patterns", "Change consumers", "A month", "Findings"),
+    ]
+
+
+def test_a_finding_is_a_row_of_the_page() -> None:
+    design = told("diary")
+    finding = Finding("KP101", "error", "entry", "a | b", "do it", design.pattern("entry").place)
+    assert "<td>a | b</td>" in page(design, [finding], estimate(design, fixed()))

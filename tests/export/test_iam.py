@@ -1,0 +1,285 @@
+"""Policies of designs: all that patterns send is allowed; another principal's partitions, and the rest, are not."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from tests.export import diary
+from tests.export.iam_policies import ARN, Asked, allows, asked_by
+from tests.export.iam_watching import AS_WRITTEN, SYSTEMS, Seen, design_of, requests_of, schemas_of
+
+from keyplan.changes import Runner, TableCheckpoints
+from keyplan.changes.checkpoints_table import checkpoint_table
+from keyplan.connecting import connect
+from keyplan.design.design import Design
+from keyplan.design.patterns import Pattern
+from keyplan.design.projections import all_faults
+from keyplan.engine.engine import Engine
+from keyplan.export.iam import Account, policies, policy, size
+from keyplan.export.iam_grants import Grant, of_checks, of_consumers, of_pattern
+from keyplan.export.iam_keys import Bindings, Leading
+
+ACCOUNT = Account("eu-west-1", "123456789012")
+FREE = Bindings({})
+OWN = "${aws:PrincipalTag/user_id}"
+DESIGNS = (*SYSTEMS, *map(str, AS_WRITTEN))
+
+
+def runnable(design: Design) -> list[Pattern[..., Any]]:
+    return [one for one in design.patterns if not all_faults(one.plan)]
+
+
+def made(patterns: list[Pattern[..., Any]], bindings: Bindings = FREE) -> dict[str, Any]:
+    return policy([grant for one in patterns for grant in of_pattern(one, bindings)], ACCOUNT)
+
+
+def denied(policy: Mapping[str, Any], seen: Seen, design: Design, principal: Mapping[str, str] | None = None) -> bool:
+    """Whether something of a request is denied, whether its items are looked at one by one or together."""
+    ways = asked_by(seen.operation, seen.request, schemas_of(design))
+    found = [all(allows(policy, one, principal) for one in way) for way in ways]
+    assert len(set(found)) == 1, "both ways agree"
+    return not found[0]
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_all_that_goes_out_is_allowed(name: str) -> None:
+    design = design_of(name)
+    whole = made(runnable(design))
+    requests = requests_of(name)
+    sent, known = {one.pattern for one in requests}, {one.name for one in runnable(design)}
+    assert sent <= known
+    assert sent == known or name not in SYSTEMS, "of designs as written not every table can be made"
+    refused = [one for one in requests if denied(whole, one, design)]
+    assert not refused
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_the_policy_of_one_pattern_allows_all_that_it_sends(name: str) -> None:
+    design = design_of(name)
+    alone = {one.name: made([one]) for one in runnable(design)}
+    refused = [one for one in requests_of(name) if denied(alone[one.pattern], one, design)]
+    assert not refused
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_nothing_is_allowed_that_no_pattern_does(name: str) -> None:
+    design = design_of(name)
+    whole = made(runnable(design))
+    done = {(one.operation, one.request.get("TableName")) for one in requests_of(name)}
+    for table in design.tables:
+        for action in ("DeleteTable", "UpdateTable", "CreateTable", "DescribeTable", "PartiQLSelect", "GetRecords"):
+            assert not allows(whole, Asked(action, ARN + table.name, {}))
+        for action in ("Scan", "BatchWriteItem", "BatchGetItem"):
+            used = {one for one in done if one[0] == action and one[1] in {table.name, None}}
+            assert used or not allows(whole, Asked(action, ARN + table.name, {"dynamodb:LeadingKeys": ("x",)}))
+    assert not allows(whole, Asked("GetItem", ARN + "other", {"dynamodb:LeadingKeys": ("USER#x",)}))
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_every_policy_fits_a_managed_policy_and_has_legal_statements(name: str) -> None:
+    whole = made(runnable(design_of(name)))
+    assert size(whole) <= 6144
+    sids = [one["Sid"] for one in whole["Statement"]]
+    assert len(set(sids)) == len(sids)
+    assert all(re.fullmatch(r"[A-Za-z0-9]+", sid) for sid in sids)
+    assert whole["Version"] == "2012-10-17"
+
+
+@pytest.fixture(scope="module")
+def lint() -> Callable[[str], list[Any]]:
+    """What cfn-lint finds in a template, hints included; loaded once, for it takes a second."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what it imports
+        from cfnlint.api import lint as found  # noqa: PLC0415
+        from cfnlint.config import ManualArgs  # noqa: PLC0415
+    config = ManualArgs(include_checks=["I"], regions=["us-east-1"])
+    return lambda text: list(found(text, config=config))
+
+
+def in_template(document: Mapping[str, Any]) -> str:
+    resource = {"Type": "AWS::IAM::ManagedPolicy", "Properties": {"PolicyDocument": document}}
+    return json.dumps({"AWSTemplateFormatVersion": "2010-09-09", "Resources": {"Policy": resource}})
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_cfn_lint_finds_nothing(name: str, lint: Callable[[str], list[Any]]) -> None:
+    design = design_of(name)
+    bindings = Bindings({}) if name != "todo" else Bindings({"user_id": OWN})
+    grants = [grant for one in runnable(design) for grant in of_pattern(one, bindings)]
+    grants += [grant for table in design.tables for grant in of_consumers(table, "", checkpoint_table())]
+    assert lint(in_template(policy(grants, ACCOUNT))) == []
+
+
+def test_cfn_lint_is_asked_indeed(lint: Callable[[str], list[Any]]) -> None:
+    document = made([diary.entry])
+    document["Statement"][0]["Action"] = ["dynamodb:GetItems"]
+    assert lint(in_template(document))
+
+
+# Bound to the principal.
+
+
+def partitions(seen: Seen, design: Design) -> set[str]:
+    ways = asked_by(seen.operation, seen.request, schemas_of(design))
+    return {key for one in next(iter(ways)) for key in one.context.get("dynamodb:LeadingKeys", ())}
+
+
+def test_a_bound_pattern_reaches_the_principals_own_partitions_only() -> None:
+    design = design_of("todo")
+    bindings = Bindings({"user_id": OWN})
+    tried = 0
+    for pattern in runnable(design):
+        grants = list(of_pattern(pattern, bindings))
+        if not all("user_id" in grant.leading.bound for grant in grants):
+            continue
+        own = policy(grants, ACCOUNT)
+        for seen in requests_of("todo"):
+            if seen.pattern != pattern.name or seen.pattern in {"answer_given", "remember_answer", "finish_answer"}:
+                continue
+            ids = {key.partition("#")[2] for key in partitions(seen, design)}
+            assert denied(own, seen, design, {"aws:PrincipalTag/user_id": "somebody else"})
+            assert denied(own, seen, design), "and a principal without the tag is nobody"
+            if len(ids) == 1:
+                assert not denied(own, seen, design, {"aws:PrincipalTag/user_id": ids.pop()})
+                tried += 1
+    assert tried > 100
+
+
+def test_the_field_of_a_whole_item_is_bound_by_its_name_or_with_its_parameter() -> None:
+    for name in ("author", "entry.author"):
+        (statement,) = made([diary.write], Bindings({name: OWN}))["Statement"]
+        assert statement["Condition"]["ForAllValues:StringLike"] == {"dynamodb:LeadingKeys": [f"AUTHOR#{OWN}"]}
+
+
+# What statements say.
+
+
+def test_the_policy_of_a_small_design_is_the_one_that_is_written_here() -> None:
+    assert made([diary.entry, diary.of_day, diary.publish])["Statement"] == [
+        {
+            "Sid": "DiaryGetUpdate",
+            "Effect": "Allow",
+            "Action": ["dynamodb:GetItem", "dynamodb:UpdateItem"],
+            "Resource": [ARN + "diary"],
+            "Condition": {
+                "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["AUTHOR#*"]},
+                "Null": {"dynamodb:LeadingKeys": "false"},
+            },
+        },
+        {
+            "Sid": "DiaryByDayQuery",
+            "Effect": "Allow",
+            "Action": ["dynamodb:Query"],
+            "Resource": [ARN + "diary/index/by_day"],
+            "Condition": {
+                "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["DAY#*#*"]},
+                "Null": {"dynamodb:LeadingKeys": "false"},
+            },
+        },
+    ]
+
+
+def test_a_scan_has_no_condition() -> None:
+    (statement,) = made([diary.everything_there])["Statement"]
+    assert "Condition" not in statement
+
+
+def test_steps_of_a_transaction_are_allowed_within_one_only() -> None:
+    whole = made([diary.write_counted])
+    leading = {"dynamodb:LeadingKeys": ("AUTHOR#ada",)}
+    put = Asked("PutItem", ARN + "diary", leading)
+    assert not allows(whole, put)
+    enclosed = {**leading, "dynamodb:EnclosingOperation": ("TransactWriteItems",)}
+    assert allows(whole, Asked("PutItem", ARN + "diary", enclosed))
+
+
+def test_a_missing_key_is_no_permission() -> None:
+    assert not allows(made([diary.entry]), Asked("GetItem", ARN + "diary", {}))
+
+
+def test_partitions_of_several_attributes_are_not_mixed() -> None:
+    grants = [
+        Grant("Query", "t", "index/i", Leading(texts)) for texts in (("a", "x"), ("b", "y"), ("c", "*"), ("*", "*"))
+    ]
+    whole = policy(grants[:3], ACCOUNT)
+
+    def asked(first: str, second: str) -> bool:
+        context = {"dynamodb:LeadingKeys": (first,), "dynamodb:SecondPartitionKeyValues": (second,)}
+        return allows(whole, Asked("Query", ARN + "t/index/i", context))
+
+    assert [asked("a", "x"), asked("b", "y"), asked("c", "z")] == [True, True, True]
+    assert [asked("a", "y"), asked("b", "x"), asked("d", "z")] == [False, False, False]
+    (open_statement,) = policy(grants, ACCOUNT)["Statement"]
+    assert "Condition" not in open_statement
+
+
+def test_what_is_too_long_is_split_between_statements() -> None:
+    grants = [Grant("GetItem", f"table-{number}", leading=Leading((f"K{number}#*",))) for number in range(9)]
+    parts = policies(grants, ACCOUNT, most=700)
+    assert len(parts) > 1
+    assert all(size(one) <= 700 for one in parts)
+    assert [one["Resource"] for part in parts for one in part["Statement"]] == [
+        one["Resource"] for one in policy(grants, ACCOUNT)["Statement"]
+    ]
+
+
+# Consumers.
+
+
+class Noted:
+    """An engine's transport that notes what passes."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.seen: list[tuple[str, dict[str, Any]]] = []
+
+    def call(self, operation: str, request: dict[str, Any]) -> Any:
+        """Run one operation."""
+        self.seen.append((operation, request))
+        return self.engine.call(operation, request)
+
+    def close(self) -> None:
+        """The engine is closed by who opened it."""
+
+
+def test_all_that_a_runner_sends_is_allowed() -> None:
+    table = diary.diary
+    kept = checkpoint_table()
+    with Engine.memory() as engine, connect(engine=engine) as db:
+        db.create_tables(table, kept)
+        noted = Noted(engine)
+        checkpoints = TableCheckpoints(noted, create=False)
+        handlers = {"mirror": lambda _change: None}
+        with Runner(noted, table, checkpoints=checkpoints, handlers=handlers, destinations={"later": Kept()}) as runner:
+            runner.run_once()
+    whole = policy(of_consumers(table, "", kept), ACCOUNT)
+    schemas = {one.name: one.schema for one in (table, kept)}
+    assert {"ListStreams", "DescribeStream", "PutItem", "UpdateItem", "Query"} <= {one for one, _ in noted.seen}
+    for operation, request in noted.seen:
+        if operation == "GetRecords":
+            continue  # an iterator does not say which stream's it is
+        told = {**request, "StreamArn": f"{ARN}diary/stream/x"} if "StreamArn" in request else request
+        ways = asked_by(operation, told, schemas)
+        assert all(allows(whole, one) for way in ways for one in way), operation
+    assert allows(whole, Asked("GetRecords", f"{ARN}diary/stream/x", {}))
+    other = {"dynamodb:LeadingKeys": ("diary/other",)}
+    assert not allows(whole, Asked("PutItem", f"{ARN}keyplan-checkpoints", other))
+
+
+class Kept:
+    """A destination that keeps nothing."""
+
+    def send(self, failures: Any) -> None:
+        """Take failures."""
+
+
+def test_looking_at_tables_is_allowed_where_it_is_asked_for() -> None:
+    whole = policy(of_checks(diary.diary), ACCOUNT)
+    (statement,) = whole["Statement"]
+    assert statement["Action"] == ["dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive"]
+    assert json.loads(json.dumps(whole)) == whole

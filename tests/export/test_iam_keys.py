@@ -1,0 +1,105 @@
+"""Partition keys as conditions: what is literal stays literal, whatever signs it has."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any, Literal
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.export.iam_policies import _like
+
+from keyplan.design import GSI, Cond, Entity, Key, Table, each, key, key_of, pk
+from keyplan.export.iam_keys import BindError, Bindings, Leading, literal, principal_value
+
+HELD = st.characters(min_codepoint=0x20, max_codepoint=0xFF)
+
+
+@given(st.text(HELD), st.text(HELD))
+def test_literal_text_matches_itself_alone(text: str, other: str) -> None:
+    assert _like(literal(text), text, {})
+    assert _like(literal(text), other, {}) == (text == other)
+
+
+@given(st.text())
+def test_text_that_a_policy_cannot_hold_is_matched_nevertheless(text: str) -> None:
+    made = literal(text)
+    assert all(" " <= sign <= "\u00ff" for sign in made)
+    assert _like(made, text, {})
+
+
+def test_variables_of_a_principals_value_stay_and_the_rest_is_literal() -> None:
+    assert principal_value("${aws:PrincipalTag/t}") == "${aws:PrincipalTag/t}"
+    assert principal_value("a*${aws:username}?$") == "a${*}${aws:username}${?}${$}"
+
+
+keys = Table("keys", pk="PK", sk="SK", indexes=[GSI("by_size", pk=("kind", "size")), GSI("by_owner", pk="owner")])
+
+
+@keys.entity(key=key("A$#{owner}#{number:03d}", "{day}"))
+class Thing(Entity):
+    owner: str
+    number: int
+    day: date
+    kind: Literal["big", "small"]
+    size: int
+    token: UUID
+
+
+@keys.query(Thing)
+def of(owner: str, number: int) -> Cond:
+    return pk(owner=owner, number=number)
+
+
+@keys.query(Thing)
+def of_seven(owner: str) -> Cond:
+    return pk(owner=owner, number=7)
+
+
+@keys.batch_get(Thing)
+def several(owners: list[str], number: int, day: date) -> Key:
+    return key_of(owner=each(owners), number=number, day=day)
+
+
+@keys.query(Thing, index="by_size")
+def big(size: int) -> Cond:
+    return pk(kind="big", size=size)
+
+
+@keys.query(Thing, index="by_owner")
+def owned(owner: str) -> Cond:
+    return pk(owner=owner)
+
+
+def leading(pattern: Any, **bound: str) -> Leading:
+    return Bindings(bound).of_call(pattern.plan.key.partition)
+
+
+def test_what_a_call_fills_in_is_a_star_and_what_the_pattern_says_is_literal() -> None:
+    assert leading(of).texts == ("A${$}#*#*",)
+    assert leading(of_seven).texts == ("A${$}#*#007",)
+    assert leading(several).texts == ("A${$}#*#*",)
+    assert leading(big).texts == ("big", "*")
+    assert leading(owned).is_open
+
+
+def test_a_bound_parameter_is_the_principals_value() -> None:
+    made = leading(of, owner="${aws:username}")
+    assert (made.texts, made.bound, made.notes) == (("A${$}#${aws:username}#*",), {"owner"}, ())
+    assert leading(several, owners="me").texts == ("A${$}#me#*",)
+    assert leading(owned, owner="me").texts == ("me",)
+
+
+def test_a_value_that_is_written_otherwise_or_behind_others_is_told() -> None:
+    notes = leading(of, number="${aws:PrincipalTag/n}").notes
+    assert notes == (
+        "number stands in A$#{owner}#{number:03d} as 03d makes it: the principal's value has to be that too",
+        "number stands behind other fields in A$#{owner}#{number:03d}: keys that end alike match too",
+    )
+
+
+def test_a_number_cannot_be_bound() -> None:
+    with pytest.raises(BindError, match="size is part of size, which is of type N"):
+        leading(big, size="1")
