@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from keyplan import __version__
-from keyplan.cli import check, docs, explain, export, fsck, lake, price, serve, snapshot, up, verify
+from keyplan.cli import check, docs, explain, export, fsck, importing, lake, price, serve, snapshot, up, verify
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """What a write says to a full disk, a used-up quota and a file that may grow no more."""
@@ -53,6 +53,7 @@ app.command()(docs.docs)
 app.command()(explain.explain)
 app.add_typer(export.app, name="export")
 app.command()(fsck.fsck)
+app.add_typer(importing.app, name="import")
 app.command()(lake.lake)
 app.command()(snapshot.snapshot)
 app.command()(verify.verify)

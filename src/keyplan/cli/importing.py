@@ -1,0 +1,118 @@
+"""`keyplan import`: a design to begin with, made of what a team has."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from keyplan.cli.arguments import Output
+from keyplan.cli.output import write
+from keyplan.errors import KeyplanError
+
+if TYPE_CHECKING:
+    from keyplan.importing.documents import Document
+    from keyplan.importing.source import Source
+
+app = typer.Typer(help="Make a design to begin with of what there is.", no_args_is_help=True)
+Files = Annotated[list[str], typer.Argument(help="JSON or YAML files; - for standard input.", show_default=False)]
+Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option("--parameter", metavar="NAME=VALUE", help="A parameter of the template: NAME=VALUE."),
+]
+From = Annotated[
+    str | None, typer.Option("--from", help="Ask there instead: aws://eu-west-1, http://host:port, data.db.")
+]
+Described = Annotated[
+    list[str] | None, typer.Argument(help="JSON files, - for standard input; with --from names of tables, or none.")
+]
+
+
+@app.command()
+def cloudformation(files: Files, parameter: Parameters = None, output: Output = None, force: Force = False) -> None:
+    """Import the tables of CloudFormation, SAM or synthesised CDK templates."""
+    from keyplan.importing.cloudformation import cloudformation as tables  # noqa: PLC0415 - `keyplan --help` is quick
+
+    def read() -> Source:
+        return tables(_documents(files), dict(map(_parameter, parameter or [])))
+
+    _write("cloudformation", read, output, force=force)
+
+
+@app.command(name="describe-table")
+def describe_table(files: Described = None, from_: From = None, output: Output = None, force: Force = False) -> None:
+    """Import tables as the service describes them: output of the AWS CLI, or asked for.
+
+    Output of describe-time-to-live, describe-continuous-backups and list-tags-of-resource is taken too, after the
+    table that it is of.
+    """
+    from keyplan.importing.describe_table import describe_table as tables  # noqa: PLC0415 - as above
+
+    def read() -> Source:
+        if from_ is not None:
+            from keyplan.importing.asking import described  # noqa: PLC0415 - as above
+
+            return tables(described(from_, files or []))
+        return tables(_documents(files or []))
+
+    _write("describe-table", read, output, force=force)
+
+
+@app.command(name="nosql-workbench")
+def nosql_workbench(files: Files, output: Output = None, force: Force = False) -> None:
+    """Import data models of NoSQL Workbench, with their facets as entities."""
+    from keyplan.importing.nosql_workbench import nosql_workbench as tables  # noqa: PLC0415 - as above
+
+    _write("nosql-workbench", lambda: tables(_documents(files)), output, force=force)
+
+
+def _parameter(given: str) -> tuple[str, str]:
+    name, equals, value = given.partition("=")
+    if not (name and equals):
+        raise KeyplanError(f"--parameter {given}: write it as NAME=VALUE")
+    return name, value
+
+
+def _documents(files: Sequence[str]) -> list[Document]:
+    from keyplan.importing.documents import documents  # noqa: PLC0415 - as above
+
+    if not files:
+        raise KeyplanError("name a file, or - for standard input")
+    return [found for name in files for found in documents("standard input" if name == "-" else name, _text(name))]
+
+
+def _text(name: str) -> str:
+    try:
+        content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        return content.decode()
+    except OSError as error:
+        raise KeyplanError(f"{name} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise KeyplanError(f"{name} is no text in UTF-8") from None
+
+
+def _write(name: str, read: Callable[[], Source], output: Path | None, *, force: bool) -> None:
+    """Write the design of what is read, or print it; tell what it leaves out. Ends the command where it cannot."""
+    from keyplan.importing.writing import design_text  # noqa: PLC0415 - as above
+
+    if output is not None and output.exists() and not force:
+        raise _refused(name, f"{output} is there already: give --force to write over it")
+    try:
+        source = read()
+        text = design_text(source)
+    except KeyplanError as error:
+        raise _refused(name, str(error)) from None
+    except RecursionError:
+        raise _refused(name, "a table is nested too deeply to be read") from None
+    for gap in (*source.gaps, *(f"{table.name}: {gap}" for table in source.tables for gap in table.gaps)):
+        typer.echo(f"keyplan import {name}: {gap}", err=True)
+    write(f"import {name}", text, output)
+
+
+def _refused(name: str, problem: str) -> typer.Exit:
+    typer.echo(f"keyplan import {name}: {problem}", err=True)
+    return typer.Exit(2)

@@ -1,0 +1,73 @@
+"""YAML with the short forms of CloudFormation's functions: !Ref, !Sub, !GetAtt and the others.
+
+Source: CloudFormation User Guide, "Intrinsic function reference": each function has a full form, and
+a short form as a tag.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keyplan.importing.errors import ImportSourceError
+
+try:
+    import yaml
+except ModuleNotFoundError as missing:
+    raise ImportSourceError("PyYAML is needed to read YAML: install keyplan[import], or give JSON") from missing
+
+_TIMESTAMP = "tag:yaml.org,2002:timestamp"
+_WITHOUT_PREFIX = frozenset({"Ref", "Condition"})
+
+
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML ships no types
+    """Plain values and functions; a date stays text, as a name that looks like one is meant."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - as the base class has it
+        first: [(tag, pattern) for tag, pattern in known if tag != _TIMESTAMP]
+        for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+def _function(loader: _Loader, tag: str, node: yaml.Node) -> dict[str, Any]:
+    """A short form as the full one."""
+    name = tag if tag in _WITHOUT_PREFIX else f"Fn::{tag}"
+    value: Any
+    if isinstance(node, yaml.ScalarNode):
+        value = loader.construct_scalar(node)
+        if tag == "GetAtt":
+            value = str(value).split(".", 1)
+    elif isinstance(node, yaml.SequenceNode):
+        value = loader.construct_sequence(node, deep=True)
+    else:
+        value = _mapping(loader, node)
+    return {name: value}
+
+
+def _mapping(loader: _Loader, node: Any) -> dict[Any, Any]:
+    """A mapping in which no key is given twice: the second would hide the first."""
+    loader.flatten_mapping(node)
+    made: dict[Any, Any] = {}
+    for key_node, value_node in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        if isinstance(key, (dict, list)):
+            raise yaml.constructor.ConstructorError(None, None, "a key is no text", key_node.start_mark)
+        if key in made:
+            raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is given twice", key_node.start_mark)
+        made[key] = loader.construct_object(value_node, deep=True)
+    return made
+
+
+_Loader.add_multi_constructor("!", _function)
+_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+
+
+def load(name: str, text: str) -> Any:
+    """The value of a YAML text. Raises ImportSourceError."""
+    try:
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark is not None else ""
+        raise ImportSourceError(f"{name} is no YAML: {getattr(error, 'problem', None) or error}{place}") from None
+    except ValueError as error:  # a number that is none, such as 0o9
+        raise ImportSourceError(f"{name} is no YAML: {error}") from None

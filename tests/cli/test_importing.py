@@ -1,0 +1,155 @@
+"""`keyplan import`: designs made of files, of standard input and of what is served."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.running import run
+from tests.sdk import alone
+from typer.testing import CliRunner
+
+from keyplan.cli.main import app
+from keyplan.engine.engine import Engine
+from keyplan.server.thread import ThreadedServer
+
+HERE = Path(__file__).parent.parent / "importing"
+TEMPLATE, MODEL = str(HERE / "shelves.yaml"), str(HERE / "shop.json")
+TABLE: dict[str, Any] = {
+    "AttributeDefinitions": [{"AttributeName": "a", "AttributeType": "S"}],
+    "KeySchema": [{"AttributeName": "a", "KeyType": "HASH"}],
+    "BillingMode": "PAY_PER_REQUEST",
+}
+
+
+def test_a_design_is_printed_and_what_it_lacks_is_told() -> None:
+    result = run("import", "cloudformation", TEMPLATE)
+    assert result.exit_code == 0
+    assert result.stdout == (HERE / "shelves.py").read_text()
+    told = [
+        "books-prod: DeletionPolicy Retain: what becomes of a table without its stack is not part of a design",
+        "books-prod: SSESpecification: how it is encrypted is not part of a design",
+        "Drafts: TableName is not given: CloudFormation makes one, here the logical id stands for it",
+    ]
+    assert result.stderr.splitlines() == [f"keyplan import cloudformation: {gap}" for gap in told]
+
+
+def test_a_design_is_written_to_a_file_and_over_one_only_if_forced(tmp_path: Path) -> None:
+    target = tmp_path / "design.py"
+    command = ("import", "nosql-workbench", MODEL, "-o", str(target))
+    assert run(*command).stdout == f"{target}: {len((HERE / 'shop.py').read_text().splitlines())} lines\n"
+    target.write_text("mine")
+    refused = run(*command)
+    assert (refused.exit_code, target.read_text()) == (2, "mine")
+    assert refused.stderr == (
+        f"keyplan import nosql-workbench: {target} is there already: give --force to write over it\n"
+    )
+    assert run(*command, "--force").exit_code == 0
+    assert target.read_text() == (HERE / "shop.py").read_text()
+
+
+@pytest.mark.parametrize("command", ["check", "docs", "price", "verify"])
+@pytest.mark.parametrize("name", ["shelves.py", "shop.py"])
+def test_what_is_written_goes_through_every_command(command: str, name: str) -> None:
+    assert run(command, str(HERE / name)).exit_code == 0
+
+
+def test_every_pattern_is_explained() -> None:
+    for name in ("get_books_prod", "put_books_prod", "delete_books_prod", "list_books_prod_by_reader"):
+        assert run("explain", f"{HERE / 'shelves.py'}:{name}").exit_code == 0
+
+
+def test_parameters_are_given() -> None:
+    result = run("import", "cloudformation", TEMPLATE, "--parameter", "Stage=dev")
+    assert 'books_dev = Table(\n    "books-dev",' in result.stdout
+    assert "billing=OnDemand()" in result.stdout
+
+
+def test_standard_input_is_read() -> None:
+    described = {"Table": {**TABLE, "TableName": "users", "BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"}}}
+    result = CliRunner().invoke(app, ["import", "describe-table", "-"], input=json.dumps(described))
+    assert result.stdout.startswith('"""Tables of standard input, as the service describes them."""\n')
+
+
+def served(engine: Engine) -> None:
+    engine.call("CreateTable", {**TABLE, "TableName": "users", "Tags": [{"Key": "team", "Value": "x"}]})
+    engine.call("CreateTable", {**TABLE, "TableName": "orders"})
+    expiry = {"Enabled": True, "AttributeName": "gone_at"}
+    engine.call("UpdateTimeToLive", {"TableName": "orders", "TimeToLiveSpecification": expiry})
+    backups = {"PointInTimeRecoveryEnabled": True}
+    engine.call("UpdateContinuousBackups", {"TableName": "orders", "PointInTimeRecoverySpecification": backups})
+
+
+def test_tables_are_asked_for_where_they_are_served(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    alone(monkeypatch, tmp_path_factory)
+    with Engine.memory() as engine, ThreadedServer(engine) as server:
+        served(engine)
+        every = run("import", "describe-table", "--from", server.url)
+        one = run("import", "describe-table", "--from", server.url, "users")
+        none = run("import", "describe-table", "--from", server.url, "nothing")
+    assert every.exit_code == 0
+    orders = every.stdout.partition("orders = Table(")[2].partition("\n)\n")[0]
+    assert 'ttl="gone_at"' in orders
+    assert "point_in_time_recovery=True" in orders
+    assert every.stderr == "keyplan import describe-table: users: Tags: tags are not part of a design\n"
+    assert "orders" not in one.stdout
+    assert (none.exit_code, none.stdout) == (2, "")
+    assert "Requested resource not found: Table: nothing not found" in none.stderr
+
+
+def test_tables_of_a_database_file(tmp_path: Path) -> None:
+    path = tmp_path / "data.db"
+    with Engine.open(str(path)) as engine:
+        served(engine)
+    result = run("import", "describe-table", "--from", f"{path}?table_prefix=or", "ders")
+    assert result.stdout.startswith('"""Tables of data.db, as the service describes them.')
+    assert "orders = Table(" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("describe-table",), "name a file, or - for standard input"),
+        (("describe-table", "--from", "no.db"), "--from no.db: there is no such file"),
+        (("describe-table", "--from", "ftp://x"), "--from ftp://x: 'ftp://x' is none of"),
+        (("describe-table", MODEL), "shop.json is not output of aws dynamodb describe-table: it looks like a NoSQL"),
+        (("cloudformation", MODEL), "shop.json is not a CloudFormation template: it looks like a NoSQL Workbench"),
+        (("nosql-workbench", TEMPLATE), "shelves.yaml is not a NoSQL Workbench model: it looks like a CloudFormation"),
+        (("cloudformation", "missing.yaml"), "missing.yaml cannot be read: No such file or directory"),
+        (("cloudformation", str(HERE)), "Is a directory"),
+        (("cloudformation", TEMPLATE, "--parameter", "Stage"), "--parameter Stage: write it as NAME=VALUE"),
+        (("cloudformation", TEMPLATE, "--parameter", "X=1"), "there is no such parameter; known are: Kms, Stage"),
+        (("cloudformation", TEMPLATE, TEMPLATE), "two tables are called 'books-prod'"),
+    ],
+)
+def test_what_cannot_be_imported_ends_in_one_line(arguments: tuple[str, ...], problem: str) -> None:
+    result = run("import", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith(f"keyplan import {arguments[0]}: ")
+    assert problem in result.stderr
+
+
+def test_a_table_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    path, deep = tmp_path / "t.json", 3_000
+    nested = '{"a": ' * deep + "1" + "}" * deep
+    path.write_text(f'{{"Resources": {{"T": {{"Type": "AWS::DynamoDB::Table", "Properties": {nested}}}}}}}')
+    result = run("import", "cloudformation", str(path))
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert "nested too deeply" in result.stderr
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_bytes(b"\xff\xfe{")
+    assert run("import", "cloudformation", str(path)).stderr.endswith("t.json is no text in UTF-8\n")
+
+
+def test_a_place_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    result = run("import", "nosql-workbench", MODEL, "-o", str(tmp_path / "no" / "design.py"))
+    assert result.exit_code == 1
+    assert "cannot be written" in result.stderr

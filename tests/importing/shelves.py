@@ -1,0 +1,125 @@
+"""Tables of shelves.yaml, a CloudFormation template.
+
+Books and where they stand.
+"""
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated, Any
+
+from keyplan.design import (
+    GSI,
+    Attribute,
+    Change,
+    Cond,
+    Entity,
+    Key,
+    OnDemand,
+    Provisioned,
+    Table,
+    key_of,
+    pk,
+    put,
+)
+
+# Yours to fill in:
+# - fields beside keys, and types: Decimal is any Number, Any is not known
+# - items=Items(count=..., bytes=Bytes(average=...)) of each entity
+# - rate=Rate(average=..., peak=...) of each pattern, and the patterns of your programs
+
+# Where "books-prod" differs from its source:
+# - DeletionPolicy Retain: what becomes of a table without its stack is not part of a
+#   design
+# - SSESpecification: how it is encrypted is not part of a design
+books_prod = Table(
+    "books-prod",
+    pk="isbn",
+    sk="shelf.no",
+    indexes=[
+        GSI(
+            "by-reader",
+            pk="lent_to",
+            project=["due"],
+            billing=Provisioned(read=5, write=5),
+        ),
+    ],
+    ttl="gone_at",
+    stream="NEW_IMAGE",
+    billing=Provisioned(read=20, write=10),
+    point_in_time_recovery=True,
+)
+
+
+@books_prod.entity()
+class BooksProdItem(Entity):
+    """Items of 'books-prod'."""
+
+    isbn: str
+    shelf_no: Annotated[Decimal, Attribute("shelf.no")]
+    lent_to: str | None = None
+    due: Any = None
+    gone_at: datetime | None = None
+
+
+@books_prod.get(BooksProdItem)
+def get_books_prod(isbn: str, shelf_no: Decimal) -> Key:
+    """One BooksProdItem by its key."""
+    return key_of(isbn=isbn, shelf_no=shelf_no)
+
+
+@books_prod.put(BooksProdItem)
+def put_books_prod(item: BooksProdItem) -> Change:
+    """Write a whole BooksProdItem."""
+    return put(item)
+
+
+@books_prod.delete(BooksProdItem)
+def delete_books_prod(isbn: str, shelf_no: Decimal) -> Change:
+    """Delete one BooksProdItem."""
+    return key_of(isbn=isbn, shelf_no=shelf_no)
+
+
+@books_prod.query(BooksProdItem)
+def list_books_prod(isbn: str) -> Cond:
+    """Each BooksProdItem of a partition."""
+    return pk(isbn=isbn)
+
+
+@books_prod.query(BooksProdItem, index="by-reader")
+def list_books_prod_by_reader(lent_to: str) -> Cond:
+    """Each BooksProdItem of a partition of the index 'by-reader'."""
+    return pk(lent_to=lent_to)
+
+
+# Where "Drafts" differs from its source:
+# - TableName is not given: CloudFormation makes one, here the logical id stands for it
+drafts = Table(
+    "Drafts",
+    pk="id",
+    billing=OnDemand(),
+)
+
+
+@drafts.entity()
+class DraftsItem(Entity):
+    """Items of 'Drafts'."""
+
+    id: str
+
+
+@drafts.get(DraftsItem)
+def get_drafts(id: str) -> Key:
+    """One DraftsItem by its key."""
+    return key_of(id=id)
+
+
+@drafts.put(DraftsItem)
+def put_drafts(item: DraftsItem) -> Change:
+    """Write a whole DraftsItem."""
+    return put(item)
+
+
+@drafts.delete(DraftsItem)
+def delete_drafts(id: str) -> Change:
+    """Delete one DraftsItem."""
+    return key_of(id=id)

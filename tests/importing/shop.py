@@ -1,0 +1,124 @@
+"""Tables of shop.json, a NoSQL Workbench model.
+
+Shop: Customers and what they order
+"""
+
+from decimal import Decimal
+from typing import Any
+
+from keyplan.design import (
+    GSI,
+    Change,
+    Cond,
+    Entity,
+    Key,
+    OnDemand,
+    Table,
+    key,
+    key_of,
+    pk,
+    put,
+)
+
+# Yours to fill in:
+# - fields beside keys, and types: Decimal is any Number, Any is not known
+# - items=Items(count=..., bytes=Bytes(average=...)) of each entity
+# - rate=Rate(average=..., peak=...) of each pattern, and the patterns of your programs
+
+# Guessed from sample items, to be looked at: "type" tells whose item one is.
+shop = Table(
+    "shop",
+    pk="PK",
+    sk="SK",
+    indexes=[
+        GSI("GSI1", pk="GSI1PK", sk="GSI1SK"),
+    ],
+    billing=OnDemand(),
+    discriminator="type",
+)
+
+
+# Guessed from sample items, to be looked at: the keys, of "PK" as "CUSTOMER#...", "SK"
+# as "PROFILE".
+@shop.entity(
+    key=key("CUSTOMER#{customer_id}", "PROFILE"),
+    name="customer",
+    store_key_fields=False,
+)
+class Customer(Entity):
+    """Items of 'shop' of the kind 'customer'."""
+
+    customer_id: str
+    email: str | None = None
+
+
+@shop.get(Customer)
+def get_customer(customer_id: str) -> Key:
+    """One Customer by its key."""
+    return key_of(customer_id=customer_id)
+
+
+@shop.put(Customer)
+def put_customer(item: Customer) -> Change:
+    """Write a whole Customer."""
+    return put(item)
+
+
+@shop.delete(Customer)
+def delete_customer(customer_id: str) -> Change:
+    """Delete one Customer."""
+    return key_of(customer_id=customer_id)
+
+
+@shop.query(Customer)
+def list_customer(customer_id: str) -> Cond:
+    """Each Customer of a partition."""
+    return pk(customer_id=customer_id)
+
+
+# Guessed from sample items, to be looked at: the keys, of "PK" as "CUSTOMER#...", "SK"
+# as "ORDER#...", "GSI1PK" as "ORDERS", "GSI1SK" as "...".
+@shop.entity(
+    key=key("CUSTOMER#{customer_id}", "ORDER#{order_id}"),
+    indexes={"GSI1": key("ORDERS", "{order_id}")},
+    name="order",
+    store_key_fields=False,
+)
+class Order(Entity):
+    """Items of 'shop' of the kind 'order'."""
+
+    customer_id: str
+    order_id: str
+    total: Decimal | None = None
+    paid: bool | None = None
+    lines: list[Any] | None = None
+
+
+@shop.get(Order)
+def get_order(customer_id: str, order_id: str) -> Key:
+    """One Order by its key."""
+    return key_of(customer_id=customer_id, order_id=order_id)
+
+
+@shop.put(Order)
+def put_order(item: Order) -> Change:
+    """Write a whole Order."""
+    return put(item)
+
+
+@shop.delete(Order)
+def delete_order(customer_id: str, order_id: str) -> Change:
+    """Delete one Order."""
+    return key_of(customer_id=customer_id, order_id=order_id)
+
+
+@shop.query(Order)
+def list_order(customer_id: str) -> Cond:
+    """Each Order of a partition."""
+    return pk(customer_id=customer_id)
+
+
+@shop.query(Order, index="GSI1")
+def list_order_by_gsi1() -> Cond:
+    """Each Order of a partition of the index 'GSI1'."""
+    return pk()

@@ -1,0 +1,128 @@
+"""What the service says of tables, in all the forms in which it is saved."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from keyplan.design.workload import OnDemand, Provisioned
+from keyplan.importing.describe_table import describe_table
+from keyplan.importing.documents import Document, documents
+from keyplan.importing.errors import ImportSourceError
+from keyplan.importing.source import Figures, Source, SourceTable
+from keyplan.importing.writing import design_text
+
+TABLE: dict[str, Any] = {
+    "AttributeDefinitions": [
+        {"AttributeName": "id", "AttributeType": "S"},
+        {"AttributeName": "state", "AttributeType": "S"},
+    ],
+    "TableName": "orders",
+    "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+    "TableStatus": "ACTIVE",
+    "ProvisionedThroughput": {"NumberOfDecreasesToday": 0, "ReadCapacityUnits": 3, "WriteCapacityUnits": 4},
+    "TableSizeBytes": 1000,
+    "ItemCount": 8,
+    "TableArn": "arn:aws:dynamodb:eu-west-1:123456789012:table/orders",
+    "GlobalSecondaryIndexes": [
+        {
+            "IndexName": "by_state",
+            "KeySchema": [{"AttributeName": "state", "KeyType": "HASH"}],
+            "Projection": {"ProjectionType": "KEYS_ONLY"},
+            "IndexStatus": "ACTIVE",
+            "ProvisionedThroughput": {"NumberOfDecreasesToday": 0, "ReadCapacityUnits": 1, "WriteCapacityUnits": 1},
+            "IndexSizeBytes": 100,
+            "ItemCount": 2,
+        }
+    ],
+}
+
+
+def tables(*values: Any) -> tuple[SourceTable, ...]:
+    return describe_table([Document("t.json", value) for value in values]).tables
+
+
+@pytest.mark.parametrize(
+    "value", [{"Table": TABLE}, TABLE, {"TableDescription": TABLE}, [TABLE], [{"Table": TABLE}]], ids=str
+)
+def test_a_description_is_taken_in_every_form(value: Any) -> None:
+    (found,) = tables(value)
+    assert (found.name, found.key, found.billing) == ("orders", ("id",), Provisioned(read=3, write=4))
+    assert found.figures == Figures(8, 125, {"by_state": 2})
+    assert found.gaps == ()
+
+
+def test_several_tables_of_one_file_stay_in_order() -> None:
+    text = "\n".join(json.dumps({"Table": {**TABLE, "TableName": name}}) for name in ("one", "two"))
+    assert [one.name for one in describe_table(documents("t.json", text)).tables] == ["one", "two"]
+
+
+def test_expiry_backups_and_tags_are_of_the_table_before_them() -> None:
+    expiry = {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED", "AttributeName": "gone"}}
+    backups = {"PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "ENABLED", "RecoveryPeriodInDays": 35}}
+    more = [expiry, {"ContinuousBackupsDescription": {"ContinuousBackupsStatus": "ENABLED", **backups}}]
+    one, two = tables(TABLE, *more, {"Tags": [{"Key": "a", "Value": "b"}]}, {**TABLE, "TableName": "two"}, {"Tags": []})
+    assert (one.ttl, one.point_in_time_recovery) == ("gone", True)
+    assert one.gaps == ("Tags: tags are not part of a design",)
+    assert (two.ttl, two.point_in_time_recovery, two.gaps) == (None, False, ())
+
+
+@pytest.mark.parametrize("said", [{"TimeToLiveStatus": "DISABLED"}, {}])
+def test_expiry_that_is_off_is_none(said: dict[str, str]) -> None:
+    assert tables(TABLE, {"TimeToLiveDescription": said})[0].ttl is None
+
+
+def test_on_demand_tables_say_zeros() -> None:
+    summary = {"BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"}}
+    zeros = {"ProvisionedThroughput": {"ReadCapacityUnits": 0, "WriteCapacityUnits": 0}}
+    index = {**TABLE["GlobalSecondaryIndexes"][0], **zeros}
+    (found,) = tables({**TABLE, **summary, **zeros, "GlobalSecondaryIndexes": [index]})
+    assert found.billing == OnDemand()
+    assert found.indexes[0].billing is None
+
+
+def test_what_a_design_cannot_say_is_told() -> None:
+    (found,) = tables({**TABLE, "SSEDescription": {"Status": "ENABLED"}, "Replicas": [{"RegionName": "eu-west-1"}]})
+    assert found.gaps == (
+        "SSEDescription: how it is encrypted is not part of a design",
+        "Replicas: replication is not part of a design",
+    )
+
+
+def test_the_warmth_of_a_provisioned_table_is_told_where_it_is_more_than_its_capacity() -> None:
+    cold, warm = ({"ReadUnitsPerSecond": units, "WriteUnitsPerSecond": 4, "Status": "ACTIVE"} for units in (3, 900))
+    assert tables({**TABLE, "WarmThroughput": cold})[0].gaps == ()
+    assert tables({**TABLE, "WarmThroughput": warm})[0].gaps == (
+        "WarmThroughput: a design says it only of tables on demand",
+    )
+
+
+def test_numbers_and_shares_become_the_workload() -> None:
+    text = design_text(Source("orders", tables(TABLE)))
+    assert '@orders.entity(items=Items(count=8, bytes=Bytes(average=125), present={"state": 0.25}))' in text
+
+
+def test_an_empty_table_has_no_figures() -> None:
+    assert tables({**TABLE, "ItemCount": 0, "TableSizeBytes": 0})[0].figures is None
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ([], "there is no table in what was given"),
+        ([[]], "there is no table in what was given"),
+        ([{"Tags": []}], "t.json says of which table nothing: give it after the table's description"),
+        ([{"TableNames": ["a"]}], "t.json is not output of aws dynamodb describe-table: it looks like output of aws"),
+        ([{"Table": {"TableName": "x"}}], "t.json is not output of aws dynamodb describe-table: "),
+        ([{**TABLE, "AttributeDefinitions": []}], "t.json: orders.KeySchema[0]: 'id' is part of the key"),
+        ([{**TABLE, "TableName": ""}], "t.json: .TableName: a text is wanted, not ''"),
+        ([{**TABLE, "ItemCount": "many"}], "t.json: orders.ItemCount: a whole number from 0 is wanted, not 'many'"),
+        ([{**TABLE, "GlobalSecondaryIndexes": [{}]}], "t.json: orders.GlobalSecondaryIndexes[0]: IndexName is missing"),
+    ],
+)
+def test_what_describes_no_table_is_refused(values: list[Any], problem: str) -> None:
+    with pytest.raises(ImportSourceError) as refused:
+        tables(*values)
+    assert str(refused.value).startswith(problem)

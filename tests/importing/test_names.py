@@ -1,0 +1,55 @@
+"""Names in Python made of names elsewhere."""
+
+from __future__ import annotations
+
+import keyword
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keyplan.importing.names import Names, class_name, field_name, snake_name
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "model", "variable"),
+    [
+        ("orders", "orders", "Orders", "orders"),
+        ("order-items", "order_items", "OrderItems", "order_items"),
+        ("OrderItems", "OrderItems", "OrderItems", "order_items"),
+        ("shop.v2", "shop_v2", "ShopV2", "shop_v2"),
+        ("HTTPLog", "HTTPLog", "HTTPLog", "http_log"),
+        ("2026-log", "attribute_2026_log", "Table2026Log", "table_2026_log"),
+        ("_id", "id", "Id", "id"),
+        ("###", "attribute", "Table", "table"),
+        ("model_name", "attribute_model_name", "ModelName", "model_name"),
+        ("größe", "größe", "Größe", "größe"),
+        ("ﬁrst", "first", "First", "first"),
+    ],
+)
+def test_names_are_made_legal(text: str, field: str, model: str, variable: str) -> None:
+    assert (field_name(text), class_name(text), snake_name(text)) == (field, model, variable)
+
+
+def test_a_name_is_given_once() -> None:
+    names = Names.of_module()
+    assert [names.take("orders") for _ in range(3)] == ["orders", "orders_", "orders_2"]
+
+
+def test_names_that_the_file_needs_are_taken() -> None:
+    assert [Names.of_module().take(one) for one in ("Key", "id", "class")] == ["Key_", "id_", "class_"]
+    assert [Names.of_class().take(one) for one in ("pk", "copy", "str", "id", "type")] == [
+        "pk_", "copy_", "str_", "id", "type",
+    ]  # fmt: skip
+
+
+@given(st.text())
+def test_every_text_makes_names_that_python_takes_as_they_are(text: str) -> None:
+    for made in (field_name(text), class_name(text), snake_name(text)):
+        assert made.isidentifier()
+        assert len(made) <= 75
+        taken = Names.of_class().take(made)
+        assert not keyword.iskeyword(taken)
+        namespace: dict[str, object] = {}
+        exec(f"{taken} = 1", namespace)
+        assert namespace[taken] == 1
