@@ -14,7 +14,9 @@ _MODULES = {
     "keyplan.connections.errors": "Connections",
     "keyplan.changes.errors": "Change consumers",
     "keyplan.cost.prices": "Prices",
+    "keyplan.diff.uses": "Comparing designs",
     "keyplan.verify.errors": "Verifying",
+    "keyplan.importing.errors": "Importing",
 }
 """Where exceptions are declared, in the order in which they are shown."""
 _HEAD = """# Errors

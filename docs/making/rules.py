@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from keyplan.check.rule import LoadedRule
-from keyplan.check.table import MODULES, RULES
+from keyplan.check.table import CHANGE_RULES, MODULES, PAGES, RULES
 
 _CASES = Path(__file__).parents[2] / "tests" / "check" / "rules"
 _CASE = re.compile(
-    r"^## (?P<kind>bad|good): (?P<title>.+?)$\n+^```python\n(?P<source>.*?)^```$", re.MULTILINE | re.DOTALL
+    r"^## (?P<kind>bad|good): (?P<title>.+?)$\n+"
+    r"(?:^```python\n(?P<old>[^`]*?)^```$\n+)?^```python\n(?P<source>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
 )
 _EXPECTED = re.compile(r"(?:# expect *)+$", re.MULTILINE)
 _NOTE = "<!-- fmt: off -->\n\nThe designs below are tests of the rule, as they stand there; imports are left out."
@@ -19,7 +22,7 @@ _NOTE = "<!-- fmt: off -->\n\nThe designs below are tests of the rule, as they s
 
 def pages() -> dict[str, str]:
     """By path under docs/: the index, and a page for each rule."""
-    made = {f"rules/{code}.md": _page(rule) for code, rule in RULES.items()}
+    made = {f"rules/{code}.md": _page(rule) for code, rule in PAGES.items()}
     return {"rules/index.md": _index(), **made}
 
 
@@ -36,23 +39,23 @@ def _family(package: str) -> str:
 
 
 def _index() -> str:
-    lines = [
-        "# Rules",
-        "",
-        f"The {len(RULES)} rules of `keyplan check`. How to read and accept findings: [checks](../checks.md).",
-    ]
+    told = (
+        f"The {len(RULES)} rules of `keyplan check`, and the {len(CHANGE_RULES)} of [`keyplan diff`](../diff.md), which"
+        " compare two designs. How to read and accept findings: [checks](../checks.md)."
+    )
+    lines = ["# Rules", "", told]
     for family, codes in families().items():
         lines += ["", f"## {family}", "", "| rule | finds | severity |", "|---|---|---|"]
-        lines += [_row(RULES[code]) for code in codes]
+        lines += [_row(PAGES[code]) for code in codes]
     return "\n".join(lines) + "\n"
 
 
-def _row(rule: LoadedRule) -> str:
+def _row(rule: LoadedRule[Any]) -> str:
     code = rule.rule.code
     return f"| [{code}]({code}.md) | {rule.title} | {', '.join(rule.rule.severities)} |"
 
 
-def _page(rule: LoadedRule) -> str:
+def _page(rule: LoadedRule[Any]) -> str:
     code = rule.rule.code
     family = next(name for name, codes in families().items() if code in codes)
     anchor = family.lower().replace(" ", "-")
@@ -68,6 +71,12 @@ def _examples(code: str) -> str:
     words = {"bad": "Found", "good": "Not found"}
     text = (_CASES / f"{code}.md").read_text()
     return "".join(
-        f"\n### {words[case['kind']]}: {case['title']}\n\n```py\n{_EXPECTED.sub(f'# {code}', case['source'])}```\n"
+        f"\n### {words[case['kind']]}: {case['title']}\n{_old(case)}\n"
+        f"```py\n{_EXPECTED.sub(f'# {code}', case['source'])}```\n"
         for case in _CASE.finditer(text)
     )
+
+
+def _old(case: re.Match[str]) -> str:
+    """The design that runs, where two are compared."""
+    return "" if case["old"] is None else f"\nFrom\n\n```py\n{case['old']}```\n\nto\n"

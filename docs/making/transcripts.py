@@ -24,8 +24,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1]
-PAGES = ("quickstart.md", *(f"tutorial/{name}.md" for name in ("design", "check", "run", "test", "ship")))
-"""The pages, in the order in which they are read; the tutorial's share their files."""
+TUTORIAL = tuple(f"tutorial/{name}.md" for name in ("design", "check", "run", "test", "ship"))
+"""The tutorial's pages, in the order in which they are read; they share their files."""
+PAGES = ("quickstart.md", *TUTORIAL, "diff.md", "export.md", "iam.md", "import.md")
 _BLOCK = re.compile(r"^```(?P<kind>\w+)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _HOME = "/home/ada/tools"
 """What the folder is called in transcripts."""
@@ -45,8 +46,8 @@ class Step:
 def files_before(page: str) -> dict[str, str]:
     """What a reader of this page has saved by its end of all pages before it."""
     files: dict[str, str] = {}
-    if page.startswith("tutorial/"):
-        for earlier in PAGES[1 : PAGES.index(page)]:
+    if page in TUTORIAL:
+        for earlier in TUTORIAL[: TUTORIAL.index(page)]:
             for match in _BLOCK.finditer((DOCS / earlier).read_text()):
                 _save(files, match)
     return files

@@ -1,4 +1,7 @@
-"""Every rule has a Markdown file of designs; lines marked `# expect` are where its findings must be, one each."""
+"""Every rule has a Markdown file of designs; lines marked `# expect` are where its findings must be, one each.
+
+A case of a rule of changes has two designs, the old one and the new one, which has the marks.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,19 @@ from pathlib import Path
 import pytest
 
 from keyplan.check import rules
-from keyplan.check.checking import check
-from keyplan.check.table import RULES
+from keyplan.check.checking import check, check_change
+from keyplan.check.finding import Finding
+from keyplan.check.table import CHANGE_RULES, PAGES, RULES
+from keyplan.cost.prices import book
 from keyplan.design.design import Design
 from keyplan.design.places import line_of
+from keyplan.diff.comparison import Comparison
 
 FOLDER = Path(__file__).parent / "rules"
-CASE = re.compile(r"^## (?P<title>(?:bad|good): .+?)$\n+^```python\n(?P<source>.*?)^```$", re.MULTILINE | re.DOTALL)
+CASE = re.compile(
+    r"^## (?P<title>(?:bad|good): .+?)$\n+(?:^```python\n(?P<old>[^`]*?)^```$\n+)?^```python\n(?P<source>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
 HEAD = """from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -27,41 +36,72 @@ from keyplan.design import *
 
 
 def cases() -> list[tuple[str, str, str]]:
+    """Code, title and source of every case of one design."""
+    return [(code, title, source) for code, title, old, source in _all_cases() if old is None]
+
+
+def cases_of_changes() -> list[tuple[str, str, str, str]]:
+    """Code, title, old and new source of every case of two designs."""
+    return [(code, title, old, source) for code, title, old, source in _all_cases() if old is not None]
+
+
+def _all_cases() -> list[tuple[str, str, str | None, str]]:
     return [
-        (path.stem, match["title"], match["source"])
+        (path.stem, match["title"], match["old"], match["source"])
         for path in sorted(FOLDER.glob("KP*.md"))
         for match in CASE.finditer(path.read_text())
     ]
 
 
-@pytest.mark.parametrize(("code", "title", "source"), cases(), ids=lambda text: text[:60] if "\n" not in text else "")
+def short(text: str) -> str:
+    return text[:60] if "\n" not in text else ""
+
+
+@pytest.mark.parametrize(("code", "title", "source"), cases(), ids=short)
 def test_the_rule_finds_what_is_marked_and_nothing_else(code: str, title: str, source: str, tmp_path: Path) -> None:
-    path = tmp_path / "design.py"
+    findings = check(loaded(tmp_path / "design.py", source), [RULES[code]]).findings
+    judge(findings, tmp_path / "design.py", code, title)
+
+
+@pytest.mark.parametrize(("code", "title", "old", "new"), cases_of_changes(), ids=short)
+def test_the_rule_finds_what_is_marked_in_the_new_design(
+    code: str, title: str, old: str, new: str, tmp_path: Path
+) -> None:
+    before, after = loaded(tmp_path / "old.py", old), loaded(tmp_path / "new.py", new)
+    findings = check_change(Comparison(before, after, book()), [CHANGE_RULES[code]]).findings
+    judge(findings, tmp_path / "new.py", code, title)
+
+
+def loaded(path: Path, source: str) -> Design:
     path.write_text(HEAD + source)
-    findings = check(Design.load(str(path)), [RULES[code]]).findings
+    return Design.load(str(path))
+
+
+def judge(findings: tuple[Finding, ...], path: Path, code: str, title: str) -> None:
     lines = enumerate(path.read_text().splitlines(), 1)
     wanted = [number for number, line in lines for _ in range(line.count("# expect"))]
     assert sorted(line_of(finding.place) for finding in findings) == wanted
     assert all(finding.code == code for finding in findings)
     assert bool(wanted) == title.startswith("bad"), "a bad design has a finding, a good one none"
-    assert all(finding.severity in RULES[code].rule.severities for finding in findings)
+    assert all(finding.severity in PAGES[code].rule.severities for finding in findings)
 
 
 def test_every_module_of_a_rule_is_in_the_table_by_its_code() -> None:
     files = sorted(path.stem.upper() for path in Path(rules.__path__[0]).glob("*/kp*.py"))
-    assert list(RULES) == files
+    assert list(PAGES) == files
+    assert not RULES.keys() & CHANGE_RULES.keys()
 
 
-@pytest.mark.parametrize("code", RULES)
+@pytest.mark.parametrize("code", PAGES)
 def test_every_rule_has_a_bad_and_a_good_design(code: str) -> None:
-    titles = [title for stem, title, _ in cases() if stem == code]
+    titles = [title for stem, title, _, _ in _all_cases() if stem == code]
     assert any(title.startswith("bad") for title in titles)
     assert any(title.startswith("good") for title in titles)
 
 
-@pytest.mark.parametrize("code", RULES)
+@pytest.mark.parametrize("code", PAGES)
 def test_every_rule_has_a_page_with_a_source(code: str) -> None:
-    rule = RULES[code]
+    rule = PAGES[code]
     assert rule.title
     assert len(rule.page.split()) > 40
     assert "Source" in rule.page

@@ -1,15 +1,16 @@
-"""Checking: every rule over a design, accepted findings apart, in the order of the source."""
+"""Checking: every rule over a design, or over two, accepted findings apart, in the order of the source."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from keyplan.check.finding import Finding
 from keyplan.check.rule import LoadedRule
 from keyplan.check.subject import Subject
-from keyplan.check.table import RULES
+from keyplan.check.table import CHANGE_RULES, PAGES, RULES
 from keyplan.design.design import Design, Suppression
+from keyplan.diff.comparison import Comparison
 
 UNUSED_ACCEPTANCE, UNEXPLAINED_ACCEPTANCE = "KP001", "KP002"
 
@@ -30,14 +31,31 @@ class Report:
         return any(finding.severity == "error" for finding in self.findings)
 
 
-def check(design: Design, rules: Iterable[LoadedRule] | None = None) -> Report:
+def check(design: Design, rules: Iterable[LoadedRule[Subject]] | None = None) -> Report:
     """Run the rules, all of them unless some are named, over a design."""
     subject = Subject(design)
     found = [one for rule in (RULES.values() if rules is None else rules) for one in rule.check(subject)]
+    # Whether an acceptance of a rule of two designs is of use shows when two are compared.
+    judged = [by for by in design.accepted if by.code not in CHANGE_RULES] if rules is None else []
+    return _report(design, found, judged)
+
+
+def check_change(comparison: Comparison, rules: Iterable[LoadedRule[Comparison]] | None = None) -> Report:
+    """Run the rules of two designs, all of them unless some are named; what is accepted is said in the new one."""
+    run = CHANGE_RULES.values() if rules is None else rules
+    found = [one for rule in run for one in rule.check(comparison)]
+    design = comparison.new
+    judged = [by for by in design.accepted if by.code in CHANGE_RULES] if rules is None else []
+    return _report(design, found, judged, _names(comparison.old))
+
+
+def _report(
+    design: Design, found: list[Finding], judged: list[Suppression], more_names: Collection[str] = ()
+) -> Report:
+    """What was found, without what is accepted; of the acceptances that are judged, those that are of no use."""
     accepted = [(one, by) for one in found if (by := _acceptance(one, design)) is not None]
     left = [one for one in found if _acceptance(one, design) is None]
-    if rules is None:
-        left += _about_acceptances(design, [by for _, by in accepted])
+    left += _about_acceptances(design, judged, [by for _, by in accepted], {*_names(design), *more_names})
     left.sort(key=lambda one: (one.place.file, one.place.line, one.code, one.problem))
     return Report(design.name, tuple(dict.fromkeys(left)), tuple(accepted))
 
@@ -49,10 +67,12 @@ def _acceptance(finding: Finding, design: Design) -> Suppression | None:
     return None
 
 
-def _about_acceptances(design: Design, used: list[Suppression]) -> Iterator[Finding]:
-    for by in design.accepted:
+def _about_acceptances(
+    design: Design, judged: list[Suppression], used: list[Suppression], names: Collection[str]
+) -> Iterator[Finding]:
+    for by in judged:
         if by not in used:
-            problem, fix = _unused(by, design)
+            problem, fix = _unused(by, names)
             yield Finding(UNUSED_ACCEPTANCE, "warning", by.on or design.name, problem, fix, by.place)
         if len(by.reason.split()) < _WORDS_OF_A_REASON:
             yield Finding(
@@ -65,12 +85,12 @@ def _about_acceptances(design: Design, used: list[Suppression]) -> Iterator[Find
             )
 
 
-def _unused(by: Suppression, design: Design) -> tuple[str, str]:
+def _unused(by: Suppression, names: Collection[str]) -> tuple[str, str]:
     """Why an acceptance is of no use, and what to do."""
     what = f"{by.code} is accepted{' of ' + by.on if by.on else ''}"
-    if by.code not in RULES:
+    if by.code not in PAGES:
         return f"{what}, and there is no such rule", "name one that `keyplan rule` lists"
-    if by.on and by.on not in _names(design):
+    if by.on and by.on not in names:
         return f"{what}, and the design has nothing of that name", "name a table, index, entity or pattern of it"
     return f"{what}, and nothing of that kind is found", "delete the acceptance"
 

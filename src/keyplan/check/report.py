@@ -12,7 +12,7 @@ import orjson
 
 from keyplan.check.checking import Report
 from keyplan.check.finding import Finding
-from keyplan.check.table import RULES
+from keyplan.check.table import PAGES
 from keyplan.design.places import Place, line_of, show
 
 _LEVELS = {"error": "error", "warning": "warning", "advice": "note"}
@@ -44,10 +44,11 @@ def summary(reports: Sequence[Report]) -> str:
 
 def json(reports: Sequence[Report]) -> bytes:
     """Everything as JSON."""
-    return orjson.dumps([_report_json(report) for report in reports], option=orjson.OPT_INDENT_2) + b"\n"
+    return orjson.dumps([document(report) for report in reports], option=orjson.OPT_INDENT_2) + b"\n"
 
 
-def _report_json(report: Report) -> dict[str, Any]:
+def document(report: Report) -> dict[str, Any]:
+    """One report as plain data."""
     return {
         "design": report.design,
         "findings": [_finding_json(finding) for finding in report.findings],
@@ -74,14 +75,14 @@ def _place_json(place: Place) -> dict[str, Any]:
 def sarif(reports: Sequence[Report]) -> bytes:
     """Everything as SARIF 2.1.0 (OASIS): one run, rules with their pages, results with their places."""
     told = {finding.code for report in reports for finding in (*report.findings, *(one for one, _ in report.accepted))}
-    used = sorted(told & set(RULES))
+    used = sorted(told & set(PAGES))
     rules = [
         {
             "id": code,
-            "name": RULES[code].rule.name,
-            "shortDescription": {"text": RULES[code].title},
-            "fullDescription": {"text": RULES[code].page},
-            "help": {"text": RULES[code].page, "markdown": RULES[code].page},
+            "name": PAGES[code].rule.name,
+            "shortDescription": {"text": PAGES[code].title},
+            "fullDescription": {"text": PAGES[code].page},
+            "help": {"text": PAGES[code].page, "markdown": PAGES[code].page},
         }
         for code in used
     ]

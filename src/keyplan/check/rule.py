@@ -1,4 +1,4 @@
-"""A rule: its code, its name, how it looks at a design. Its module's docstring is its page."""
+"""A rule: its code, its name, how it looks at a design, or at two. Its module's docstring is its page."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Any, Generic, TypeVar
 
 from keyplan.check.finding import Finding, Severity
-from keyplan.check.subject import Subject
+
+S = TypeVar("S")
 
 
 @dataclass(frozen=True)
@@ -23,11 +25,11 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class LoadedRule:
-    """A rule with its function and its page."""
+class LoadedRule(Generic[S]):
+    """A rule with its function and its page. S is what it looks at: a Subject, or a Comparison of two designs."""
 
     rule: Rule
-    check: Callable[[Subject], Iterator[Finding]]
+    check: Callable[[S], Iterator[Finding]]
     page: str
     """Markdown: what it finds, why that matters, a bad and a good design, sources."""
 
@@ -37,6 +39,6 @@ class LoadedRule:
         return self.page.partition("\n")[0]
 
 
-def load(module: ModuleType) -> LoadedRule:
+def load(module: ModuleType) -> LoadedRule[Any]:
     """A rule module as a rule."""
     return LoadedRule(module.RULE, module.check, inspect.cleandoc(module.__doc__ or ""))

@@ -5,8 +5,24 @@
 from __future__ import annotations
 
 from types import ModuleType
+from typing import Any
 
 from keyplan.check.rule import LoadedRule, load
+from keyplan.check.rules.change import (
+    kp901,
+    kp902,
+    kp903,
+    kp904,
+    kp905,
+    kp906,
+    kp907,
+    kp908,
+    kp909,
+    kp910,
+    kp911,
+    kp912,
+    kp913,
+)
 from keyplan.check.rules.consistency import (
     kp601,
     kp602,
@@ -153,8 +169,16 @@ from keyplan.check.rules.throughput import (
     kp511,
     kp512,
 )
+from keyplan.check.subject import Subject
+from keyplan.diff.comparison import Comparison
 
 MODULES: tuple[ModuleType, ...] = tuple(module for name, module in sorted(globals().items()) if name.startswith("kp"))
 """The modules imported above, by code."""
 
-RULES: dict[str, LoadedRule] = {module.RULE.code: load(module) for module in MODULES}
+_OF_CHANGES = "KP9"
+PAGES: dict[str, LoadedRule[Any]] = {module.RULE.code: load(module) for module in MODULES}
+"""All rules."""
+RULES: dict[str, LoadedRule[Subject]] = {code: rule for code, rule in PAGES.items() if not code.startswith(_OF_CHANGES)}
+"""Those of one design."""
+CHANGE_RULES: dict[str, LoadedRule[Comparison]] = {code: rule for code, rule in PAGES.items() if code not in RULES}
+"""Those of two designs."""

@@ -17,10 +17,14 @@ def check(
     """Check designs like a compiler: findings with place, reason and fix. Exit code 1 if there is an error."""
     from keyplan.check import report  # noqa: PLC0415 - `keyplan --help` needs no rules
     from keyplan.check.checking import check as check_design  # noqa: PLC0415
-    from keyplan.check.table import RULES  # noqa: PLC0415
+    from keyplan.check.table import CHANGE_RULES, RULES  # noqa: PLC0415
     from keyplan.cli.designs import load  # noqa: PLC0415
 
     select = [code.upper() for code in select or ()]
+    of_changes = [code for code in select if code in CHANGE_RULES]
+    if of_changes:
+        typer.echo(f"keyplan check: {', '.join(of_changes)} compares two designs: `keyplan diff OLD NEW`", err=True)
+        raise typer.Exit(2)
     unknown = [code for code in select if code not in RULES]
     if unknown:
         typer.echo(f"keyplan check: there is no rule {', '.join(unknown)}; `keyplan rule` lists them", err=True)
@@ -39,13 +43,13 @@ def rule(
     code: Annotated[str | None, typer.Argument(help="The rule, such as KP203; all when left out.")] = None,
 ) -> None:
     """Show the page of a rule, or the list of them."""
-    from keyplan.check.table import RULES  # noqa: PLC0415
+    from keyplan.check.table import PAGES  # noqa: PLC0415
 
     if code is None:
-        for one in RULES.values():
+        for one in PAGES.values():
             typer.echo(f"{one.rule.code} {'/'.join(one.rule.severities):15} {one.title}")
         return
-    found = RULES.get(code.upper())
+    found = PAGES.get(code.upper())
     if found is None:
         typer.echo(f"keyplan rule: there is no rule {code}; `keyplan rule` lists them", err=True)
         raise typer.Exit(2)

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import typer
 
 from keyplan.design.design import Design
 from keyplan.design.places import DesignError, Place, show
 
+D = TypeVar("D")
+
 
 def load(target: str) -> Design:
-    """The design of a module or file.
+    """The design of a module or file, as `load_by` gives it."""
+    return load_by(target, Design.load)
+
+
+def load_by(target: str, loader: Callable[[str], D]) -> D:
+    """What a loader makes of a module or file.
 
     Ends the command where there is none: with 1 for a fault in its declarations, with 2 for what cannot be read.
     """
@@ -26,7 +35,7 @@ def load(target: str) -> Design:
     if not _names_a_file(target) and ":" in target:
         raise _refused(f"keyplan: {target} names something in a module: give the module, {target.partition(':')[0]}")
     try:
-        return Design.load(target)
+        return loader(target)
     except DesignError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None

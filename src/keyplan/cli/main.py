@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from keyplan import __version__
-from keyplan.cli import check, docs, explain, export, fsck, importing, lake, price, serve, snapshot, up, verify
+from keyplan.cli import check, diff, docs, explain, export, fsck, importing, lake, price, serve, snapshot, up, verify
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """What a write says to a full disk, a used-up quota and a file that may grow no more."""
@@ -49,6 +49,7 @@ app.command()(price.price)
 app.command()(serve.serve)
 app.command()(check.check)
 app.command()(check.rule)
+app.command()(diff.diff)
 app.command()(docs.docs)
 app.command()(explain.explain)
 app.add_typer(export.app, name="export")

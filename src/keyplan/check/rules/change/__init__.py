@@ -1,0 +1,1 @@
+"""Changes between two designs (9xx)."""

@@ -1,0 +1,100 @@
+"""`keyplan diff`: what is online between two designs, what needs a backfill or a new table, and the price."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from keyplan.cli.check import Format
+
+if TYPE_CHECKING:
+    from keyplan.check.checking import Report
+    from keyplan.cost.prices import PriceBook
+    from keyplan.diff.comparison import Comparison
+    from keyplan.diff.loading import Loaded
+
+
+def diff(
+    old: Annotated[str, typer.Argument(help="The design that runs: a module (a.b.design) or Python file.")],
+    new: Annotated[str, typer.Argument(help="The design that is to run.")],
+    format: Annotated[Format, typer.Option("--format", help="How it is printed.")] = "text",
+    region: Annotated[str, typer.Option("--region", help="The region whose prices are used.")] = "us-east-1",
+    uses: Annotated[
+        list[Path] | None,
+        typer.Option("--uses", help="A file or folder of programs that call patterns, to find those that are dropped."),
+    ] = None,
+) -> None:
+    """Compare two designs: what the service changes online, what needs a backfill or a new table, what it costs.
+
+    Prints the changes, the steps of the roll-out in order, the price of a month in both designs, and findings. Exit
+    code 1 if there is an error.
+    """
+    from keyplan.check.checking import check_change  # noqa: PLC0415 - `keyplan --help` needs no designs
+    from keyplan.cli.designs import load_by  # noqa: PLC0415
+    from keyplan.diff.comparison import Comparison  # noqa: PLC0415
+    from keyplan.diff.loading import load_apart  # noqa: PLC0415
+    from keyplan.diff.uses import UnreadableProgramError  # noqa: PLC0415
+
+    book = _book(region)
+    before, after = load_by(old, load_apart), load_by(new, load_apart)
+    _check_apart(before, after)
+    comparison = Comparison(before.design, after.design, book)
+    if uses:
+        try:
+            comparison = comparison.with_uses(_module(new), uses, before.files | after.files)
+        except UnreadableProgramError as error:
+            _refuse(str(error))
+    report = check_change(comparison)
+    _print(comparison, report, format)
+    if report.failed:
+        raise typer.Exit(1)
+
+
+def _refuse(problem: str) -> NoReturn:
+    typer.echo(f"keyplan diff: {problem}", err=True)
+    raise typer.Exit(2)
+
+
+def _book(region: str) -> PriceBook:
+    from keyplan.cost.prices import PriceDataError, book  # noqa: PLC0415
+
+    try:
+        return book(region)
+    except PriceDataError as error:
+        _refuse(str(error))
+
+
+def _module(target: str) -> str:
+    """The last name of the module that programs import."""
+    return Path(target).stem if target.endswith(".py") else target.rpartition(".")[2]
+
+
+def _check_apart(old: Loaded, new: Loaded) -> None:
+    """Refuse two designs that take their tables from the same file; tell of other files that both are made of."""
+    if old.file == new.file:
+        return
+    tables = old.tables_shared_with(new)
+    if tables:
+        _refuse(
+            f"both designs take table {', '.join(tables)} from {new.place_of(tables[0])}: check the whole old version"
+            " out (git worktree add ../old HEAD), and name the design there"
+        )
+    for path in sorted(old.files & new.files):
+        typer.echo(f"keyplan diff: both designs import {path}: what changed in it is not seen", err=True)
+
+
+def _print(comparison: Comparison, report: Report, format: Format) -> None:
+    import orjson  # noqa: PLC0415
+
+    from keyplan.check import report as reports  # noqa: PLC0415
+    from keyplan.diff import report as comparing  # noqa: PLC0415
+
+    if format == "sarif":
+        typer.echo(reports.sarif([report]), nl=False)
+    elif format == "json":
+        told = {**comparing.document(comparison), **reports.document(report)}
+        typer.echo(orjson.dumps(told, option=orjson.OPT_INDENT_2) + b"\n", nl=False)
+    else:
+        typer.echo(f"{comparing.text(comparison)}\n{reports.text([report])}", nl=False)

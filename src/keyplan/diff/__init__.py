@@ -1,0 +1,1 @@
+"""Two designs compared: what is online, what needs a backfill, what needs a new table, what it costs."""

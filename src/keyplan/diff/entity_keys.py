@@ -1,0 +1,162 @@
+"""Changes of what keys are made of, in the table and in indexes that both designs have.
+
+Items that are stored keep the keys that they were written with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from keyplan.design.entities import EntitySpec
+from keyplan.design.keys import BoundKey, KeyAttribute
+from keyplan.diff.changes import Change, Rewrite, Step
+from keyplan.diff.fields import Entities, field_names, key_names
+from keyplan.diff.forms import condition_form
+from keyplan.diff.key_forms import agree, attribute_form, key_form, key_text
+
+
+def primary_key_changes(pair: Entities) -> Iterator[Change]:
+    old, new = pair.old, pair.new
+    names = key_names(pair)
+    types = [[(part.attribute, part.type_code) for part in one.key.attributes] for one in (old, new)]
+    if agree(key_form(old, old.key), key_form(new, new.key, names)) or types[0] != types[1]:
+        return  # a table with other key attributes is told of as a whole
+    what = f"the key of {new.name} is {key_text(new.key)}, and was {key_text(old.key)}"
+    how = "Stored items lie under the old key: the new version does not find them, and may create them a second time."
+    steps = (
+        Step("write", f"a version that writes {new.name} under the new key and reads under both"),
+        Step("backfill", f"put every stored {new.name} under its new key, and delete it under the old", "PutItem"),
+        Step("read", f"the new version, which reads {new.name} under the new key only"),
+    )
+    attributes = frozenset(part.attribute for part in new.key.attributes)
+    work = Rewrite(old, new, rekeyed=True, attributes=attributes)
+    yield Change("key changed", "backfill", pair.table, new.name, what, how, new.key.place, old.key.place, work, steps)
+
+
+def index_key_changes(pair: Entities) -> Iterator[Change]:
+    """Keys in indexes that both designs have; one that is new is told of with the index."""
+    both = {index.name for index in pair.old.schema.indexes} & {index.name for index in pair.new.schema.indexes}
+    for name in sorted(both):
+        was, now = pair.old.key_in(name), pair.new.key_in(name)
+        if was is None and now is not None and not (already_stored(pair, now) or never_stored(pair, now)):
+            yield _enters(pair, now)
+        elif was is not None and now is None and _own_attributes(pair, was):
+            yield _leaves(pair, was)
+        elif was is not None and now is not None and _key_differs(pair, was, now):
+            yield _index_key(pair, was, now)
+
+
+def _key_differs(pair: Entities, was: BoundKey, now: BoundKey) -> bool:
+    if was.index is None or now.index is None or was.index.attributes != now.index.attributes:
+        return False  # the index itself is another
+    if [part.type_code for part in was.attributes] != [part.type_code for part in now.attributes]:
+        return False  # as above
+    names = key_names(pair)
+    if not agree(key_form(pair.old, was), key_form(pair.new, now, names)):
+        return True
+    return condition_form(was.when) != condition_form(now.when)
+
+
+def already_stored(pair: Entities, bound: BoundKey) -> bool:
+    """Whether stored items have an index's key as the new design makes it, and just those that are to be in it."""
+    return all(_is_stored(pair, bound, part) for part in bound.attributes)
+
+
+def _is_stored(pair: Entities, bound: BoundKey, part: KeyAttribute) -> bool:
+    made, names = [one for one in _kept_attributes(pair.old, bound) if one.attribute == part.attribute], key_names(pair)
+    form = attribute_form(pair.new, part, names)
+    return any(agree(attribute_form(pair.old, before, {}), form) for before in made)
+
+
+def lacking_attributes(pair: Entities, bound: BoundKey) -> list[str]:
+    """The attributes of an index's key that stored items lack; one of another type is told of as a field."""
+    return [
+        part.attribute
+        for part in bound.attributes
+        if not _is_stored(pair, bound, part) and (part.field is None or not _is_field_of(pair.old, part.attribute))
+    ]
+
+
+def _is_field_of(spec: EntitySpec, attribute: str) -> bool:
+    return any(stored.attribute == attribute for stored in spec.fields.values())
+
+
+def _kept_attributes(spec: EntitySpec, bound: BoundKey) -> Iterator[KeyAttribute]:
+    """Fields and parts of keys as stored items have them; of keys of indexes those under the same condition."""
+    condition = condition_form(bound.when)
+    if condition is None:
+        yield from (KeyAttribute(stored.attribute, field=stored) for stored in spec.fields.values())
+        yield from spec.key.attributes
+    for one in spec.indexes:
+        if condition_form(one.when) == condition:
+            yield from one.attributes
+
+
+def never_stored(pair: Entities, bound: BoundKey) -> bool:
+    """Whether no stored item can be in an index: its key is made of a field that is new, and has no value in them."""
+    names = field_names(pair.old, pair.new)
+    return any(name not in names and pair.new.fields[name].optional for name in bound.fields)
+
+
+def _own_attributes(pair: Entities, bound: BoundKey) -> list[str]:
+    """Attributes of a key that nothing but it writes."""
+    kept = {stored.attribute for stored in pair.new.fields.values()}
+    kept |= {part.attribute for one in (pair.new.key, *pair.new.indexes) for part in one.attributes}
+    return [part.attribute for part in bound.attributes if part.attribute not in kept]
+
+
+def _enters(pair: Entities, now: BoundKey) -> Change:
+    assert now.index is not None, "a key of an index"
+    name = now.index.name
+    what = f"{pair.new.name} is in index {name} now: {key_text(now)}"
+    how = f"Stored items have no key there, and are missing from what {name} answers until they get one."
+    backfill = f"set {_names(now)} of every stored {pair.new.name}"
+    return _index_change(pair, now, None, what=what, how=how, backfill=backfill)
+
+
+def _leaves(pair: Entities, was: BoundKey) -> Change:
+    assert was.index is not None, "a key of an index"
+    gone = _own_attributes(pair, was)
+    what = f"{pair.new.name} is in index {was.index.name} no more"
+    how = f"Stored items keep {', '.join(gone)}, and their entries there, as they were last written."
+    backfill = f"remove {', '.join(gone)} from every stored {pair.new.name}"
+    return _index_change(pair, None, was, what=what, how=how, backfill=backfill)
+
+
+def _index_key(pair: Entities, was: BoundKey, now: BoundKey) -> Change:
+    assert now.index is not None, "a key of an index"
+    if key_text(was) == key_text(now):
+        what = f"who of {pair.new.name} is in index {now.index.name}, or what its key is made of, is another"
+    else:
+        what = f"the key of {pair.new.name} in index {now.index.name} is {key_text(now)}, and was {key_text(was)}"
+    how = f"Stored items keep the old key: reads of {now.index.name} by the new one do not find them."
+    backfill = f"set {_names(now)} of every stored {pair.new.name} anew"
+    return _index_change(pair, now, was, what=what, how=how, backfill=backfill)
+
+
+def _index_change(
+    pair: Entities, now: BoundKey | None, was: BoundKey | None, *, what: str, how: str, backfill: str
+) -> Change:
+    bound = now if now is not None else was
+    assert bound is not None, "one of them is given"
+    assert bound.index is not None, "it is a key of an index"
+    name = bound.index.name
+    attributes = (
+        frozenset(_own_attributes(pair, bound))
+        if now is None
+        else frozenset(part.attribute for part in now.attributes if part.attribute not in pair.new.schema.key)
+    )
+    steps = (
+        Step("write", f"a version that writes the keys of {pair.new.name} in {name} as the new one does"),
+        Step("backfill", backfill, "UpdateItem"),
+        Step("read", f"the new version, which reads {name} by the new keys only"),
+    )
+    work = Rewrite(pair.old, pair.new, attributes=attributes, indexes=frozenset({name}))
+    place = now.place if now is not None else pair.new.place
+    other = was.place if was is not None else pair.old.place
+    facts = {"index": name}
+    return Change("key changed", "backfill", pair.table, pair.new.name, what, how, place, other, work, steps, facts)
+
+
+def _names(bound: BoundKey) -> str:
+    return ", ".join(part.attribute for part in bound.attributes)

@@ -1,0 +1,215 @@
+"""Changes of an entity's fields, and what they mean for items that are stored and for the version that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from keyplan.design.entities import EntitySpec
+from keyplan.design.fields import StoredField
+from keyplan.design.places import Place
+from keyplan.diff.changes import Change, Kind, Rewrite, Step, Verdict
+from keyplan.diff.key_forms import agree, attribute_form
+from keyplan.diff.losses import Loss, added_validators, losses, parts_of
+
+
+@dataclass(frozen=True)
+class Entities:
+    """One entity in both designs."""
+
+    old: EntitySpec
+    new: EntitySpec
+    drops_unknown: tuple[str, ...]
+    """Patterns of the old design that put whole items, without attributes that they do not know."""
+
+    @property
+    def table(self) -> str:
+        """The table's name."""
+        return self.new.schema.name
+
+
+def field_names(old: EntitySpec, new: EntitySpec) -> dict[str, str]:
+    """By a field of the new entity, what the old one calls it: the same, or another name for the same attribute."""
+    attributes = {stored.attribute: name for name, stored in old.fields.items()}
+    found = {name: name for name in new.fields if name in old.fields}
+    for name, stored in new.fields.items():
+        was = attributes.get(stored.attribute)
+        if name not in found and was is not None and was not in new.fields:
+            found[name] = was
+    return found
+
+
+def field_changes(pair: Entities) -> Iterator[Change]:
+    """Fields that came, went, or are other than they were."""
+    names = field_names(pair.old, pair.new)
+    for name, was in names.items():
+        yield from _kept(pair, pair.old.fields[was], pair.new.fields[name])
+    for name, stored in pair.new.fields.items():
+        if name not in names:
+            yield _added(pair, stored)
+    for name, stored in pair.old.fields.items():
+        if name not in names.values():
+            yield _removed(pair, stored)
+    for loss in added_validators(pair.old.model, pair.new.model):
+        yield _change(pair, "values narrowed", "code", pair.new.name, what=loss.text, how=_REFUSED)
+
+
+def _kept(pair: Entities, old: StoredField, new: StoredField) -> Iterator[Change]:
+    who = f"{pair.new.name}.{new.name}"
+    if old.attribute != new.attribute:
+        yield _realiased(pair, old, new)
+        return
+    lost, lost_backwards = losses(old, new), losses(new, old)
+    yield from _lossy(pair, new, lost)
+    if lost_backwards and not lost:
+        what = f"{who} takes values that the old version does not read: {lost_backwards[0].text}"
+        yield _change(pair, "field changed", "code", new.name, what=what, how=_READERS_FIRST)
+    elif old.name != new.name:
+        what = f"{pair.old.name}.{old.name} is called {new.name}, and stored as {new.attribute} as before"
+        yield _change(pair, "field changed", "code", new.name, what=what, how="Nothing that is stored changes.")
+    elif not lost and (parts := _parts(old, new)):
+        yield _change(pair, "field changed", "code", new.name, what=f"{who} {parts}", how=_PARTS)
+    elif not lost and _default(old) != _default(new):
+        what = f"the default of {who} is {_default(new)}, and was {_default(old)}"
+        yield _change(pair, "field changed", "code", new.name, what=what, how="Stored items keep the value they have.")
+
+
+def _parts(old: StoredField, new: StoredField) -> str:
+    """What maps inside of a field hold more or less than they did."""
+    was, now = (dict.fromkeys(parts_of(one.info.annotation)) for one in (old, new))
+    told = {"has new parts": [one for one in now if one not in was], "lacks": [one for one in was if one not in now]}
+    return ", ".join(f"{word} {', '.join(names)}" for word, names in told.items() if names)
+
+
+def _default(field: StoredField) -> str:
+    if field.info.is_required():
+        return "none"
+    factory, default = field.info.default_factory, field.info.default
+    if factory is not None:
+        return f"{getattr(factory, '__qualname__', 'made')}()"
+    return repr(default.value if isinstance(default, Enum) else default)
+
+
+def _lossy(pair: Entities, new: StoredField, lost: list[Loss]) -> Iterator[Change]:
+    """One change for the form, one for what is missing, one for all values that are refused."""
+    who = f"{pair.new.name}.{new.name}"
+    by_kind = {kind: "; ".join(loss.text for loss in lost if loss.kind in kinds) for kind, kinds in _KINDS.items()}
+    if by_kind["type changed"]:
+        how = "Items that are stored have the old form until they are rewritten; conditions and keys compare it."
+        yield _rewritten(pair, "type changed", new, f"{who} changes its type: {by_kind['type changed']}", how)
+    if by_kind["field lacking"]:
+        yield _rewritten(pair, "field lacking", new, f"{who}: {by_kind['field lacking']}", _UNREADABLE)
+    if by_kind["values narrowed"]:
+        what = f"{who}: {by_kind['values narrowed']}"
+        yield _change(pair, "values narrowed", "code", new.name, what=what, how=_REFUSED)
+
+
+_KINDS: dict[Kind, tuple[str, ...]] = {
+    "type changed": ("type",),
+    "field lacking": ("lacking",),
+    "values narrowed": ("gone", "narrowed"),
+}
+
+
+def _added(pair: Entities, new: StoredField) -> Change:
+    who = f"{pair.new.name}.{new.name}"
+    if new.name in _from_keys(pair):
+        what, how = f"{who} is new", "It is read from the keys that stored items have."
+        return _change(pair, "field changed", "code", new.name, what=what, how=how)
+    if new.is_needed:
+        return _rewritten(pair, "field lacking", new, f"{who} is new and required: no stored item has it", _UNREADABLE)
+    how = f"Stored items are read with {'None' if new.optional else _default(new)}; conditions on it find it missing."
+    if pair.drops_unknown:
+        how += f" While the old version runs, {_listed(pair.drops_unknown)} of it put whole items without it."
+    return _change(pair, "field changed", "code", new.name, what=f"{who} is new", how=how)
+
+
+def _from_keys(pair: Entities) -> set[str]:
+    """Fields that are read from the texts of keys, as stored items have these already."""
+    found: set[str] = set()
+    for before, after in zip(pair.old.key.attributes, pair.new.key.attributes, strict=False):
+        places = dict(zip(after.fields, before.fields, strict=False))
+        is_same = agree(attribute_form(pair.old, before, {}), attribute_form(pair.new, after, places))
+        if is_same and after.template is not None and after.template.reversible:
+            found.update(after.template.fields)
+    return found
+
+
+def key_names(pair: Entities) -> dict[str, str]:
+    """What the old entity calls the new one's fields; a field that takes another's place in the key is that one."""
+    names = field_names(pair.old, pair.new)
+    for before, after in zip(pair.old.key.attributes, pair.new.key.attributes, strict=False):
+        for was, now in zip(before.fields, after.fields, strict=False):
+            if was not in pair.new.fields and now not in pair.old.fields and now not in names:
+                names[now] = was
+    return names
+
+
+def _removed(pair: Entities, old: StoredField) -> Change:
+    what = f"{pair.old.name}.{old.name} is gone, and its attribute {old.attribute} stays in the items that have it"
+    how = "It is not read any more; a write of the whole item drops it, an update keeps it."
+    if old.is_needed:
+        how += " The old version cannot read items without it: end it before the first item is put."
+    return _change(
+        pair, "field removed", "code", old.name, what=what, how=how, place=_field_place(pair.old, old.name), old=True
+    )
+
+
+def _realiased(pair: Entities, old: StoredField, new: StoredField) -> Change:
+    what = f"{pair.new.name}.{new.name} is stored as {new.attribute}, and was as {old.attribute}"
+    how = _UNREADABLE if new.is_needed else "Stored items are read as if they had no value, until they are rewritten."
+    return _rewritten(pair, "field lacking", new, what, how)
+
+
+def _rewritten(pair: Entities, kind: Kind, new: StoredField, what: str, how: str) -> Change:
+    """A change for which each stored item is written once."""
+    name = pair.new.name
+    steps = (
+        Step("write", f"a version that writes {new.attribute} of {name} in the new form and reads both"),
+        Step("backfill", f"rewrite {new.attribute} of every stored {name}", "UpdateItem"),
+        Step("read", f"the new version, which reads {name} in the new form only"),
+    )
+    work = Rewrite(pair.old, pair.new, attributes=frozenset({new.attribute}))
+    return _change(pair, kind, "backfill", new.name, what=what, how=how, work=work, steps=steps)
+
+
+def _change(
+    pair: Entities,
+    kind: Kind,
+    verdict: Verdict,
+    field: str,
+    *,
+    what: str,
+    how: str,
+    place: Place | None = None,
+    old: bool = False,
+    work: Rewrite | None = None,
+    steps: tuple[Step, ...] = (),
+) -> Change:
+    """A change of one field; `old`: there is no place for it in the new design but the entity's."""
+    here = pair.new.place if old or field not in pair.new.fields else _field_place(pair.new, field)
+    there = place if place is not None else _place_in_old(pair, field)
+    return Change(kind, verdict, pair.table, pair.new.name, what, how, here, there, work, steps)
+
+
+def _place_in_old(pair: Entities, field: str) -> Place:
+    was = field_names(pair.old, pair.new).get(field)
+    return pair.old.place if was is None else _field_place(pair.old, was)
+
+
+def _field_place(spec: EntitySpec, name: str) -> Place:
+    return spec.place.at(f"{name}:", width=len(name))
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return " and ".join(names)
+
+
+_UNREADABLE = "Items that are stored cannot be read by the new version until they are rewritten."
+_REFUSED = "Stored items with such values cannot be read: look for them before the new version is deployed."
+_PARTS = "What is stored is read, and keeps its parts until it is written again."
+_READERS_FIRST = (
+    "What is stored is read. The running version cannot read the new values: deploy it to every reader before the"
+    " first is written."
+)

@@ -1,0 +1,180 @@
+"""Changes of patterns and consumers: what only programs see, and what the running version hands to the new one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from keyplan.design.consumers import Changed, Consumer
+from keyplan.design.design import Design
+from keyplan.design.patterns import Pattern
+from keyplan.design.symbols import annotation_of
+from keyplan.design.tables import Table
+from keyplan.diff.changes import Change, Kind, Step
+from keyplan.diff.forms import Form, condition_form, partition_form, plan_form
+from keyplan.diff.matching import matched
+from keyplan.diff.type_names import name_of
+
+_PAGED = ("query", "scan")
+_FACTS = ("returns", "evaluates", "claims", "decides", "after", "ordered_by", "retried")
+
+
+def pattern_changes(old: Design, new: Design) -> Iterator[Change]:
+    """What differs between the patterns of two designs, transactions among them."""
+    found = matched(old.patterns, new.patterns, _shape)
+    for before, after in found.renamed:
+        what = f"pattern {before.name} is called {after.name}"
+        how = "Callers have to change with it." + _cursors(before, after, renamed=True)
+        yield _change("pattern renamed", new, after, before, what=what, how=how, uses=tuple(_uses(old, before)))
+    for before, after in found.kept:
+        yield from _kept(new, before, after)
+    for pattern in found.added:
+        what = f"pattern {pattern.name} is new"
+        yield _change("pattern added", new, pattern, None, what=what, how="Only programs change.")
+    for pattern in found.removed:
+        yield _removed(old, new, pattern)
+
+
+def _shape(pattern: Pattern[..., Any]) -> Form:
+    return (pattern.kind, pattern.plan.schema.name, tuple(plan_form(pattern.plan).items()), _signature(pattern))
+
+
+def _kept(new: Design, before: Pattern[..., Any], after: Pattern[..., Any]) -> Iterator[Change]:
+    changed = []
+    if before.kind != after.kind:
+        changed.append(f"kind ({before.kind} to {after.kind})")
+    if _signature(before) != _signature(after):
+        changed.append("parameters")
+    if before.plan.schema.name != after.plan.schema.name:
+        changed.append(f"table ({before.plan.schema.name} to {after.plan.schema.name})")
+    ours, theirs = plan_form(after.plan), plan_form(before.plan)
+    changed += [_aspect(name, theirs[name], ours[name]) for name in ours if ours[name] != theirs[name]]
+    if changed:
+        what = f"pattern {after.name} changes: {', '.join(changed)}"
+        how = "Only programs change." + ("" if "parameters" not in changed else " Callers change with it.")
+        yield _change("pattern changed", new, after, before, what=what, how=how + _cursors(before, after))
+    if after.facts.rate != before.facts.rate:
+        what = f"pattern {after.name} is called {_rate(after)}, and was {_rate(before)}"
+        yield _change("facts changed", new, after, before, what=what, how="Only the reckoning changes.")
+    said = [name for name in _FACTS if getattr(after.facts, name) != getattr(before.facts, name)]
+    if said:
+        what = f"pattern {after.name} says otherwise: {', '.join(said)}"
+        yield _change("facts changed", new, after, before, what=what, how="Only reckoning and checks change.")
+
+
+def _aspect(name: str, was: Form, now: Form) -> str:
+    if name == "index":
+        return f"index ({was or 'table'} to {now or 'table'})"
+    return name
+
+
+def _signature(pattern: Pattern[..., Any]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, name_of(annotation_of(one))) for name, one in pattern.parameters.items())
+
+
+def _rate(pattern: Pattern[..., Any]) -> str:
+    rate = pattern.facts.rate
+    return "at no declared rate" if rate is None else f"{rate.average:g} times a second, {rate.highest:g} at its peak"
+
+
+def _cursors(before: Pattern[..., Any], after: Pattern[..., Any], *, renamed: bool = False) -> str:
+    """What becomes of cursors that the running version handed out: they are bound to what they were made for."""
+    if before.kind not in _PAGED or after.kind not in _PAGED:
+        return ""
+    if renamed or partition_form(before.plan) != partition_form(after.plan):
+        return " Cursors that the old version handed out are refused: their readers begin anew."
+    return ""
+
+
+def _removed(old: Design, new: Design, pattern: Pattern[..., Any]) -> Change:
+    used = tuple(_uses(old, pattern))
+    what = f"pattern {pattern.name} is gone"
+    how = f"In the old design {'; '.join(used)}." if used else "The old design says of no use of it."
+    return _change("pattern removed", new, pattern, pattern, what=what, how=how, uses=used)
+
+
+def _uses(old: Design, pattern: Pattern[..., Any]) -> Iterator[str]:
+    """What the old design says of who uses a pattern."""
+    rate = pattern.facts.rate
+    if rate is not None and rate.highest > 0:
+        yield f"it is called {_rate(pattern)}"
+    if pattern.facts.claims:
+        yield f"its document tells of it ({pattern.facts.claims[0].text})"
+    for other in old.patterns:
+        if pattern.name in other.facts.after:
+            yield f"{other.name} shows what it writes"
+
+
+def _change(
+    kind: Kind,
+    new: Design,
+    pattern: Pattern[..., Any],
+    before: Pattern[..., Any] | None,
+    *,
+    what: str,
+    how: str,
+    uses: Sequence[str] = (),
+) -> Change:
+    table = pattern.plan.schema.name
+    here = next((one for one in new.tables if one.name == table), new.tables[0])
+    place = here.schema.place if kind == "pattern removed" else pattern.place
+    facts = {"pattern": pattern.name if before is None else before.name, "uses": tuple(uses)}
+    other = before.place if before is not None else None
+    return Change(kind, "code", table, pattern.name, what, how, place, other, facts=facts)
+
+
+# Consumers.
+
+
+def consumer_changes(old: Table, new: Table) -> Iterator[Change]:
+    """What differs between the consumers of a table's stream."""
+    found = matched(old.consumers, new.consumers)
+    for before, after in found.kept:
+        changed = [name for name, was, now in _told(before, after) if was != now]
+        if changed:
+            what = f"consumer {after.name} changes: {', '.join(changed)}"
+            how = "Only programs change; it goes on where the old one stopped."
+            yield _of_consumer(new, after, what, how, before)
+    for consumer in found.added:
+        how = "It has no checkpoint, and begins where its runner is told to."
+        yield _of_consumer(new, consumer, f"consumer {consumer.name} is new", how, None)
+    for consumer in found.removed:
+        what = f"consumer {consumer.name} is gone"
+        how = "Its checkpoints stay where they are kept; what it has not read by then it does not get."
+        steps = (Step("remove", f"remove the checkpoints of {consumer.name}"),)
+        yield Change(
+            "consumer changed",
+            "code",
+            new.name,
+            consumer.name,
+            what,
+            how,
+            new.schema.place,
+            consumer.place,
+            steps=steps,
+        )
+
+
+def _of_consumer(new: Table, consumer: Consumer, what: str, how: str, before: Consumer | None) -> Change:
+    other = before.place if before is not None else None
+    return Change("consumer changed", "code", new.name, consumer.name, what, how, consumer.place, other)
+
+
+def _told(old: Consumer, new: Consumer) -> list[tuple[str, object, object]]:
+    was, now = (tuple(sorted(spec.name for spec in one.entities)) for one in (old, new))
+    return [
+        ("entities", was, now),
+        ("events", old.events, new.events),
+        ("when", _when(old), _when(new)),
+        ("batch", old.batch, new.batch),
+        ("retries", old.retries, new.retries),
+        ("on_failure", old.on_failure, new.on_failure),
+        ("bisect", old.bisect, new.bisect),
+        ("takes a list", old.takes_list, new.takes_list),
+        ("idempotent", old.idempotent, new.idempotent),
+    ]
+
+
+def _when(consumer: Consumer) -> Form:
+    told = consumer.when
+    return (told.field, repr(told.becomes)) if isinstance(told, Changed) else condition_form(told)

@@ -1,0 +1,283 @@
+"""What backfills cost: items, units, dollars and hours, from the numbers that the designs declare.
+
+A global index that is added is filled by the service: it reads the table for nothing and writes the index with the
+index's own capacity. Everything else a program does: it scans the table once, and writes each item as often as it has
+to. Several changes of one entity are one pass over it.
+
+Source: developer guide, "Managing Global Secondary Indexes in DynamoDB" (phases of index creation) and "Write
+consumption for tables" (OnlineIndexConsumedWriteCapacity among the metrics).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from keyplan.cost.estimate import Estimate
+from keyplan.cost.prices import PriceBook
+from keyplan.cost.shares import share_in_index
+from keyplan.cost.sizes import entry_size, item_size
+from keyplan.design.entities import EntitySpec
+from keyplan.design.keys import BoundKey
+from keyplan.design.schema import Schema
+from keyplan.design.tables import Table
+from keyplan.design.workload import Billing, OnDemand, Provisioned
+from keyplan.diff.changes import Build, Change, Move, Rewrite
+from keyplan.diff.entity_keys import already_stored
+from keyplan.diff.fields import Entities
+from keyplan.values.units import index_write_units, read_units, write_units
+
+_SENTINEL_BYTES = 200
+"""About what a sentinel takes, its key and its owner's: one write unit as any up to 1 KB."""
+
+
+@dataclass(frozen=True)
+class Backfill:
+    """What one pass over stored items costs."""
+
+    by: str
+    """the service, or a program."""
+    what: str
+    """The index that is filled, the entity that is rewritten, the table that is copied."""
+    table: str
+    items: int
+    read: float
+    """Read units of a scan of the table."""
+    write: float
+    """Write units of the table."""
+    indexes: Mapping[str, float] = field(default_factory=dict)
+    """Write units by index."""
+    seconds: float | None = None
+    """At the capacity that the declared load leaves; None where none is left, or nothing is said."""
+    price: float = 0.0
+    """Dollars; capacity that is bought by the hour costs nothing more."""
+    unknown: tuple[str, ...] = ()
+    """Entities of which no number of items is declared."""
+    is_cleaning: bool = False
+    """Whether it deletes what nothing reads any more, which can wait until after the roll-out."""
+
+    @property
+    def written(self) -> float:
+        """Write units of the table and its indexes."""
+        return self.write + sum(self.indexes.values())
+
+
+def count_of(spec: EntitySpec, other: EntitySpec | None = None) -> int | None:
+    """How many items of an entity are stored, as the old design says, or else the new one."""
+    items = spec.items or (None if other is None else other.items)
+    return None if items is None else items.count
+
+
+def _sized(spec: EntitySpec, other: EntitySpec | None) -> EntitySpec:
+    """An entity with the numbers of its items, as it says them itself or the other design does."""
+    return spec if spec.items is not None or other is None else replace(spec, items=other.items)
+
+
+def reckon(change: Change, old: Estimate, new: Estimate, tables: Mapping[str, Table]) -> Backfill | None:
+    """What one change costs by itself; None for a change for which nothing is written."""
+    if isinstance(change.work, Build):
+        return build(change.work, new)
+    if isinstance(change.work, Rewrite):
+        return rewrite([change.work], old, tables)
+    if isinstance(change.work, Move):
+        return move(change.work, new)
+    return None
+
+
+def build(work: Build, month: Estimate) -> Backfill | None:
+    """An index that the service fills."""
+    units, items, unknown = 0.0, 0, []
+    for spec in work.entities:
+        bound, count = spec.key_in(work.index.name), count_of(spec)
+        if bound is None or count is None:
+            unknown += [spec.name] if count is None else []
+            continue
+        held = count * share_in_index(spec, bound)
+        items += round(held)
+        units += held * write_units(entry_size(spec, bound).average)
+    if not work.entities:
+        return None
+    schema = work.table.schema
+    seconds = _seconds(units, _spare(schema, month, work.index.name))
+    return Backfill(
+        "the service", f"index {work.index.name}", work.table.name, items, 0.0, 0.0, {work.index.name: units},
+        seconds, _price(units, 0.0, schema, month.book), tuple(unknown),
+    )  # fmt: skip
+
+
+def rewrite(works: list[Rewrite], month: Estimate, tables: Mapping[str, Table]) -> Backfill:
+    """One pass over the stored items of an entity, whatever has to be done to them."""
+    old, new = works[0].old, _new(works)
+    sized, count = _sized(old, new), count_of(old, new)
+    table = tables[old.schema.name]
+    unknown = () if count is not None else (old.name,)
+    items = count or 0
+    size = write_units(item_size(sized).average)
+    times = 2 if any(one.rekeyed for one in works) else 1 if any(one.items for one in works) else 0
+    sentinels = sum(one.sentinels for one in works) * write_units(_SENTINEL_BYTES)
+    written = items * (times * size + sentinels)
+    indexes = _entries(works, items) if times else {}
+    scanned = sum((count_of(one) or 0) * item_size(one).average for one in table.entities) if items else 0
+    read = read_units(int(scanned), consistent=False)
+    total = written + sum(indexes.values())
+    is_same = new is not None and new.schema.name == old.schema.name
+    schema = new.schema if new is not None and is_same else old.schema
+    verb = "deleted" if new is None else "rewritten"
+    what = f"{old.name} {verb}" if times else f"sentinels of {old.name}"
+    seconds = _duration(schema, month, written, indexes, old.schema)
+    price = _price(total, read, schema, month.book)
+    return Backfill(
+        "a program", what, schema.name, items, read, written, indexes, seconds, price, unknown, is_cleaning=new is None
+    )
+
+
+def _new(works: list[Rewrite]) -> EntitySpec | None:
+    """What the items are afterwards; None where nothing is left of them, or of their sentinels."""
+    return next((one.new for one in works if one.new is not None), None)
+
+
+def _entries(works: list[Rewrite], items: int) -> dict[str, float]:
+    """Write units by index of the old table or the new, for each entry that moves, comes, goes or changes."""
+    old, new = works[0].old, _new(works)
+    names = {bound.index.name for one in (old, new) if one is not None for bound in one.indexes if bound.index}
+    found = {}
+    for name in sorted(names):
+        units = items * _entry_units(works, name)
+        if units:
+            found[name] = units
+    return found
+
+
+def _entry_units(works: list[Rewrite], name: str) -> float:
+    """Of one item, on average, in one index."""
+    old, new = works[0].old, _new(works)
+    after = None if new is None else new.key_in(name)
+    now = _held(new or old, old, after)
+    before = old.key_in(name)
+    is_written = any(name in one.indexes for one in works)
+    was = now if _is_filled(old, new, after) and not is_written else _held(old, new, before)
+    if before is None and was[0] == 0 and not is_written and not any(one.rekeyed for one in works):
+        return 0.0  # no stored item is in it, before or after
+    moves = is_written or any(one.rekeyed for one in works)
+    if was[0] == 0 or now[0] == 0 or moves:
+        return was[0] * was[1] + now[0] * now[1]
+    attributes = {attribute for one in works for attribute in one.attributes}
+    assert after is not None, "something of it is held there"
+    if not any(_projects(after, one, old.schema) for one in attributes):
+        return 0.0
+    return was[0] * index_write_units(was[2], now[2], same_key=True, same_content=False)
+
+
+def _is_filled(old: EntitySpec, new: EntitySpec | None, after: BoundKey | None) -> bool:
+    """Whether the service has filled a new index with stored items, before anything is rewritten."""
+    if new is None or after is None or after.index is None or old.schema.index(after.index.name) is not None:
+        return False
+    return already_stored(Entities(old, new, ()), after)
+
+
+def _held(spec: EntitySpec, other: EntitySpec | None, bound: BoundKey | None) -> tuple[float, float, int]:
+    """Which share of items is in the index, and what an entry takes: write units and bytes."""
+    if bound is None or bound.index is None:
+        return 0.0, 0, 0
+    size = entry_size(spec, bound).average
+    return share_in_index(_sized(spec, other), bound), write_units(size), size
+
+
+def _projects(bound: BoundKey, attribute: str, schema: Schema) -> bool:
+    return bound.index is not None and bound.index.projects(attribute, schema.key)
+
+
+def move(work: Move, month: Estimate) -> Backfill:
+    """A table that is copied into another one."""
+    written, items, scanned, unknown = 0.0, 0, 0, []
+    indexes: dict[str, float] = {}
+    for spec in work.old.entities:
+        after = next((one for one in work.new.entities if one.name == spec.name), None)
+        if after is None:
+            continue
+        count = count_of(spec, after)
+        if count is None:
+            unknown.append(spec.name)
+            continue
+        items += count
+        size = item_size(_sized(spec, after)).average
+        scanned += count * size
+        written += count * write_units(size)
+        for bound in after.indexes:
+            assert bound.index is not None, "a key of an index"
+            units = count * share_in_index(_sized(after, spec), bound) * write_units(entry_size(after, bound).average)
+            indexes[bound.index.name] = indexes.get(bound.index.name, 0.0) + units
+    read = read_units(scanned, consistent=False)
+    total = written + sum(indexes.values())
+    schema = work.new.schema
+    return Backfill(
+        "a program", f"{work.old.name} copied", work.new.name, items, read, written, indexes,
+        _duration(schema, month, written, indexes), _price(total, read, schema, month.book), tuple(unknown),
+    )  # fmt: skip
+
+
+# Time and price.
+
+
+def _spare(schema: Schema, month: Estimate, index: str | None, before: Schema | None = None) -> float:
+    """Write units a second that the declared load leaves of a table's or an index's capacity, on average.
+
+    On demand: of what a table serves at once; more once the service has grown it. Capacity is raised before a
+    backfill and lowered after it.
+    """
+    name = schema.name if index is None else f"{schema.name}/{index}"
+    load = sum(part.write for table in month.tables for part in table.parts if part.name == name)
+    has = _write_capacity(schema, index)
+    if before is not None and before.provisioned and schema.provisioned:
+        has = max(has, _write_capacity(before, index))
+    return has - load
+
+
+def _write_capacity(schema: Schema, index: str | None) -> float:
+    bought: Billing = schema.billing
+    declared = None if index is None else schema.index(index)
+    if declared is not None and declared.billing is not None:
+        bought = declared.billing
+    return bought.write if isinstance(bought, Provisioned) else max(bought.warm_write, OnDemand().warm_write)
+
+
+def _seconds(units: float, spare: float) -> float | None:
+    return units / spare if spare > 0 else None
+
+
+def _duration(
+    schema: Schema, month: Estimate, written: float, indexes: Mapping[str, float], before: Schema | None = None
+) -> float | None:
+    """Of writes to a table and its indexes: the longest of what each takes; local indexes take the table's capacity."""
+    found: list[tuple[float, str | None]] = [(written, None)]
+    for name, units in indexes.items():
+        index = schema.index(name)
+        if index is not None and index.kind == "LSI":
+            found[0] = (found[0][0] + units, None)
+        else:
+            found.append((units, name))
+    times = [_seconds(units, _spare(schema, month, name, before)) for units, name in found]
+    return None if None in times else max(time for time in times if time is not None)
+
+
+def _price(written: float, read: float, schema: Schema, book: PriceBook) -> float:
+    if isinstance(schema.billing, Provisioned):
+        return 0.0
+    klass = schema.table_class
+    return written * book.of_class("write_unit", klass) + read * book.of_class("read_unit", klass)
+
+
+def passes(changes: Iterable[Change], old: Estimate, new: Estimate, tables: Mapping[str, Table]) -> list[Backfill]:
+    """All backfills of a comparison, each entity and each table once."""
+    works = [change.work for change in changes if change.work is not None]
+    moves = list(dict.fromkeys((one.old, one.new) for one in works if isinstance(one, Move)))
+    copied = {name for pair in moves for name in (pair[0].name, pair[1].name)}
+    found = [move(Move(*pair), new) for pair in moves]
+    together: dict[tuple[EntitySpec, bool], list[Rewrite]] = {}  # what is only cleaned up is a pass of its own
+    for work in works:
+        if isinstance(work, Build) and work.table.name not in copied:
+            made = build(work, new)
+            found += [made] if made is not None else []
+        elif isinstance(work, Rewrite) and work.old.schema.name not in copied:
+            together.setdefault((work.old, work.new is None), []).append(work)
+    return [*found, *(rewrite(several, old, tables) for several in together.values())]

@@ -1,0 +1,211 @@
+"""A comparison as it is printed: changes by verdict, the roll-out in order, prices; as text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from textwrap import fill
+from typing import Any
+
+from keyplan.design.places import Place, line_of
+from keyplan.diff.changes import VERDICTS, Change, Step, Verdict
+from keyplan.diff.comparison import Comparison
+from keyplan.diff.reckoning import Backfill
+from keyplan.diff.rollout import Stage, rollout
+
+_TITLES: dict[Verdict, str] = {
+    "new table": "needs a new table",
+    "backfill": "needs a backfill",
+    "online": "online",
+    "code": "only code",
+}
+_SIGNS: dict[str, str] = {"added": "+", "removed": "-", "gone": "-"}
+
+
+def text(comparison: Comparison) -> str:
+    """The whole of it, but for the findings."""
+    if not comparison.changes:
+        return f"{comparison.new.name}: the two designs are the same.\n"
+    parts = [*_changes(comparison), *_stages(rollout(comparison)), _prices(comparison)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _changes(comparison: Comparison) -> Iterator[str]:
+    for verdict in VERDICTS:
+        mine = [change for change in comparison.changes if change.verdict == verdict]
+        if mine:
+            yield "\n".join([f"{_TITLES[verdict]}:", *(_change(comparison, one) for one in mine)])
+
+
+def _change(comparison: Comparison, change: Change) -> str:
+    sign = _SIGNS.get(change.kind.split()[-1], "~")
+    lines = [_wrapped(f"{change.table}: {change.what}", 2, f"{sign} "), _wrapped(change.how, 6)]
+    backfill = comparison.backfill(change)
+    if backfill is not None:
+        lines.append(_wrapped(_sentence(told(backfill)), 6))
+    return "\n".join(lines)
+
+
+def told(backfill: Backfill) -> str:
+    """What a backfill costs, in a line."""
+    if backfill.unknown and not backfill.items:
+        return f"nothing says how many items of {', '.join(backfill.unknown)} there are: declare items=Items(count=...)"
+    parts = [_things(backfill), f"{number(backfill.written)} write units"]
+    if backfill.read:
+        parts.append(f"{number(backfill.read)} read units")
+    is_bought = backfill.written > 0 and backfill.price == 0
+    parts.append("within the capacity that is bought" if is_bought else f"${backfill.price:,.2f}")
+    parts.append(_time(backfill))
+    more = f"; not counted: {', '.join(backfill.unknown)}" if backfill.unknown else ""
+    work = "clean-up" if backfill.is_cleaning else "backfill"
+    return f"{work} by {backfill.by}: {', '.join(parts)}{more}"
+
+
+def _things(backfill: Backfill) -> str:
+    word = {"index": "entries", "sentinels": "sentinels"}.get(backfill.what.partition(" ")[0], "items")
+    return f"{backfill.items:,} {word}"
+
+
+def _time(backfill: Backfill) -> str:
+    if backfill.seconds is None:
+        return "no capacity is left for it"
+    return f"{duration(backfill.seconds)} at best"
+
+
+def duration(seconds: float) -> str:
+    """A time in the unit that suits it."""
+    for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.1f} {unit}"
+    return f"{max(1, round(seconds)):,} s"
+
+
+def number(value: float) -> str:
+    """Units as a reader likes them."""
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:,.1f}"
+
+
+def _stages(stages: tuple[Stage, ...]) -> Iterator[str]:
+    if not stages:
+        return
+    lines = ["roll-out:"]
+    for count, stage in enumerate(stages, 1):
+        lines.append(f"  {count}. {stage.title}")
+        lines += [_wrapped(_step(step), 5, "- ") for step in stage.steps]
+        lines += [_wrapped(f"{one.what}: {told(one)}", 7) for one in stage.backfills]
+    yield "\n".join(lines)
+
+
+def _step(step: Step) -> str:
+    return step.text + (f" ({step.operation})" if step.operation else "")
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _wrapped(text: str, indent: int, sign: str = "") -> str:
+    """Lines of a width that is read well, those after the first below its text."""
+    first, later = " " * indent + sign, " " * (indent + len(sign))
+    return fill(
+        text, _WIDTH, initial_indent=first, subsequent_indent=later, break_long_words=False, break_on_hyphens=False
+    )
+
+
+_WIDTH = 100
+_CENT = 0.01
+
+
+def _prices(comparison: Comparison) -> str:
+    book = comparison.book
+    lines = [f"a month, {book.region}, prices of {book.dated}:"]
+    rows = [(one.table, one.old, one.new, one.difference) for one in comparison.prices]
+    before, after = comparison.old_month, comparison.new_month
+    if max(before.free_storage, after.free_storage) >= _CENT:
+        free = -before.free_storage, -after.free_storage
+        rows.append(("free storage", *free, free[1] - free[0]))
+    rows.append(("total", before.total, after.total, after.total - before.total))
+    width = max(len(name) for name, *_ in rows)
+    lines += [f"  {name:{width}} {_money(was):>14} {_money(now):>14} {_signed(by):>14}" for name, was, now, by in rows]
+    return "\n".join(lines)
+
+
+def _money(amount: float | None) -> str:
+    if amount is None:
+        return "-"
+    cents = round(amount, 2)
+    return f"-${-cents:,.2f}" if cents < 0 else f"${abs(cents):,.2f}"
+
+
+def _signed(amount: float) -> str:
+    cents = round(amount, 2)
+    return f"{'-' if cents < 0 else '+'}${abs(cents):,.2f}"
+
+
+# JSON.
+
+
+def document(comparison: Comparison) -> dict[str, Any]:
+    """Everything as plain data."""
+    before, after = comparison.old_month, comparison.new_month
+    return {
+        "old": comparison.old.name,
+        "new": comparison.new.name,
+        "changes": [_change_document(comparison, one) for one in comparison.changes],
+        "backfills": [_backfill_document(one) for one in comparison.backfills],
+        "rollout": [
+            {
+                "phase": stage.phase,
+                "title": stage.title,
+                "steps": [_step_document(step) for step in stage.steps],
+            }
+            for stage in rollout(comparison)
+        ],
+        "prices": {
+            "region": comparison.book.region,
+            "dated": comparison.book.dated.isoformat(),
+            "currency": comparison.book.currency,
+            "tables": [
+                {"table": one.table, "old": one.old, "new": one.new, "difference": one.difference}
+                for one in comparison.prices
+            ],
+            "total": {"old": before.total, "new": after.total, "difference": after.total - before.total},
+        },
+    }
+
+
+def _step_document(step: Step) -> dict[str, Any]:
+    return {"text": step.text, "operation": step.operation or None, "request": step.request}
+
+
+def _change_document(comparison: Comparison, change: Change) -> dict[str, Any]:
+    backfill = comparison.backfill(change)
+    return {
+        "kind": change.kind,
+        "verdict": change.verdict,
+        "table": change.table,
+        "subject": change.subject,
+        "what": change.what,
+        "how": change.how,
+        "place": _place(change.place),
+        "other": None if change.other is None else _place(change.other),
+        "backfill": None if backfill is None else _backfill_document(backfill),
+    }
+
+
+def _backfill_document(backfill: Backfill) -> dict[str, Any]:
+    return {
+        "by": backfill.by,
+        "what": backfill.what,
+        "table": backfill.table,
+        "items": backfill.items,
+        "read_units": backfill.read,
+        "write_units": backfill.write,
+        "index_write_units": dict(backfill.indexes),
+        "seconds": backfill.seconds,
+        "price": backfill.price,
+        "items_unknown_of": list(backfill.unknown),
+    }
+
+
+def _place(place: Place) -> dict[str, Any]:
+    return {"file": place.file, "line": line_of(place)}

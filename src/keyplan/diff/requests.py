@@ -1,0 +1,116 @@
+"""The requests that change a table while it is used, as they go to the service.
+
+Source: API reference, UpdateTable, UpdateTimeToLive, UpdateContinuousBackups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from keyplan.design.schema import Index, Schema, StreamView
+from keyplan.design.workload import Billing, OnDemand, Provisioned
+
+Request = dict[str, Any]
+
+
+def create_index(schema: Schema, index: Index, types: Mapping[str, str], name: str | None = None) -> Request:
+    """UpdateTable: a global index of a new design, of another name if one is given."""
+    made: Request = {
+        "IndexName": name or index.name,
+        "KeySchema": [
+            *({"AttributeName": one, "KeyType": "HASH"} for one in index.partition),
+            *({"AttributeName": one, "KeyType": "RANGE"} for one in index.sort),
+        ],
+        "Projection": _projection(index),
+    }
+    if schema.provisioned:
+        made["ProvisionedThroughput"] = _units(index.billing or schema.billing)
+    return {
+        "TableName": schema.name,
+        "AttributeDefinitions": [
+            {"AttributeName": one, "AttributeType": types.get(one, "S")} for one in index.attributes
+        ],
+        "GlobalSecondaryIndexUpdates": [{"Create": made}],
+    }
+
+
+def _projection(index: Index) -> Request:
+    if isinstance(index.project, tuple):
+        return {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(index.project)}
+    return {"ProjectionType": "KEYS_ONLY" if index.project == "keys" else "ALL"}
+
+
+def delete_index(table: str, index: str) -> Request:
+    """UpdateTable: without an index."""
+    return {"TableName": table, "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": index}}]}
+
+
+def capacity(table: str, billing: Billing) -> Request:
+    """UpdateTable: other units of a provisioned table."""
+    return {"TableName": table, "ProvisionedThroughput": _units(billing)}
+
+
+def index_capacity(table: str, index: str, billing: Billing) -> Request:
+    """UpdateTable: other units of an index of a provisioned table."""
+    update = {"IndexName": index, "ProvisionedThroughput": _units(billing)}
+    return {"TableName": table, "GlobalSecondaryIndexUpdates": [{"Update": update}]}
+
+
+def on_demand(table: str) -> Request:
+    """UpdateTable: paid by the request."""
+    return {"TableName": table, "BillingMode": "PAY_PER_REQUEST"}
+
+
+def provisioned(old: Schema, new: Schema) -> Request:
+    """UpdateTable: paid by the hour, with every index that is there at that moment."""
+    units = {index.name: index.billing or new.billing for index in new.indexes}
+    updates = [
+        {"Update": {"IndexName": index.name, "ProvisionedThroughput": _units(units.get(index.name, new.billing))}}
+        for index in old.indexes
+        if index.kind == "GSI"
+    ]
+    request = {"TableName": new.name, "BillingMode": "PROVISIONED", "ProvisionedThroughput": _units(new.billing)}
+    return {**request, "GlobalSecondaryIndexUpdates": updates} if updates else request
+
+
+def _units(billing: Billing) -> Request:
+    assert isinstance(billing, Provisioned), "units are bought by the hour"
+    return {"ReadCapacityUnits": billing.read, "WriteCapacityUnits": billing.write}
+
+
+def warm(table: str, was: OnDemand, now: OnDemand) -> Request:
+    """UpdateTable: more that is served at once; what would be less is left."""
+    read, write = max(was.warm_read, now.warm_read), max(was.warm_write, now.warm_write)
+    floor = OnDemand()
+    units = {
+        "ReadUnitsPerSecond": max(read, floor.warm_read),
+        "WriteUnitsPerSecond": max(write, floor.warm_write),
+    }
+    return {"TableName": table, "WarmThroughput": units}
+
+
+def table_class(table: str, name: str) -> Request:
+    """UpdateTable: another class."""
+    return {"TableName": table, "TableClass": name}
+
+
+def protection(table: str, is_on: bool) -> Request:
+    """UpdateTable: protected from deletion, or not."""
+    return {"TableName": table, "DeletionProtectionEnabled": is_on}
+
+
+def recovery(table: str, is_on: bool) -> Request:
+    """UpdateContinuousBackups: recovery to a point in time, or none."""
+    return {"TableName": table, "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": is_on}}
+
+
+def stream(table: str, view: StreamView | None) -> Request:
+    """UpdateTable: a stream, or none."""
+    told = {"StreamEnabled": False} if view is None else {"StreamEnabled": True, "StreamViewType": view}
+    return {"TableName": table, "StreamSpecification": told}
+
+
+def expiry(table: str, attribute: str, is_on: bool) -> Request:
+    """UpdateTimeToLive: expiry by an attribute, or by it no more."""
+    return {"TableName": table, "TimeToLiveSpecification": {"Enabled": is_on, "AttributeName": attribute}}

@@ -1,0 +1,257 @@
+"""Changes of a table's settings, which the service makes while the table is used, and the limits of each.
+
+Source: API reference, UpdateTable, UpdateTimeToLive, UpdateContinuousBackups; developer guide, "Considerations when
+switching capacity modes", "Quotas in Amazon DynamoDB", "Considerations when choosing a table class", "Change data
+capture for DynamoDB Streams", "Using time to live", "Understanding DynamoDB warm throughput".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from keyplan.design.schema import Index, Schema
+from keyplan.design.tables import Table
+from keyplan.design.workload import Billing, OnDemand, Provisioned
+from keyplan.diff import requests
+from keyplan.diff.changes import Change, Kind, Phase, Step
+
+
+def setting_changes(old: Table, new: Table) -> Iterator[Change]:
+    """What differs in how a table is run."""
+    yield from _billing(old.schema, new.schema)
+    yield from _index_billing(old.schema, new.schema)
+    yield from _table_class(old.schema, new.schema)
+    yield from _protection(old.schema, new.schema)
+    yield from _recovery(old.schema, new.schema)
+    yield from _stream(old.schema, new.schema)
+    yield from _expiry(old.schema, new.schema)
+    yield from _discriminator(old.schema, new.schema)
+
+
+def _online(
+    old: Schema, new: Schema, what: str, how: str, *steps: Step, kind: Kind = "setting changed", text: str = ""
+) -> Change:
+    """A change that the service makes; `text`: what of the declaration it is about."""
+    place, other = (new.place.at(text), old.place.at(text)) if text else (new.place, old.place)
+    return Change(kind, "online", new.name, new.name, what, how, place, other, steps=steps)
+
+
+# Capacity.
+
+
+def _billing(old: Schema, new: Schema) -> Iterator[Change]:
+    was, now = old.billing, new.billing
+    if was == now:
+        return
+    if isinstance(was, Provisioned) and isinstance(now, Provisioned):
+        what = f"capacity of table {new.name} is {_units(now)}, and was {_units(was)}"
+        step = Step(
+            _when(was, now),
+            f"set the capacity of {new.name} to {_units(now)}",
+            "UpdateTable",
+            requests.capacity(new.name, now),
+        )
+        yield _online(old, new, what, _change_of_units(was, now), step, text="billing=")
+    elif isinstance(was, OnDemand) and isinstance(now, OnDemand):
+        yield from _warm(old, new, was, now)
+    else:
+        yield _switched(old, new, was, now)
+
+
+def _switched(old: Schema, new: Schema, was: Billing, now: Billing) -> Change:
+    """The other capacity mode."""
+    if isinstance(now, OnDemand):
+        what = f"table {new.name} is paid by the request, and was provisioned with {_units(was)}"
+        text, how, request = f"switch {new.name} to on-demand capacity", _TO_ON_DEMAND, requests.on_demand(new.name)
+    else:
+        what = f"table {new.name} is provisioned with {_units(now)}, and was paid by the request"
+        text, how = f"switch {new.name} and its indexes to provisioned capacity", _TO_PROVISIONED
+        request = requests.provisioned(old, new)
+    step = Step("prepare", text, "UpdateTable", request, is_first=True)
+    return _online(old, new, what, how, step, text="billing=")
+
+
+def _warm(old: Schema, new: Schema, was: OnDemand, now: OnDemand) -> Iterator[Change]:
+    floor = OnDemand()
+    before = max(was.warm_read, floor.warm_read), max(was.warm_write, floor.warm_write)
+    after = max(now.warm_read, floor.warm_read), max(now.warm_write, floor.warm_write)
+    if before == after:
+        return
+    told = [f"{read:,} read and {write:,} write units a second" for read, write in (after, before)]
+    what = f"table {new.name} serves {told[0]} at once, and served {told[1]}"
+    if any(one < other for one, other in zip(after, before, strict=True)):
+        how = "Warm throughput is raised and never lowered: what is less is left as it is."
+        raised = any(one > other for one, other in zip(after, before, strict=True))
+        if not raised:
+            yield Change("setting changed", "code", new.name, new.name, what, how, new.place, old.place)
+            return
+    else:
+        how = "It is paid once for what is added, takes minutes, and is a request of its own."
+    step = Step("prepare", f"warm {new.name} for {told[0]}", "UpdateTable", requests.warm(new.name, was, now))
+    yield _online(old, new, what, how, step, text="billing=")
+
+
+def _index_billing(old: Schema, new: Schema) -> Iterator[Change]:
+    if not (old.provisioned and new.provisioned):
+        return  # a switch says it for the indexes too
+    for index in new.indexes:
+        before = old.index(index.name)
+        if before is None or index.kind != "GSI" or before.kind != "GSI":
+            continue
+        was, now = _bought(old, before), _bought(new, index)
+        if was != now:
+            what = f"capacity of index {index.name} is {_units(now)}, and was {_units(was)}"
+            request = requests.index_capacity(new.name, index.name, now)
+            step = Step(
+                _when(was, now), f"set the capacity of index {index.name} to {_units(now)}", "UpdateTable", request
+            )
+            how = _change_of_units(was, now)
+            yield Change(
+                "setting changed", "online", new.name, index.name, what, how, index.place, before.place, steps=(step,)
+            )
+
+
+def _bought(schema: Schema, index: Index) -> Billing:
+    return index.billing if index.billing is not None else schema.billing
+
+
+def _units(billing: Billing) -> str:
+    assert isinstance(billing, Provisioned), "only what is bought by the hour has units"
+    return f"{billing.read:,} read and {billing.write:,} write units"
+
+
+def _when(was: Billing, now: Billing) -> Phase:
+    """What is raised helps a backfill, and what is lowered would be in its way."""
+    assert isinstance(was, Provisioned), "asked of provisioned capacity"
+    assert isinstance(now, Provisioned), "asked of provisioned capacity"
+    return "prepare" if now.read > was.read or now.write > was.write else "remove"
+
+
+def _change_of_units(was: Billing, now: Billing) -> str:
+    assert isinstance(was, Provisioned), "asked of provisioned capacity"
+    assert isinstance(now, Provisioned), "asked of provisioned capacity"
+    if now.read >= was.read and now.write >= was.write:
+        return "Raised as often as needed; it takes minutes."
+    return (
+        "Lowered four times at any time of a day (UTC), and then once for each hour without a decrease: 27 times a day"
+        " at most."
+    )
+
+
+_TO_ON_DEMAND = "At most four times in 24 hours; it takes minutes, in which the provisioned capacity still serves."
+_TO_PROVISIONED = "At any time; auto scaling has to be set up for it, and every index needs capacity of its own."
+
+# Class, protection, backups.
+
+
+def _table_class(old: Schema, new: Schema) -> Iterator[Change]:
+    if old.table_class != new.table_class:
+        what = f"table {new.name} is of class {new.table_class}, and was of {old.table_class}"
+        how = "At most twice in 30 days; the table is used meanwhile. It is a request of its own."
+        request = requests.table_class(new.name, new.table_class)
+        step = Step("prepare", f"set the class of {new.name} to {new.table_class}", "UpdateTable", request)
+        yield _online(old, new, what, how, step, text="table_class=")
+
+
+def _protection(old: Schema, new: Schema) -> Iterator[Change]:
+    if old.deletion_protection != new.deletion_protection:
+        on = new.deletion_protection
+        word = "on" if on else "off"
+        what = f"table {new.name} is {'protected from deletion' if on else 'no more protected from deletion'}"
+        request = requests.protection(new.name, on)
+        step = Step(
+            "prepare" if on else "remove", f"switch deletion protection of {new.name} {word}", "UpdateTable", request
+        )
+        yield _online(old, new, what, "At once; it is a request of its own.", step, text="deletion_protection=")
+
+
+def _recovery(old: Schema, new: Schema) -> Iterator[Change]:
+    if old.point_in_time_recovery == new.point_in_time_recovery:
+        return
+    operation = "UpdateContinuousBackups"
+    request = requests.recovery(new.name, new.point_in_time_recovery)
+    if new.point_in_time_recovery:
+        what = f"table {new.name} has point-in-time recovery"
+        step = Step("prepare", f"switch point-in-time recovery of {new.name} on", operation, request)
+        how = "It can be restored from the moment on at which it is on."
+    else:
+        what = f"table {new.name} has no point-in-time recovery any more"
+        step = Step("remove", f"switch point-in-time recovery of {new.name} off", operation, request)
+        how = "The moments of the last 35 days can be restored no more; switched on again, they begin anew."
+    yield _online(old, new, what, how, step, text="point_in_time_recovery=")
+
+
+# Stream and expiry.
+
+
+def _stream(old: Schema, new: Schema) -> Iterator[Change]:
+    was, now = old.stream, new.stream
+    if was == now:
+        return
+    if "UNSTATED" in {was, now} and None not in {was, now}:
+        what, how = f"table {new.name} says of its stream {now}, and said {was}", "Look what the stream holds as it is."
+        yield Change("setting changed", "code", new.name, new.name, what, how, new.place, old.place)
+        return
+    off = requests.stream(new.name, None)
+    end = Step("prepare", f"switch the stream of {new.name} off, once its readers have read it", "UpdateTable", off)
+    begin = Step("prepare", f"switch a stream of {new.name} on: {now}", "UpdateTable", requests.stream(new.name, now))
+    steps: tuple[Step, ...]
+    if was is None:
+        what, how, steps = f"table {new.name} has a stream: {now}", "It tells of changes from then on.", (begin,)
+    elif now is None:
+        what, how = f"table {new.name} has no stream any more, and had {was}", _OLD_STREAM
+        steps = (Step("remove", f"switch the stream of {new.name} off", "UpdateTable", off),)
+    else:
+        what = f"the stream of table {new.name} holds {now}, and held {was}"
+        how, steps = (
+            f"A stream's view is never changed: it is switched off, and a new one on. {_OLD_STREAM}",
+            (end, begin),
+        )
+    yield _online(old, new, what, how, *steps, kind="stream changed", text="stream=")
+
+
+_OLD_STREAM = (
+    "The old stream's records are readable for 24 hours under its own ARN, and what changes while none is on is in"
+    " none."
+)
+
+
+def _expiry(old: Schema, new: Schema) -> Iterator[Change]:
+    was, now = old.ttl, new.ttl
+    if was == now:
+        return
+    operation = "UpdateTimeToLive"
+    on = requests.expiry(new.name, now or "", True)
+    off = requests.expiry(new.name, was or "", False)
+    begin = Step("prepare", f"let items of {new.name} expire by {now}", operation, on)
+    steps: tuple[Step, ...]
+    if was is None:
+        what = f"items of table {new.name} expire by {now}"
+        how, steps = (
+            f"Takes up to an hour. Stored items whose {now} is past, by less than five years, are deleted.",
+            (begin,),
+        )
+    elif now is None:
+        what, how = f"items of table {new.name} expire no more, and did by {was}", "Takes up to an hour."
+        steps = (Step("prepare", f"let items of {new.name} expire by {was} no more", operation, off),)
+    else:
+        what = f"items of table {new.name} expire by {now}, and did by {was}"
+        how = (
+            "Two changes, each of up to an hour, in which no other is taken: off, then on. Stored items keep"
+            f" {was}, which expires nothing any more; those without {now} do not expire."
+        )
+        steps = (
+            Step("prepare", f"let items of {new.name} expire by {was} no more; wait an hour", operation, off),
+            begin,
+        )
+    yield _online(old, new, what, how, *steps, kind="expiry changed", text="ttl=")
+
+
+def _discriminator(old: Schema, new: Schema) -> Iterator[Change]:
+    """Of entities that are told by another attribute, each is looked at by itself."""
+    was = old.discriminator
+    if was is not None and new.discriminator is None:
+        what, how = f"table {new.name} tells entities by their keys, and did by {was}", f"Stored items keep {was}."
+        yield Change(
+            "setting changed", "code", new.name, new.name, what, how, new.place, old.place.at("discriminator=")
+        )

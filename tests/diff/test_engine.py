@@ -1,0 +1,173 @@
+"""What is said of the service is what the engine does: it takes what is online, and refuses what needs a new table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.diff.pairs import BASE, PAIRS, Pair, compared, pair, setting
+
+import keyplan
+from keyplan.connections.tables import create_request
+from keyplan.design.tables import Table
+from keyplan.diff.comparison import Comparison
+from keyplan.diff.rollout import rollout
+from keyplan.engine.engine import Engine
+from keyplan.errors import ServiceError
+
+MORE = [
+    pair("provisioned with another index", setting("billing=Provisioned(read=5, write=5)"),
+         ('GSI("by_state", pk="state")', 'GSI("by_points", pk="points", billing=Provisioned(read=2, write=3))'),
+         says=[]),
+    pair("much at once", setting("billing=OnDemand(warm_write=8_000), deletion_protection=True"),
+         setting('stream="KEYS_ONLY", ttl="until", point_in_time_recovery=True'), says=[]),
+]  # fmt: skip
+SERVED = [one for one in (*PAIRS, *MORE) if all(verdict != "new table" for _, verdict, _ in one.expected)]
+SETTINGS = [
+    'stream="NEW_IMAGE"',
+    'stream="OLD_IMAGE"',
+    'ttl="until"',
+    'ttl="points"',
+    "billing=Provisioned(read=5, write=5)",
+    "billing=Provisioned(read=2, write=9)",
+    'table_class="STANDARD_INFREQUENT_ACCESS"',
+    "point_in_time_recovery=True",
+    "deletion_protection=True",
+    "",
+]
+
+
+def created(engine: Engine, tables: Sequence[Table]) -> None:
+    keyplan.connect(engine=engine).create_tables(*tables)
+    for table in tables:  # on an engine in memory a connection leaves it off
+        if table.schema.point_in_time_recovery:
+            told = {"PointInTimeRecoveryEnabled": True}
+            engine.call("UpdateContinuousBackups", {"TableName": table.name, "PointInTimeRecoverySpecification": told})
+
+
+def rolled_out(engine: Engine, comparison: Comparison) -> None:
+    """Take every step that has a request, in its order."""
+    for stage in rollout(comparison):
+        for step in stage.steps:
+            if step.request is not None:
+                engine.call(step.operation, dict(step.request))
+
+
+def described(engine: Engine, name: str) -> dict[str, Any]:
+    """A table as CreateTable and the calls after it would say it."""
+    told = engine.call("DescribeTable", {"TableName": name})["Table"]
+    expiry = engine.call("DescribeTimeToLive", {"TableName": name})["TimeToLiveDescription"]
+    backups = engine.call("DescribeContinuousBackups", {"TableName": name})["ContinuousBackupsDescription"]
+    units = told.get("ProvisionedThroughput", {})
+    is_provisioned = told.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED") == "PROVISIONED"
+    return {
+        "key": told["KeySchema"],
+        "types": {one["AttributeName"]: one["AttributeType"] for one in told["AttributeDefinitions"]},
+        "indexes": {one["IndexName"]: shape(one, is_provisioned) for one in told.get("GlobalSecondaryIndexes", ())},
+        "units": (units["ReadCapacityUnits"], units["WriteCapacityUnits"]) if is_provisioned else None,
+        "stream": told.get("StreamSpecification"),
+        "class": told.get("TableClassSummary", {}).get("TableClass", "STANDARD"),
+        "protected": told.get("DeletionProtectionEnabled", False),
+        "expiry": expiry.get("AttributeName") if expiry["TimeToLiveStatus"] == "ENABLED" else None,
+        "recovery": backups["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"],
+        "warm": (told.get("WarmThroughput") or {}).get("WriteUnitsPerSecond") if not is_provisioned else None,
+    }
+
+
+def shape(index: dict[str, Any], is_provisioned: bool) -> tuple[Any, ...]:
+    units = index.get("ProvisionedThroughput", {})
+    bought = (units.get("ReadCapacityUnits"), units.get("WriteCapacityUnits")) if is_provisioned else None
+    return index["KeySchema"], index["Projection"], bought
+
+
+def fresh(table: Table) -> dict[str, Any]:
+    """The table as it would be if it were made anew."""
+    with Engine.memory() as engine:
+        created(engine, [table])
+        return described(engine, table.name)
+
+
+@pytest.mark.parametrize("one", SERVED, ids=lambda one: one.name)
+def test_the_engine_makes_of_the_old_tables_the_new_ones(one: Pair, tmp_path: Path) -> None:
+    assert_reached(compared(tmp_path, BASE, one.source))
+    assert_reached(compared(tmp_path, one.source, BASE))
+
+
+@pytest.mark.parametrize("new", SETTINGS)
+@pytest.mark.parametrize("old", SETTINGS)
+def test_every_setting_is_reached_from_every_other(old: str, new: str, tmp_path: Path) -> None:
+    sources = [BASE.replace(*setting(option)) if option else BASE for option in (old, new)]
+    assert_reached(compared(tmp_path, sources[0], sources[1]))
+
+
+def assert_reached(comparison: Comparison) -> None:
+    in_place = {change.subject for change in comparison.of("index changed in place")}
+    with Engine.memory() as engine:
+        created(engine, comparison.old.tables)
+        old = {table.name: described(engine, table.name) for table in comparison.old.tables}
+        rolled_out(engine, comparison)
+        for table in comparison.new.tables:
+            if table.name in old:
+                there, wanted = described(engine, table.name), fresh(table)
+                if None not in {wanted["warm"], there["warm"]}:  # which is never less than it was
+                    wanted["warm"] = max(wanted["warm"], old[table.name]["warm"] or 0)
+                for name in in_place & wanted["indexes"].keys():  # it is there under another name
+                    wanted["indexes"][f"{name}_2"] = wanted["indexes"].pop(name)
+                assert there == wanted
+
+
+NEW_TABLES = [one for one in PAIRS if any(verdict == "new table" for _, verdict, _ in one.expected)]
+
+
+@pytest.mark.parametrize("one", NEW_TABLES, ids=lambda one: one.name)
+def test_the_engine_has_no_request_for_what_needs_a_new_table(one: Pair, tmp_path: Path) -> None:
+    comparison = compared(tmp_path, BASE, one.source)
+    names = {change.table for change in comparison.changes if change.verdict == "new table"}
+    with Engine.memory() as engine:
+        created(engine, comparison.old.tables)
+        old = {table.name: described(engine, table.name) for table in comparison.old.tables}
+        for table in comparison.new.tables:
+            if table.name not in names:
+                continue
+            wanted = create_request(table, table.name)
+            members = ("KeySchema", "AttributeDefinitions", "LocalSecondaryIndexes")
+            asked = {member: wanted[member] for member in members if member in wanted}
+            with pytest.raises(ServiceError) as refused:
+                engine.call("UpdateTable", {"TableName": table.name, **asked})
+            assert refused.value.code in {"ValidationException", "ResourceNotFoundException"}
+        assert {name: described(engine, name) for name in old} == old
+
+
+def update(engine: Engine, **change: Any) -> str:
+    """The code that an UpdateTable of table app is refused with."""
+    with pytest.raises(ServiceError) as refused:
+        engine.call("UpdateTable", {"TableName": "app", **change})
+    return refused.value.code
+
+
+def test_what_is_done_in_steps_is_refused_at_once(tmp_path: Path) -> None:
+    comparison = compared(tmp_path, BASE.replace(*setting('stream="NEW_IMAGE", ttl="until"')), BASE)
+    types = [{"AttributeName": name, "AttributeType": "N"} for name in ("points", "until")]
+    made = [
+        {
+            "Create": {
+                "IndexName": f"by_{one['AttributeName']}",
+                "KeySchema": [{"AttributeName": one["AttributeName"], "KeyType": "HASH"}],
+                "Projection": {"ProjectionType": "ALL"},
+            }
+        }
+        for one in types
+    ]
+    same = {**made[0]["Create"], "IndexName": "by_state"}
+    with Engine.memory() as engine:
+        created(engine, comparison.old.tables)
+        assert update(engine, AttributeDefinitions=types, GlobalSecondaryIndexUpdates=made) == "LimitExceededException"
+        again = [{"Create": same}]
+        assert update(engine, AttributeDefinitions=types, GlobalSecondaryIndexUpdates=again) == "ValidationException"
+        view = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
+        assert update(engine, StreamSpecification=view) == "ValidationException"
+        other = {"TableName": "app", "TimeToLiveSpecification": {"AttributeName": "points", "Enabled": True}}
+        with pytest.raises(ServiceError, match="TimeToLive"):
+            engine.call("UpdateTimeToLive", other)

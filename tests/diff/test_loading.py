@@ -1,0 +1,103 @@
+"""Two versions of a design are loaded side by side, whatever their files, modules and classes are called."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from keyplan.design.places import DesignError
+from keyplan.diff.loading import load_apart
+
+ENTITIES = """from __future__ import annotations
+
+from keyplan.design import *
+
+app = Table("app", pk="PK")
+
+
+@app.entity(key=key("{prefix}#{{name}}"))
+class Thing(Entity):
+    name: str
+"""
+DESIGN = """from __future__ import annotations
+
+from keyplan.design import *
+from {package}entities import Thing, app
+
+
+@app.get(Thing)
+def thing(name: str) -> Key:
+    return key_of(name=name)
+"""
+
+
+def package(folder: Path, prefix: str, imports: str) -> Path:
+    """A design in a package called store, with its entities in another module; its path."""
+    inside = folder / "store"
+    inside.mkdir(parents=True)
+    (inside / "__init__.py").write_text("")
+    (inside / "entities.py").write_text(ENTITIES.format(prefix=prefix))
+    (inside / "design.py").write_text(DESIGN.format(package=imports))
+    return inside / "design.py"
+
+
+@pytest.mark.parametrize("imports", [".", "store."])
+def test_packages_of_one_name_are_told_apart(imports: str, tmp_path: Path) -> None:
+    paths = package(tmp_path / "old", "OLD", imports), package(tmp_path / "new", "NEW", imports)
+    loaded = [load_apart(str(path)) for path in paths]
+    texts = [one.design.tables[0].entities[0].key.attributes[0].text for one in loaded]
+    assert texts == ["OLD#{name}", "NEW#{name}"]
+    assert [len(one.design.tables[0].patterns) for one in loaded] == [1, 1]
+    assert not loaded[0].files & loaded[1].files
+    assert [one.file for one in loaded] == list(paths)
+
+
+def test_files_beside_a_file_are_its_own(tmp_path: Path) -> None:
+    texts = []
+    for name in ("old", "new"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "entities.py").write_text(ENTITIES.format(prefix=name))
+        (folder / "design.py").write_text(DESIGN.format(package=""))
+        texts.append(load_apart(str(folder / "design.py")).design.tables[0].entities[0].key.attributes[0].text)
+    assert texts == ["old#{name}", "new#{name}"]
+
+
+def test_what_was_imported_before_is_there_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = package(tmp_path, "A", "store.")
+    monkeypatch.syspath_prepend(tmp_path)
+    modules, search = dict(sys.modules), list(sys.path)
+    one, other = load_apart("store.design"), load_apart(str(path))
+    assert one.design.tables[0] is not other.design.tables[0]
+    assert one.file == other.file == path
+    assert one.files == other.files == {path, path.parent / "entities.py", path.parent / "__init__.py"}
+    assert sys.modules == modules
+    assert sys.path == search
+
+
+def test_a_design_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text("x = 1\n")
+    (tmp_path / "design.py").write_text("import helper\n")
+    modules, search = dict(sys.modules), list(sys.path)
+    with pytest.raises(DesignError, match="declares no table"):
+        load_apart(str(tmp_path / "design.py"))
+    assert (sys.modules, sys.path) == (modules, search)
+
+
+def test_a_table_of_the_same_file_is_found_out(tmp_path: Path) -> None:
+    path = package(tmp_path, "A", "store.")
+    other = path.parent / "other.py"
+    other.write_text(path.read_text())
+    one, two = load_apart(str(path)), load_apart(str(other))
+    assert one.tables_shared_with(two) == ("app",)
+    assert two.place_of("app") == path.parent / "entities.py"
+
+
+def test_the_standard_library_is_never_imported_anew() -> None:
+    before = {name: module for name, module in sys.modules.items() if name in sys.stdlib_module_names}
+    for name in ("sys", "json", "os"):
+        with pytest.raises(DesignError, match="declares no table"):
+            load_apart(name)
+    assert all(sys.modules[name] is module for name, module in before.items())

@@ -1,0 +1,75 @@
+"""What is said of stored items is so: items as the old design writes them, read and written again by the new one."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.diff.pairs import BASE, PAIRS, Pair, compared
+
+from keyplan.connections.codec import Reader
+from keyplan.connections.errors import UnreadableItemError
+from keyplan.design.design import Design
+from keyplan.design.entities import EntitySpec
+from keyplan.design.requests_items import ItemMaker
+from keyplan.diff.comparison import Comparison
+from keyplan.diff.entities import match_entities
+from keyplan.diff.tables import match_tables
+
+SAMPLES: dict[str, list[dict[str, Any]]] = {
+    "Task": [
+        {"user": "ada", "task": "1", "due": date(2026, 1, 31), "state": "open", "points": -5, "until": 1},
+        {"user": "ada", "task": "2", "due": date(2026, 2, 1), "state": "done", "place": {"city": "Ulm"}, "note": "x"},
+    ],
+    "User": [{"user": "ada", "email": "ada@example.org"}],
+    "Log": [{"log_id": "x7", "at": 1}],
+}
+LOSING = {"type changed", "field lacking", "values narrowed"}
+"""Changes after which some stored item is not read."""
+
+
+def stored(design: Design, name: str) -> list[dict[str, Any]]:
+    """Items as the old design writes them."""
+    spec = next(one for one in design.entities if one.name == name)
+    return [ItemMaker(spec).item(spec.model.model_validate(values)) for values in SAMPLES[name]]
+
+
+def pairs_of(comparison: Comparison) -> list[tuple[EntitySpec, EntitySpec]]:
+    tables = match_tables(comparison.old.tables, comparison.new.tables).pairs
+    return [pair for old, new in tables for pair in match_entities(old, new).pairs]
+
+
+def is_read(spec: EntitySpec, items: list[dict[str, Any]]) -> bool:
+    try:
+        return all(Reader(spec).entity(item) for item in items)
+    except UnreadableItemError:
+        return False
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+def test_stored_items_are_read_unless_it_says_they_are_not(pair: Pair, tmp_path: Path) -> None:
+    comparison = compared(tmp_path, BASE, pair.source)
+    for old, new in pairs_of(comparison):
+        kinds = {change.kind for change in comparison.changes if change.subject == new.name}
+        assert is_read(new, stored(comparison.old, old.name)) == (not kinds & LOSING), new.name
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+def test_stored_items_have_the_keys_of_the_new_design_unless_it_says_they_have_not(pair: Pair, tmp_path: Path) -> None:
+    comparison = compared(tmp_path, BASE, pair.source)
+    told = {change.subject for change in comparison.of("key changed", "entity renamed")}
+    for old, new in pairs_of(comparison):
+        items = stored(comparison.old, old.name)
+        if old.schema.key == new.schema.key and is_read(new, items):
+            again = [ItemMaker(new).item(Reader(new).entity(item)) for item in items]
+            assert keys(comparison, new, again) == keys(comparison, new, items) or new.name in told, new.name
+
+
+def keys(comparison: Comparison, new: EntitySpec, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The key attributes of items in the table and in all indexes, and what tells the entity."""
+    schema = new.schema
+    names = {*schema.key_attributes(), schema.discriminator}
+    names |= {name for table in comparison.old.tables for name in table.schema.key_attributes()}
+    return [{name: value for name, value in item.items() if name in names} for item in items]
