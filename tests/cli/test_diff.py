@@ -186,3 +186,18 @@ def test_a_rule_of_changes_is_no_rule_of_one_design(tmp_path: Path) -> None:
     assert result.stderr == "keyplan check: KP901 compares two designs: `keyplan diff OLD NEW`\n"
     assert run("rule", "kp901").stdout.startswith("KP901 local-index-changed (error)")
     assert "KP913 warning" in run("rule").stdout
+
+
+def test_what_a_design_prints_is_not_in_the_output(tmp_path: Path) -> None:
+    old, new = both(tmp_path, NOTES, NOTES + "print('loading')\n")
+    result = run("diff", old, new, "--format", "json")
+    assert json.loads(result.stdout)["changes"] == []
+    assert result.stderr == "loading\n"
+
+
+def test_a_program_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    program = tmp_path / "deep.py"
+    program.write_text("x = " + "-" * 100_000 + "1\n")
+    result = run("diff", *both(tmp_path, NOTES, without_query(NOTES)), "--uses", str(program))
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert "deep.py" in result.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -153,3 +154,49 @@ def test_a_place_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     result = run("import", "nosql-workbench", MODEL, "-o", str(tmp_path / "no" / "design.py"))
     assert result.exit_code == 1
     assert "cannot be written" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+            f"{name}: &{name} [{', '.join([f'*{before}'] * 10)}]\n" for before, name in pairwise("abcdefg")
+        ), "it has more than 1,000,000 values"),
+        ("a: 0x" + "f" * 5_000 + "\n", "is no YAML"),
+        ("a: {b: 1, b: 2}\n", "the key 'b' is given twice"),
+        ("? [a]\n: 1\n", "a key is no text"),
+    ],
+)  # fmt: skip
+def test_yaml_that_is_none_or_too_much_ends_in_one_line(text: str, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.yaml"
+    path.write_text(text)
+    result = run("import", "cloudformation", str(path))
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert problem in result.stderr
+
+
+def test_what_a_merged_mapping_says_is_said_over() -> None:
+    from keyplan.importing.yaml_text import load  # noqa: PLC0415 - needs the extra
+
+    assert load("t", "a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\n")["b"] == {"x": 1, "y": 3}
+
+
+def test_an_empty_file_is_no_database_and_stays_empty(tmp_path: Path) -> None:
+    path = tmp_path / "data.db"
+    path.touch()
+    result = run("import", "describe-table", "--from", str(path))
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert "there is no table" in result.stderr
+    assert path.stat().st_size == 0
+
+
+def test_a_place_where_nobody_answers_is_told() -> None:
+    result = run("import", "describe-table", "--from", "http://127.0.0.1:1")
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert "Could not connect to the endpoint URL" in result.stderr
+
+
+def test_a_name_that_is_too_long_for_a_file_ends_in_one_line() -> None:
+    result = run("check", "x" * 5_000 + ".py")
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert "File name too long" in result.stderr

@@ -92,7 +92,7 @@ def test_a_table_of_the_same_file_is_found_out(tmp_path: Path) -> None:
     other.write_text(path.read_text())
     one, two = load_apart(str(path)), load_apart(str(other))
     assert one.tables_shared_with(two) == ("app",)
-    assert two.place_of("app") == path.parent / "entities.py"
+    assert two.places["app"] == path.parent / "entities.py"
 
 
 def test_the_standard_library_is_never_imported_anew() -> None:
@@ -101,3 +101,11 @@ def test_the_standard_library_is_never_imported_anew() -> None:
         with pytest.raises(DesignError, match="declares no table"):
             load_apart(name)
     assert all(sys.modules[name] is module for name, module in before.items())
+
+
+def test_of_two_tables_of_one_name_the_first_is_where_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "design.py"
+    path.write_text(
+        "from keyplan.design import Table\n\none = Table('app', pk='PK')\ntwo = Table('app', pk='PK', sk='SK')\n"
+    )
+    assert load_apart(str(path)).places == {"app": path}

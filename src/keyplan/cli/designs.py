@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,7 +25,8 @@ def load(target: str) -> Design:
 def load_by(target: str, loader: Callable[[str], D]) -> D:
     """What a loader makes of a module or file.
 
-    Ends the command where there is none: with 1 for a fault in its declarations, with 2 for what cannot be read.
+    What its own code prints goes to standard error: the other output is the command's. Ends the command where there is
+    none: with 1 for a fault in its declarations, with 2 for what cannot be read.
     """
     if "" not in sys.path:
         sys.path.insert(0, "")  # modules of the folder the command runs in, as `python -m` finds them
@@ -35,7 +37,8 @@ def load_by(target: str, loader: Callable[[str], D]) -> D:
     if not _names_a_file(target) and ":" in target:
         raise _refused(f"keyplan: {target} names something in a module: give the module, {target.partition(':')[0]}")
     try:
-        return loader(target)
+        with redirect_stdout(sys.stderr):
+            return loader(target)
     except DesignError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
@@ -44,7 +47,9 @@ def load_by(target: str, loader: Callable[[str], D]) -> D:
     except SyntaxError as error:
         place = Place(error.filename or target, error.lineno or 0)
         raise _refused(f"keyplan: {target} is no Python: {error.msg}\n{show(place)}") from None
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the design's own code raises is shown there
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever the design's own code raises is shown there
         raise _refused(f"keyplan: {target} failed: {type(error).__name__}: {error}\n{_where(error, target)}") from None
 
 

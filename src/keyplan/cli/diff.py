@@ -78,7 +78,7 @@ def _check_apart(old: Loaded, new: Loaded) -> None:
     tables = old.tables_shared_with(new)
     if tables:
         _refuse(
-            f"both designs take table {', '.join(tables)} from {new.place_of(tables[0])}: check the whole old version"
+            f"both designs take table {', '.join(tables)} from {new.places[tables[0]]}: check the whole old version"
             " out (git worktree add ../old HEAD), and name the design there"
         )
     for path in sorted(old.files & new.files):

@@ -86,6 +86,8 @@ def _documents(files: Sequence[str]) -> list[Document]:
 
 
 def _text(name: str) -> str:
+    if name == "-" and sys.stdin is None:  # as it is in a process that was started without one
+        raise KeyplanError("there is no standard input")
     try:
         content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
         return content.decode()

@@ -19,7 +19,10 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class _Commands(TyperGroup):
-    """The commands; an output that takes no more ends any with 1, in words, or silently where its reader left."""
+    """The commands; an output that takes no more ends any with 1, in words, or silently where its reader left.
+
+    A name that is too long for any file ends any with 2.
+    """
 
     def main(self, *arguments: Any, **options: Any) -> Any:
         try:
@@ -29,6 +32,9 @@ class _Commands(TyperGroup):
                 if sys.stdout is not None:  # as it is in a process that was started without one
                     sys.stdout.flush()
         except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                typer.echo(f"keyplan: {error.strerror}: {error.filename}", err=True)
+                raise SystemExit(2) from None
             if error.errno not in _NO_ROOM | {errno.EPIPE}:
                 raise
             sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - flushed at the very end

@@ -42,13 +42,16 @@ class Loaded:
 
     def tables_shared_with(self, other: Loaded) -> tuple[str, ...]:
         """Tables that both declare in the same file: what changed in them cannot be seen."""
-        places = {(table.name, self.place_of(table.name)) for table in self.design.tables}
-        return tuple(one.name for one in other.design.tables if (one.name, other.place_of(one.name)) in places)
+        mine = self.places
+        return tuple(name for name, place in other.places.items() if mine.get(name) == place)
 
-    def place_of(self, table: str) -> Path:
-        """The file that declares a table."""
-        (found,) = {one.schema.place.file for one in self.design.tables if one.name == table}
-        return Path(found).resolve()
+    @property
+    def places(self) -> dict[str, Path]:
+        """By table: the file that declares it; of two of one name, which is a finding of its own, the first's."""
+        found: dict[str, Path] = {}
+        for table in self.design.tables:
+            found.setdefault(table.name, Path(table.schema.place.file).resolve())
+        return found
 
 
 def load_apart(target: str) -> Loaded:

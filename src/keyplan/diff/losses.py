@@ -172,7 +172,7 @@ def _models(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
         return
     if (id(old), id(new)) in pair.seen:
         return
-    inner = _Pair(old, new, None, None, pair.path, pair.seen | {(id(old), id(new))})
+    seen = pair.seen | {(id(old), id(new))}
     ours, theirs = _fields_of(old), _fields_of(new)
     for name, (label, info) in theirs.items():
         path = f"{pair.path}.{label}" if pair.path else label
@@ -181,7 +181,7 @@ def _models(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
                 yield Loss("lacking", f"{path} is required, and is in nothing that is stored")
             continue
         was = ours[name][1]
-        yield from _between(_Pair(was.annotation, info.annotation, was, info, path, inner.seen))
+        yield from _between(_Pair(was.annotation, info.annotation, was, info, path, seen))
     gone = [label for name, (label, _) in ours.items() if name not in theirs]
     if gone and new.model_config.get("extra") == "forbid":
         yield Loss("gone", f"{_at(pair)}{', '.join(gone)} is stored, and {new.__name__} takes no more fields")

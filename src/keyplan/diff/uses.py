@@ -39,7 +39,7 @@ def uses_of(module: str, names: Iterable[str], paths: Iterable[Path], without: I
 def _files(path: Path) -> list[Path]:
     if not path.exists():
         raise UnreadableProgramError(f"{path}: there is no such file or folder")
-    return sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    return sorted(file for file in path.rglob("*.py") if file.is_file()) if path.is_dir() else [path]
 
 
 def _in_file(file: Path, module: str, names: set[str]) -> Iterator[Use]:
@@ -49,11 +49,13 @@ def _in_file(file: Path, module: str, names: set[str]) -> Iterator[Use]:
         raise UnreadableProgramError(f"{file} is no Python: {error}") from None
     except OSError as error:
         raise UnreadableProgramError(f"{file} cannot be read: {error.strerror}") from None
+    except (RecursionError, MemoryError):
+        raise UnreadableProgramError(f"{file} is nested too deeply to be read") from None
     aliases = set(_aliases(tree, module))
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and _last(node.module) == module:
             yield from (Use(one.name, _place(file, node)) for one in node.names if one.name in names)
-        elif isinstance(node, ast.Attribute) and node.attr in names and ast.unparse(node.value) in aliases:
+        elif isinstance(node, ast.Attribute) and node.attr in names and _dotted(node.value) in aliases:
             yield Use(node.attr, _place(file, node))
 
 
@@ -64,6 +66,15 @@ def _aliases(tree: ast.AST, module: str) -> Iterator[str]:
             yield from (one.asname or one.name for one in node.names if _last(one.name) == module)
         elif isinstance(node, ast.ImportFrom):
             yield from (one.asname or one.name for one in node.names if one.name == module)
+
+
+def _dotted(node: ast.expr) -> str:
+    """The names of a.b.c; empty for what is no such thing."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(names)]) if isinstance(node, ast.Name) else ""
 
 
 def _last(module: str | None) -> str:

@@ -8,6 +8,9 @@ from typing import Any
 
 from keyplan.importing.errors import ImportSourceError
 
+_MOST_DIGITS = 18
+"""Of a whole number: more than any figure of the service has."""
+
 
 @dataclass(frozen=True)
 class Unknown:
@@ -68,9 +71,9 @@ class Node:
     def whole(self, least: int = 0) -> int:
         """It as a whole number; a parameter gives it as text."""
         value = self._known()
-        if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 19:
+        if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS:
             value = int(value)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 10**_MOST_DIGITS:
             raise self._wanted(f"a whole number from {least}")
         return value
 

@@ -18,9 +18,19 @@ _PLAIN = {
 ANY = "Any"
 
 
+_SETS = ("SS", "NS", "BS")
+
+
 def is_item(value: object) -> bool:
     """Whether a value has the form of an item: each attribute a type with its content."""
-    return isinstance(value, Mapping) and all(isinstance(one, Mapping) and len(one) == 1 for one in value.values())
+    return isinstance(value, Mapping) and all(map(_is_value, value.values()))
+
+
+def _is_value(value: object) -> bool:
+    if not (isinstance(value, Mapping) and len(value) == 1):
+        return False
+    ((code, content),) = value.items()
+    return code not in _SETS or isinstance(content, list)
 
 
 def python_type(code: str | None, values: Iterable[Mapping[str, Any]]) -> str:

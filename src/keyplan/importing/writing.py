@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from keyplan.importing.errors import ImportSourceError
-from keyplan.importing.layout import comment, docstring
+from keyplan.importing.layout import WIDTH, comment, docstring
 from keyplan.importing.names import Names
 from keyplan.importing.source import Source
 from keyplan.importing.writing_tables import table_blocks
@@ -59,7 +59,7 @@ def _imports(code: str) -> Iterator[str]:
 
 def _import_of(module: str, names: Sequence[str]) -> list[str]:
     line = f"from {module} import {', '.join(names)}"
-    if len(line) <= 88:
+    if len(line) <= WIDTH:
         return [line]
     return [f"from {module} import (", *(f"    {name}," for name in names), ")"]
 
