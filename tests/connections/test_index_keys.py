@@ -16,6 +16,7 @@ import keyplan
 from keyplan.clock import ManualClock
 from keyplan.connections.connection import Connection
 from keyplan.connections.errors import ConditionFailedError
+from keyplan.design import GSI, Change, Cond, Entity, Table, key, pk, put
 from keyplan.design.entities import spec_of
 from keyplan.design.requests_items import maker_of
 from keyplan.engine.engine import Engine
@@ -84,3 +85,33 @@ def test_leaving_an_index_leaves_what_another_index_is_made_of() -> None:
         item = stored(db)
         assert "GSI1PK" not in item
         assert item["GSI2PK"] == {"S": "POINTS#high"}
+
+
+def test_a_field_of_the_key_s_text_that_an_index_has_as_its_key_is_an_attribute_too() -> None:
+    shop = Table("shop", pk="PK", sk="SK", indexes=[GSI("by_customer", pk="customer", sk="number")])
+
+    @shop.entity(key=key("CUSTOMER#{customer}", "ORDER#{number:06d}"), store_key_fields=False)
+    class Order(Entity):
+        customer: str
+        number: int
+
+    @shop.create(Order)
+    def place(order: Order) -> Change:
+        """Place an order."""
+        return put(order)
+
+    @shop.query(Order, index="by_customer")
+    def of_customer(customer: str) -> Cond:
+        """The orders of a customer."""
+        return pk(customer=customer)
+
+    with Engine.memory() as engine, keyplan.connect(engine=engine) as db:
+        db.run(place(Order(customer="ada", number=7)))
+        assert db.run(of_customer("ada")).items == (Order(customer="ada", number=7),)
+        (item,) = engine.call("Scan", {"TableName": "shop"})["Items"]
+    assert item == {
+        "PK": {"S": "CUSTOMER#ada"},
+        "SK": {"S": "ORDER#000007"},
+        "customer": {"S": "ada"},
+        "number": {"N": "7"},
+    }

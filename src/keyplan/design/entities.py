@@ -103,11 +103,13 @@ class EntitySpec:
 
     @property
     def is_in_key_only(self) -> frozenset[str]:
-        """Fields that are stored in the key's text only."""
+        """Fields that are stored in the key's text only; one that is the key of an index is an attribute of its own."""
         if self.store_key_fields:
             return frozenset()
         templates = [part.template for part in self.key.attributes if part.template is not None]
-        return frozenset(name for template in templates if template.reversible for name in template.fields)
+        told = {name for template in templates if template.reversible for name in template.fields}
+        parts = [part for bound in self.indexes for part in bound.attributes if part.attribute not in self.schema.key]
+        return frozenset(told - {part.field.name for part in parts if part.field is not None})
 
 
 def spec_of(model: type[Entity]) -> EntitySpec:
