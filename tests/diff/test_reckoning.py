@@ -51,6 +51,18 @@ def stock(shops: list[Shop]) -> Change:
 )
 
 
+MAPS = """class Held(BaseModel):
+    text: str
+
+
+class Filled(BaseModel):
+    text: str
+    more: str
+
+
+"""
+
+
 def changed(*edits: tuple[str, str]) -> str:
     text = DESIGN
     for old, new in edits:
@@ -83,7 +95,15 @@ class Meter:
 
     def call(self, operation: str, request: dict[str, Any]) -> None:
         asked = {"TableName": "shop", "ReturnConsumedCapacity": "INDEXES", **request}
-        told = self._engine.call(operation, asked)["ConsumedCapacity"]
+        self._take(self._engine.call(operation, asked)["ConsumedCapacity"])
+
+    def transact(self, *actions: tuple[str, dict[str, Any]]) -> None:
+        made = [{kind: {"TableName": "shop", **members}} for kind, members in actions]
+        asked = {"TransactItems": made, "ReturnConsumedCapacity": "INDEXES"}
+        for told in self._engine.call("TransactWriteItems", asked)["ConsumedCapacity"]:
+            self._take(told)
+
+    def _take(self, told: dict[str, Any]) -> None:
         self.units["shop"] += told["Table"]["CapacityUnits"]
         for name, one in told.get("GlobalSecondaryIndexes", {}).items():
             self.units[name] += one["CapacityUnits"]
@@ -157,9 +177,61 @@ def test_an_item_under_another_key_is_put_and_deleted(tmp_path: Path) -> None:
     with Engine.memory() as engine:
         items, meter = stored(engine, comparison), Meter(engine)
         for item in items:
-            meter.call("PutItem", {"Item": {**item, "PK": {"S": item["PK"]["S"].replace("SHOP", "S")}}})
-            meter.call("DeleteItem", {"Key": primary(item)})
-    assert told(backfill) == meter.units == {"shop": 4 * COUNT, "all": 4 * COUNT, "by_city": 2 * COUNT}
+            meter.transact(
+                ("Put", {"Item": {**item, "PK": {"S": item["PK"]["S"].replace("SHOP", "S")}}}),
+                ("Delete", {"Key": primary(item)}),
+            )
+    assert told(backfill) == meter.units == {"shop": 8 * COUNT, "all": 4 * COUNT, "by_city": 2 * COUNT}
+
+
+def test_the_sentinels_of_an_item_under_another_key_name_its_new_one(tmp_path: Path) -> None:
+    owned = ('key=key("SHOP#{shop_id}", "META"),', 'key=key("SHOP#{shop_id}", "META"), unique=["text"],')
+    moved = ('key=key("SHOP#{shop_id}", "META"),', 'key=key("S#{shop_id}", "META"), unique=["text"],')
+    (backfill,) = compared(tmp_path, changed(owned), changed(moved)).backfills
+    assert told(backfill) == {"shop": (8 + 2) * COUNT, "all": 4 * COUNT, "by_city": 2 * COUNT}
+
+
+def test_an_item_with_a_value_that_is_gone_is_rewritten_with_its_entries(tmp_path: Path) -> None:
+    keyed = ('key("SHOPS")', 'key("SHOPS#{state}")')
+    gone = ('Literal["open", "shut"]', 'Literal["shut"]')
+    comparison = compared(tmp_path, changed(keyed), changed(keyed, gone))
+    (backfill,) = comparison.backfills
+    with Engine.memory() as engine:
+        items, meter = stored(engine, comparison), Meter(engine)
+        for item in items:
+            if item["state"]["S"] == "open":
+                said = {"UpdateExpression": "SET #s = :s, GSI1PK = :k", "ExpressionAttributeNames": {"#s": "state"}}
+                values = {":s": {"S": "shut"}, ":k": {"S": "SHOPS#shut"}}
+                meter.call("UpdateItem", {"Key": primary(item), "ExpressionAttributeValues": values, **said})
+    assert backfill.items == COUNT / 4
+    assert told(backfill) == meter.units == {"shop": 2 * COUNT / 4, "all": 4 * COUNT / 4}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "share"),
+    [
+        ("tag: str | None = None", "tag: str", 0.9),
+        ("tag: str | None = None", 'tag: Annotated[str | None, Attribute("label")] = None', 0.1),
+        ("tag: str | None = None", "tag: int | None = None", 0.1),
+        ('tag: Literal["a", "b"] | None = None', 'tag: Literal["a"] | None = None', 0.05),
+        ('tag: Literal["a", "c"] | None = None', 'tag: Literal["a"] | None = None', None),
+        ("tag: Held | None = None", "tag: Filled | None = None", 0.1),
+        ("tag: Held | None = None", "tag: Filled", 1.0),
+    ],
+)
+def test_only_the_part_that_is_declared_is_rewritten(old: str, new: str, share: float | None, tmp_path: Path) -> None:
+    source = changed(
+        ("import Literal\n", "import Annotated, Literal\n\nfrom pydantic import BaseModel\n"),
+        ("@shop.entity(", f"{MAPS}@shop.entity("),
+        ("items=Items(", 'items=Items(present={"tag": 0.1}, '),
+        ('"shut": 0.75}}', '"shut": 0.75}, "tag": {"a": 0.5, "b": 0.5}}'),
+    )
+    versions = [source.replace("    text: str\n\n\n@", f"    text: str\n    {field}\n\n\n@") for field in (old, new)]
+    comparison = compared(tmp_path, *versions)
+    assert sum(backfill.items for backfill in comparison.backfills) == round((share or 0) * COUNT)
+    if share is None:
+        (change,) = comparison.changes
+        assert (change.verdict, change.steps) == ("code", ()), "the declared values have none that is gone"
 
 
 def test_items_that_leave_an_index_by_its_condition_are_updated(tmp_path: Path) -> None:

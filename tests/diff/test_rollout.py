@@ -1,11 +1,18 @@
-"""The order of a roll-out: what an index is created with comes first, what only cleans up comes last."""
+"""The order of a roll-out: of two versions that run side by side each reads what the other writes."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from tests.diff.pairs import BASE, compared, setting
+import pytest
+from tests.diff.pairs import BASE, PAIRS, Pair, compared, setting
+from tests.diff.samples import is_read, pairs_of, written
 
+from keyplan.connections.codec import Reader
+from keyplan.design.entities import EntitySpec
+from keyplan.design.requests_items import ItemMaker
+from keyplan.diff.changes import Change
 from keyplan.diff.rollout import rollout
 
 
@@ -46,9 +53,9 @@ def test_a_billing_mode_is_switched_before_indexes_are_created(tmp_path: Path) -
 def test_stored_items_are_rewritten_between_two_versions(tmp_path: Path) -> None:
     told = phases(tmp_path, ("    email: str", "    email: str\n    name: str"))
     assert told == {
-        "write": ["a version that writes name of User in the new form and reads both"],
+        "write": ["a version that writes name of User in the new form, and reads what is stored"],
         "backfill": ["rewrite name of every stored User"],
-        "read": ["the new version, which reads User in the new form only"],
+        "read": ["the new version, which reads name of User in the new form only"],
     }
 
 
@@ -57,8 +64,66 @@ def test_a_table_that_is_copied_is_made_as_the_new_design_has_it(tmp_path: Path)
     told = phases(tmp_path, ('GSI("by_state", pk="state")', added), setting("deletion_protection=True"))
     assert told == {
         "prepare": ["create table app under another name, as the new design has it"],
-        "write": ["a version that writes to app and to the new table"],
-        "backfill": ["copy app into the new table: by export and import, or item by item"],
-        "read": ["the new version, which reads the new table"],
+        "write": ["a version that writes to app and to the new table in one transaction, and reads app"],
+        "backfill": [
+            "put each item of app into the new table as the new version writes it, on condition that it is not there"
+        ],
+        "switch": ["a version that reads the new table, and writes to both as before"],
+        "read": ["the new version, which knows the new table only"],
         "remove": ["delete the old table app, once no version uses it"],
     }
+
+
+NEWLY_WRITTEN: dict[tuple[str, str], dict[str, Any]] = {
+    ("None is allowed", ""): {"email": None},
+    ("no more None", ""): {"note": "x"},
+    ("a field is required", ""): {"name": "Ada"},
+    ("another name", ""): {"mail": "ada@example.org"},
+    ("a part is required", ""): {"place": {"city": "Ulm", "street": "Neue"}},
+    ("a part is required", "back"): {"place": {"city": "Ulm"}},
+    ("a value more", ""): {"state": "late"},
+    ("a narrower range", ""): {"points": 5},
+    ("the key's type", ""): {"log_id": "7"},
+    ("another type", ""): {"points": "5"},
+    ("another type", "back"): {"points": 5},
+}
+"""By pair and direction: values that only the new version writes, or needs."""
+READ_OTHERWISE = {
+    ("another attribute", ""),
+    ("another attribute", "back"),
+    ("another type", ""),
+    ("another type", "back"),
+    ("unique", ""),
+}
+"""Where the old version reads new items, and misses something: a value that it compares, a sentinel that it leaves."""
+
+
+@pytest.mark.parametrize("way", ["", "back"])
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+def test_what_the_old_version_does_not_read_is_written_once_nothing_of_it_runs(
+    pair: Pair, way: str, tmp_path: Path
+) -> None:
+    """A version that reads both forms is between the old one and the first that writes the new form, and only then."""
+    sources = (pair.source, BASE) if way else (BASE, pair.source)
+    comparison = compared(tmp_path, *sources)
+    for old, new in pairs_of(comparison):
+        names = [new.name, *(bound.index.name for bound in old.indexes if bound.index is not None)]
+        changes = [one for one in comparison.changes if one.subject in names]
+        items = written(new, **NEWLY_WRITTEN.get((pair.name, way), {}))
+        assert items, "the samples say nothing"
+        if any(one.verdict == "new table" for one in comparison.changes if one.table == new.schema.name):
+            continue
+        expected = not (is_read(old, items) and all(is_found(old, item) for item in items))
+        expected |= bool(changes) and (pair.name, way) in READ_OTHERWISE
+        assert is_accepted_first(changes) == expected, new.name
+
+
+def is_found(spec: EntitySpec, item: dict[str, Any]) -> bool:
+    """Whether an item lies where an entity looks for it, in the table and in each index."""
+    again = ItemMaker(spec).item(Reader(spec).entity(item))
+    names = [part.attribute for bound in (spec.key, *spec.indexes) for part in bound.attributes]
+    return all(again.get(name) == item.get(name) for name in names)
+
+
+def is_accepted_first(changes: list[Change]) -> bool:
+    return any(step.phase == "accept" for change in changes for step in change.steps)

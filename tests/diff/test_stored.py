@@ -2,50 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.diff.pairs import BASE, PAIRS, Pair, compared
+from tests.diff.samples import is_read, pairs_of, stored
 
 from keyplan.connections.codec import Reader
-from keyplan.connections.errors import UnreadableItemError
-from keyplan.design.design import Design
 from keyplan.design.entities import EntitySpec
 from keyplan.design.requests_items import ItemMaker
 from keyplan.diff.comparison import Comparison
-from keyplan.diff.entities import match_entities
-from keyplan.diff.tables import match_tables
 
-SAMPLES: dict[str, list[dict[str, Any]]] = {
-    "Task": [
-        {"user": "ada", "task": "1", "due": date(2026, 1, 31), "state": "open", "points": -5, "until": 1},
-        {"user": "ada", "task": "2", "due": date(2026, 2, 1), "state": "done", "place": {"city": "Ulm"}, "note": "x"},
-    ],
-    "User": [{"user": "ada", "email": "ada@example.org"}],
-    "Log": [{"log_id": "x7", "at": 1}],
-}
 LOSING = {"type changed", "field lacking", "values narrowed"}
 """Changes after which some stored item is not read."""
-
-
-def stored(design: Design, name: str) -> list[dict[str, Any]]:
-    """Items as the old design writes them."""
-    spec = next(one for one in design.entities if one.name == name)
-    return [ItemMaker(spec).item(spec.model.model_validate(values)) for values in SAMPLES[name]]
-
-
-def pairs_of(comparison: Comparison) -> list[tuple[EntitySpec, EntitySpec]]:
-    tables = match_tables(comparison.old.tables, comparison.new.tables).pairs
-    return [pair for old, new in tables for pair in match_entities(old, new).pairs]
-
-
-def is_read(spec: EntitySpec, items: list[dict[str, Any]]) -> bool:
-    try:
-        return all(Reader(spec).entity(item) for item in items)
-    except UnreadableItemError:
-        return False
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)

@@ -51,9 +51,12 @@ Kind = Literal[
 ]
 """What a change is about; rules look for kinds."""
 
-Phase = Literal["prepare", "write", "backfill", "read", "remove"]
-"""When in a roll-out something is done: before the new version, with the version that writes both forms, then the
-stored items, with the version that reads the new form, after it."""
+Phase = Literal["prepare", "accept", "write", "backfill", "switch", "read", "remove"]
+"""When in a roll-out something is done. While a version is deployed, the one before it runs beside it: each has to
+read what the other writes. So a version that reads both forms (accept) comes before one that writes the new form
+(write), the stored items are written when nothing writes the old form any more (backfill), and the new version, which
+knows the new form only, is the last (read). A version that reads a copy of a table and writes the table too comes
+before it (switch). Tables are changed before all of that (prepare), or after it (remove)."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,14 @@ class Step:
     """Whether it comes before other steps of its phase: what an index is created with depends on it."""
 
 
+def staged(
+    *, accept: str = "", write: str = "", backfill: str = "", by: str = "UpdateItem", read: str = ""
+) -> tuple[Step, ...]:
+    """The steps by which programs and stored items come to a new form; `by`: the operation that writes the items."""
+    texts: dict[Phase, str] = {"accept": accept, "write": write, "backfill": backfill, "read": read}
+    return tuple(Step(phase, text, by if phase == "backfill" else "") for phase, text in texts.items() if text)
+
+
 @dataclass(frozen=True)
 class Rewrite:
     """What has to be done to the stored items of an entity."""
@@ -78,7 +89,7 @@ class Rewrite:
     new: EntitySpec | None
     """None where they are deleted."""
     rekeyed: bool = False
-    """Whether they lie under another primary key: each is put there, and deleted where it was."""
+    """Whether they lie under another primary key: each is put there, and deleted where it was, in a transaction."""
     attributes: frozenset[str] = frozenset()
     """The attributes that are written."""
     indexes: frozenset[str] = frozenset()
@@ -87,6 +98,8 @@ class Rewrite:
     """How many sentinels are put, or deleted, with each."""
     items: bool = True
     """Whether the items themselves are written; False where only sentinels are."""
+    share: float = 1.0
+    """Which part of them, as far as the declared numbers tell."""
 
 
 @dataclass(frozen=True)

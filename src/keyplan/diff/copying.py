@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from keyplan.design.tables import Table
 from keyplan.diff.changes import Step
 
 
-def copying(old: str, new: str) -> tuple[Step, ...]:
-    """Copy a table's items into a new one, and then do without the old one."""
-    made = new if new != old else f"{new} under another name, as the new design has it"
-    return (
-        Step("prepare", f"create table {made}", "CreateTable"),
-        Step("write", f"a version that writes to {old} and to the new table"),
-        Step("backfill", f"copy {old} into the new table: by export and import, or item by item", "PutItem"),
-        Step("read", "the new version, which reads the new table"),
-        Step("remove", f"delete the old table {old}, once no version uses it", "DeleteTable"),
-    )
+def copying(old: Table, new: Table) -> tuple[Step, ...]:
+    """Copy a table's items into a new one, and then do without the old one.
+
+    What both tables are written in one transaction is the same in both: whoever reads either misses nothing.
+    """
+    was, made = old.name, new.name if new.name != old.name else f"{new.name} under another name"
+    copy = "as the new version writes it, on condition that it is not there"
+    steps = [
+        Step("prepare", f"create table {made}, as the new design has it", "CreateTable"),
+        Step("write", f"a version that writes to {was} and to the new table in one transaction, and reads {was}"),
+        Step("backfill", f"put each item of {was} into the new table {copy}", "PutItem"),
+        Step("switch", "a version that reads the new table, and writes to both as before"),
+        Step("read", "the new version, which knows the new table only"),
+        Step("remove", f"delete the old table {was}, once no version uses it", "DeleteTable"),
+    ]
+    if old.consumers and new.schema.stream is not None:
+        names = ", ".join(consumer.name for consumer in old.consumers)
+        told = "what both tell in between comes twice, and what was copied is not told again"
+        steps.insert(
+            4, Step("switch", f"start {names} at the end of the new table's stream, then stop on the old: {told}")
+        )
+    return tuple(steps)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from keyplan.design.entities import BoundUnique, EntitySpec
 from keyplan.design.tables import Table
-from keyplan.diff.changes import Change, Rewrite, Step
+from keyplan.diff.changes import Change, Rewrite, Step, staged
 from keyplan.diff.entity_keys import index_key_changes, primary_key_changes
 from keyplan.diff.fields import Entities, field_changes, field_names, key_names
 from keyplan.diff.key_forms import Form, key_form, key_text
@@ -69,10 +69,11 @@ def _renamed(pair: Entities) -> Change:
         )
     what = f"{old.name} is called {new.name}, which {told} says of each item"
     how = f"Stored items say {old.name} in {told}, and are not read as {new.name} until they are rewritten."
-    steps = (
-        Step("write", f"a version that reads {told} = {old.name} and {new.name}, and writes {new.name}"),
-        Step("backfill", f"set {told} = {new.name} in every stored {old.name}", "UpdateItem"),
-        Step("read", f"the new version, which knows {new.name} only"),
+    steps = staged(
+        accept=f"a version that reads {told} = {old.name} and {new.name}, and writes {old.name}",
+        write=f"a version that writes {told} = {new.name}",
+        backfill=f"set {told} = {new.name} in every stored {old.name}",
+        read=f"the new version, which knows {new.name} only",
     )
     work = Rewrite(old, new, attributes=frozenset({told}))
     return Change("key changed", "backfill", pair.table, new.name, what, how, new.place, old.place, work, steps)
@@ -111,12 +112,13 @@ def _unique_added(pair: Entities, rule: BoundUnique) -> Change:
     fields = ", ".join(rule.fields)
     what = f"{fields} of {pair.new.name} is unique now, by sentinels {key_text(rule.key)}"
     how = "Stored items have no sentinel: their values can be taken a second time until each has one."
-    steps = (
-        Step("write", f"a version that puts a sentinel with every {pair.new.name} that it writes"),
-        Step(
-            "backfill", f"put the sentinel of every stored {pair.new.name}, on condition that none is there", "PutItem"
-        ),
-        Step("read", f"the new version, which relies on unique {fields}"),
+    name = pair.new.name
+    steps = staged(
+        accept=f"a version that releases sentinels of {name} that are there, and puts none",
+        write=f"a version that puts a sentinel with every {name} that it writes",
+        backfill=f"put the sentinel of every stored {name}, on condition that none is there",
+        by="PutItem",
+        read=f"the new version, which relies on unique {fields}",
     )
     work = Rewrite(pair.old, pair.new, sentinels=1, items=False)
     return Change(
@@ -140,15 +142,20 @@ def _version(pair: Entities) -> Iterator[Change]:
     names = field_names(old, new)
     if old.version == (None if new.version is None else names.get(new.version, new.version)):
         return
+    steps: tuple[Step, ...] = ()
     if new.version is None:
         what, how = f"{new.name} has no version any more", "Writes of both versions may overwrite one another."
     else:
+        steps = staged(
+            write=f"a version that counts the changes of {new.name} in {new.version}, and does not rely on it",
+            read=f"the new version, which relies on {new.version} of {new.name}",
+        )
         what = f"{new.name} counts its changes in {new.version}"
         how = (
             "An item that was never counted has version 0, so stored items are taken as they are. Writes of the old"
             " version do not count: while it runs, they can be overwritten unseen."
         )
-    yield Change("version changed", "code", pair.table, new.name, what, how, new.place, old.place)
+    yield Change("version changed", "code", pair.table, new.name, what, how, new.place, old.place, steps=steps)
 
 
 # What tells an entity, and what is only said of it.
@@ -162,9 +169,10 @@ def _discriminator(pair: Entities) -> Iterator[Change]:
         return
     what = f"stored items of {pair.new.name} lack {now}, which tells entities in table {pair.table}"
     how = "They are told by their keys as before, and counts leave them out until they have it."
-    steps = (
-        Step("write", f"a version that writes {now} of {pair.new.name}"),
-        Step("backfill", f"set {now} of every stored {pair.new.name}", "UpdateItem"),
+    steps = staged(
+        write=f"a version that writes {now} of {pair.new.name}",
+        backfill=f"set {now} of every stored {pair.new.name}",
+        read=f"the new version, which counts {pair.new.name} by {now}",
     )
     assert now is not None, "looked at above"
     work = Rewrite(pair.old, pair.new, attributes=frozenset({now}))

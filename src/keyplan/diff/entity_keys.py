@@ -5,14 +5,15 @@ Items that are stored keep the keys that they were written with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from keyplan.design.entities import EntitySpec
+from keyplan.design.fields import StoredField
 from keyplan.design.keys import BoundKey, KeyAttribute
-from keyplan.diff.changes import Change, Rewrite, Step
+from keyplan.diff.changes import Change, Rewrite, Step, staged
 from keyplan.diff.fields import Entities, field_names, key_names
 from keyplan.diff.forms import condition_form
-from keyplan.diff.key_forms import agree, attribute_form, key_form, key_text
+from keyplan.diff.key_forms import Form, agree, attribute_form, key_form, key_text
 
 
 def primary_key_changes(pair: Entities) -> Iterator[Change]:
@@ -23,13 +24,17 @@ def primary_key_changes(pair: Entities) -> Iterator[Change]:
         return  # a table with other key attributes is told of as a whole
     what = f"the key of {new.name} is {key_text(new.key)}, and was {key_text(old.key)}"
     how = "Stored items lie under the old key: the new version does not find them, and may create them a second time."
-    steps = (
-        Step("write", f"a version that writes {new.name} under the new key and reads under both"),
-        Step("backfill", f"put every stored {new.name} under its new key, and delete it under the old", "PutItem"),
-        Step("read", f"the new version, which reads {new.name} under the new key only"),
+    owned = ", and name the new one in its sentinels" if old.sentinels else ""
+    moved = f"under its new key, and delete it under the old in one transaction{owned}"
+    steps = staged(
+        accept=f"a version that reads {new.name} under both keys, and writes each where it lies",
+        write=f"a version that writes {new.name} under its new key, and deletes it under the old in one transaction",
+        backfill=f"put every stored {new.name} {moved}",
+        by="TransactWriteItems",
+        read=f"the new version, which reads {new.name} under the new key only",
     )
     attributes = frozenset(part.attribute for part in new.key.attributes)
-    work = Rewrite(old, new, rekeyed=True, attributes=attributes)
+    work = Rewrite(old, new, rekeyed=True, attributes=attributes, sentinels=len(old.sentinels))
     yield Change("key changed", "backfill", pair.table, new.name, what, how, new.key.place, old.key.place, work, steps)
 
 
@@ -40,7 +45,7 @@ def index_key_changes(pair: Entities) -> Iterator[Change]:
         was, now = pair.old.key_in(name), pair.new.key_in(name)
         if was is None and now is not None and not (already_stored(pair, now) or never_stored(pair, now)):
             yield _enters(pair, now)
-        elif was is not None and now is None and _own_attributes(pair, was):
+        elif was is not None and now is None and own_attributes(pair, was):
             yield _leaves(pair, was)
         elif was is not None and now is not None and _key_differs(pair, was, now):
             yield _index_key(pair, was, now)
@@ -51,10 +56,17 @@ def _key_differs(pair: Entities, was: BoundKey, now: BoundKey) -> bool:
         return False  # the index itself is another
     if [part.type_code for part in was.attributes] != [part.type_code for part in now.attributes]:
         return False  # as above
-    names = key_names(pair)
-    if not agree(key_form(pair.old, was), key_form(pair.new, now, names)):
+    if not agree(_own_form(pair.old, was, {}), _own_form(pair.new, now, key_names(pair))):
         return True
     return condition_form(was.when) != condition_form(now.when)
+
+
+def _own_form(spec: EntitySpec, bound: BoundKey, names: Mapping[str, str]) -> Form:
+    """What an index's key makes, but for attributes of the primary key, which is told of by itself."""
+    own = _own_names(spec, bound)
+    return tuple(
+        (part.attribute, attribute_form(spec, part, names)) for part in bound.attributes if part.attribute in own
+    )
 
 
 def already_stored(pair: Entities, bound: BoundKey) -> bool:
@@ -63,6 +75,8 @@ def already_stored(pair: Entities, bound: BoundKey) -> bool:
 
 
 def _is_stored(pair: Entities, bound: BoundKey, part: KeyAttribute) -> bool:
+    if part.attribute in pair.old.schema.key and part.attribute in pair.new.schema.key:
+        return True  # every item has it; that it is another is told of as the primary key's change
     made, names = [one for one in _kept_attributes(pair.old, bound) if one.attribute == part.attribute], key_names(pair)
     form = attribute_form(pair.new, part, names)
     return any(agree(attribute_form(pair.old, before, {}), form) for before in made)
@@ -78,14 +92,20 @@ def lacking_attributes(pair: Entities, bound: BoundKey) -> list[str]:
 
 
 def _is_field_of(spec: EntitySpec, attribute: str) -> bool:
-    return any(stored.attribute == attribute for stored in spec.fields.values())
+    return any(stored.attribute == attribute for stored in _attributes(spec))
+
+
+def _attributes(spec: EntitySpec) -> Iterator[StoredField]:
+    """The fields that items have as attributes; others are in the text of their key only."""
+    hidden = spec.is_in_key_only
+    return (stored for name, stored in spec.fields.items() if name not in hidden)
 
 
 def _kept_attributes(spec: EntitySpec, bound: BoundKey) -> Iterator[KeyAttribute]:
     """Fields and parts of keys as stored items have them; of keys of indexes those under the same condition."""
     condition = condition_form(bound.when)
     if condition is None:
-        yield from (KeyAttribute(stored.attribute, field=stored) for stored in spec.fields.values())
+        yield from (KeyAttribute(stored.attribute, field=stored) for stored in _attributes(spec))
         yield from spec.key.attributes
     for one in spec.indexes:
         if condition_form(one.when) == condition:
@@ -98,9 +118,9 @@ def never_stored(pair: Entities, bound: BoundKey) -> bool:
     return any(name not in names and pair.new.fields[name].optional for name in bound.fields)
 
 
-def _own_attributes(pair: Entities, bound: BoundKey) -> list[str]:
+def own_attributes(pair: Entities, bound: BoundKey) -> list[str]:
     """Attributes of a key that nothing but it writes."""
-    kept = {stored.attribute for stored in pair.new.fields.values()}
+    kept = {stored.attribute for stored in _attributes(pair.new)}
     kept |= {part.attribute for one in (pair.new.key, *pair.new.indexes) for part in one.attributes}
     return [part.attribute for part in bound.attributes if part.attribute not in kept]
 
@@ -110,17 +130,25 @@ def _enters(pair: Entities, now: BoundKey) -> Change:
     name = now.index.name
     what = f"{pair.new.name} is in index {name} now: {key_text(now)}"
     how = f"Stored items have no key there, and are missing from what {name} answers until they get one."
-    backfill = f"set {_names(now)} of every stored {pair.new.name}"
-    return _index_change(pair, now, None, what=what, how=how, backfill=backfill)
+    steps = staged(
+        write=f"a version that writes {_names(pair, now)} of {pair.new.name}",
+        backfill=f"set {_names(pair, now)} of every stored {pair.new.name}",
+        read=f"the new version, which reads {pair.new.name} by {name}",
+    )
+    return _index_change(pair, now, None, what=what, how=how, steps=steps)
 
 
 def _leaves(pair: Entities, was: BoundKey) -> Change:
     assert was.index is not None, "a key of an index"
-    gone = _own_attributes(pair, was)
+    gone = own_attributes(pair, was)
     what = f"{pair.new.name} is in index {was.index.name} no more"
     how = f"Stored items keep {', '.join(gone)}, and their entries there, as they were last written."
-    backfill = f"remove {', '.join(gone)} from every stored {pair.new.name}"
-    return _index_change(pair, None, was, what=what, how=how, backfill=backfill)
+    steps = staged(
+        accept=f"a version that reads {pair.new.name} by {was.index.name} no more, and still writes {', '.join(gone)}",
+        write=f"a version that writes {', '.join(gone)} of {pair.new.name} no more",
+        backfill=f"remove {', '.join(gone)} from every stored {pair.new.name}",
+    )
+    return _index_change(pair, None, was, what=what, how=how, steps=steps)
 
 
 def _index_key(pair: Entities, was: BoundKey, now: BoundKey) -> Change:
@@ -130,27 +158,24 @@ def _index_key(pair: Entities, was: BoundKey, now: BoundKey) -> Change:
     else:
         what = f"the key of {pair.new.name} in index {now.index.name} is {key_text(now)}, and was {key_text(was)}"
     how = f"Stored items keep the old key: reads of {now.index.name} by the new one do not find them."
-    backfill = f"set {_names(now)} of every stored {pair.new.name} anew"
-    return _index_change(pair, now, was, what=what, how=how, backfill=backfill)
+    name, index = pair.new.name, now.index.name
+    steps = staged(
+        accept=f"a version that reads {name} in {index} by the old keys and the new, and writes the old",
+        write=f"a version that writes the new keys of {name} in {index}",
+        backfill=f"set {_names(pair, now)} of every stored {name} anew",
+        read=f"the new version, which reads {name} in {index} by the new keys only",
+    )
+    return _index_change(pair, now, was, what=what, how=how, steps=steps)
 
 
 def _index_change(
-    pair: Entities, now: BoundKey | None, was: BoundKey | None, *, what: str, how: str, backfill: str
+    pair: Entities, now: BoundKey | None, was: BoundKey | None, *, what: str, how: str, steps: tuple[Step, ...]
 ) -> Change:
     bound = now if now is not None else was
     assert bound is not None, "one of them is given"
     assert bound.index is not None, "it is a key of an index"
     name = bound.index.name
-    attributes = (
-        frozenset(_own_attributes(pair, bound))
-        if now is None
-        else frozenset(part.attribute for part in now.attributes if part.attribute not in pair.new.schema.key)
-    )
-    steps = (
-        Step("write", f"a version that writes the keys of {pair.new.name} in {name} as the new one does"),
-        Step("backfill", backfill, "UpdateItem"),
-        Step("read", f"the new version, which reads {name} by the new keys only"),
-    )
+    attributes = frozenset(own_attributes(pair, bound)) if now is None else frozenset(_own_names(pair.new, now))
     work = Rewrite(pair.old, pair.new, attributes=attributes, indexes=frozenset({name}))
     place = now.place if now is not None else pair.new.place
     other = was.place if was is not None else pair.old.place
@@ -158,5 +183,10 @@ def _index_change(
     return Change("key changed", "backfill", pair.table, pair.new.name, what, how, place, other, work, steps, facts)
 
 
-def _names(bound: BoundKey) -> str:
-    return ", ".join(part.attribute for part in bound.attributes)
+def _own_names(spec: EntitySpec, bound: BoundKey) -> list[str]:
+    """The attributes of an index's key that are not the table's."""
+    return [part.attribute for part in bound.attributes if part.attribute not in spec.schema.key]
+
+
+def _names(pair: Entities, bound: BoundKey) -> str:
+    return ", ".join(_own_names(pair.new, bound))

@@ -9,9 +9,10 @@ from enum import Enum
 from keyplan.design.entities import EntitySpec
 from keyplan.design.fields import StoredField
 from keyplan.design.places import Place
-from keyplan.diff.changes import Change, Kind, Rewrite, Step, Verdict
+from keyplan.diff.changes import Change, Kind, Rewrite, Step, Verdict, staged
 from keyplan.diff.key_forms import agree, attribute_form
 from keyplan.diff.losses import Loss, added_validators, losses, parts_of
+from keyplan.diff.shares import gone_share, lacking_share, present_share
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def field_changes(pair: Entities) -> Iterator[Change]:
         if name not in names.values():
             yield _removed(pair, stored)
     for loss in added_validators(pair.old.model, pair.new.model):
-        yield _change(pair, "values narrowed", "code", pair.new.name, what=loss.text, how=_REFUSED)
+        yield _validated(pair, loss)
 
 
 def _kept(pair: Entities, old: StoredField, new: StoredField) -> Iterator[Change]:
@@ -61,10 +62,15 @@ def _kept(pair: Entities, old: StoredField, new: StoredField) -> Iterator[Change
         yield _realiased(pair, old, new)
         return
     lost, lost_backwards = losses(old, new), losses(new, old)
-    yield from _lossy(pair, new, lost)
+    yield from _lossy(pair, old, new, lost, is_read=not lost_backwards)
     if lost_backwards and not lost:
         what = f"{who} takes values that the old version does not read: {lost_backwards[0].text}"
-        yield _change(pair, "field changed", "code", new.name, what=what, how=_READERS_FIRST)
+        it = f"{new.attribute} of {pair.new.name}"
+        steps = staged(
+            accept=f"a version that reads {it} in the new form too, and writes the old",
+            read=f"the new version, which writes {it} in the new form",
+        )
+        yield _change(pair, "field changed", "code", new.name, what=what, how=_READERS_FIRST, steps=steps)
     elif old.name != new.name:
         what = f"{pair.old.name}.{old.name} is called {new.name}, and stored as {new.attribute} as before"
         yield _change(pair, "field changed", "code", new.name, what=what, how="Nothing that is stored changes.")
@@ -72,7 +78,9 @@ def _kept(pair: Entities, old: StoredField, new: StoredField) -> Iterator[Change
         yield _change(pair, "field changed", "code", new.name, what=f"{who} {parts}", how=_PARTS)
     elif not lost and _default(old) != _default(new):
         what = f"the default of {who} is {_default(new)}, and was {_default(old)}"
-        yield _change(pair, "field changed", "code", new.name, what=what, how="Stored items keep the value they have.")
+        without = "cannot be read" if new.is_needed else f"are read with {_default(new)}"
+        how = f"Stored items keep the value they have; those without one {without}."
+        yield _change(pair, "field changed", "code", new.name, what=what, how=how)
 
 
 def _parts(old: StoredField, new: StoredField) -> str:
@@ -91,18 +99,26 @@ def _default(field: StoredField) -> str:
     return repr(default.value if isinstance(default, Enum) else default)
 
 
-def _lossy(pair: Entities, new: StoredField, lost: list[Loss]) -> Iterator[Change]:
-    """One change for the form, one for what is missing, one for all values that are refused."""
+def _lossy(pair: Entities, old: StoredField, new: StoredField, lost: list[Loss], *, is_read: bool) -> Iterator[Change]:
+    """One change for the form, one for what is missing, one for all values that are refused.
+
+    `is_read`: whether the old version reads what the new one writes.
+    """
     who = f"{pair.new.name}.{new.name}"
-    by_kind = {kind: "; ".join(loss.text for loss in lost if loss.kind in kinds) for kind, kinds in _KINDS.items()}
+    by_kind = {kind: [loss for loss in lost if loss.kind in kinds] for kind, kinds in _KINDS.items()}
+    told = {kind: "; ".join(loss.text for loss in several) for kind, several in by_kind.items()}
     if by_kind["type changed"]:
         how = "Items that are stored have the old form until they are rewritten; conditions and keys compare it."
-        yield _rewritten(pair, "type changed", new, f"{who} changes its type: {by_kind['type changed']}", how)
+        what = f"{who} changes its type: {told['type changed']}"
+        share = present_share(pair.old, old.name)
+        yield _rewritten(pair, "type changed", new, what, how, share=share, is_read=False)
     if by_kind["field lacking"]:
-        yield _rewritten(pair, "field lacking", new, f"{who}: {by_kind['field lacking']}", _UNREADABLE)
+        share = lacking_share(pair.old, old, new, len(by_kind["field lacking"]))
+        what = f"{who}: {told['field lacking']}"
+        yield _rewritten(pair, "field lacking", new, what, _UNREADABLE, share=share, is_read=is_read)
     if by_kind["values narrowed"]:
-        what = f"{who}: {by_kind['values narrowed']}"
-        yield _change(pair, "values narrowed", "code", new.name, what=what, how=_REFUSED)
+        share_gone = gone_share(pair.old, old.name, by_kind["values narrowed"])
+        yield _narrowed(pair, old, new, f"{who}: {told['values narrowed']}", share_gone, is_read=is_read)
 
 
 _KINDS: dict[Kind, tuple[str, ...]] = {
@@ -112,17 +128,59 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
 }
 
 
+def _narrowed(
+    pair: Entities, old: StoredField, new: StoredField, what: str, share: float | None, *, is_read: bool
+) -> Change:
+    """Values that are refused; `share`: the part of the items that have them, None where nothing tells."""
+    if share == 0:
+        how = "The old design declares that no item has them."
+        return _change(pair, "values narrowed", "code", new.name, what=what, how=how)
+    it, is_rekeyed = f"{new.attribute} of {pair.new.name}", old.name in pair.old.key.fields
+    put = "put it under the key of another, and delete it where it was in one transaction"
+    steps = staged(
+        accept="" if is_read else f"a version that reads old and new values of {it}, and writes the old",
+        write=f"a version that writes only values of {it} that the new one reads, and reads all",
+        backfill=f"find other values of {it} that are stored: {put if is_rekeyed else 'rewrite each'}",
+        by="TransactWriteItems" if is_rekeyed else "UpdateItem",
+        read=f"the new version, which reads {it} in the new form only",
+    )
+    if share is None:
+        return _change(pair, "values narrowed", "code", new.name, what=what, how=_REFUSED, steps=steps)
+    indexes = frozenset(one.index.name for one in pair.old.indexes if one.index and old.name in one.depends_on)
+    work = Rewrite(
+        pair.old, pair.new, rekeyed=is_rekeyed, attributes=frozenset({new.attribute}), indexes=indexes,
+        sentinels=len(pair.old.sentinels) if is_rekeyed else 0, share=share,
+    )  # fmt: skip
+    return _change(pair, "values narrowed", "backfill", new.name, what=what, how=_REFUSED, work=work, steps=steps)
+
+
+def _validated(pair: Entities, loss: Loss) -> Change:
+    name = pair.new.name
+    steps = staged(
+        write=f"a version that writes only what the new validators of {name} take, and reads all",
+        backfill=f"find every stored {name} that they refuse, and rewrite it",
+        read=f"the new version, which reads {name} by its new validators",
+    )
+    return _change(pair, "values narrowed", "code", name, what=loss.text, how=_REFUSED, steps=steps)
+
+
 def _added(pair: Entities, new: StoredField) -> Change:
     who = f"{pair.new.name}.{new.name}"
     if new.name in _from_keys(pair):
         what, how = f"{who} is new", "It is read from the keys that stored items have."
         return _change(pair, "field changed", "code", new.name, what=what, how=how)
     if new.is_needed:
-        return _rewritten(pair, "field lacking", new, f"{who} is new and required: no stored item has it", _UNREADABLE)
+        what = f"{who} is new and required: no stored item has it"
+        return _rewritten(pair, "field lacking", new, what, _UNREADABLE, is_read=True)
     how = f"Stored items are read with {'None' if new.optional else _default(new)}; conditions on it find it missing."
+    steps: tuple[Step, ...] = ()
     if pair.drops_unknown:
         how += f" While the old version runs, {_listed(pair.drops_unknown)} of it put whole items without it."
-    return _change(pair, "field changed", "code", new.name, what=f"{who} is new", how=how)
+        steps = staged(
+            accept=f"a version that keeps {new.attribute} of {pair.new.name} where it is there",
+            read=f"the new version, which writes {new.attribute} of {pair.new.name}",
+        )
+    return _change(pair, "field changed", "code", new.name, what=f"{who} is new", how=how, steps=steps)
 
 
 def _from_keys(pair: Entities) -> set[str]:
@@ -149,28 +207,44 @@ def key_names(pair: Entities) -> dict[str, str]:
 def _removed(pair: Entities, old: StoredField) -> Change:
     what = f"{pair.old.name}.{old.name} is gone, and its attribute {old.attribute} stays in the items that have it"
     how = "It is not read any more; a write of the whole item drops it, an update keeps it."
+    steps: tuple[Step, ...] = ()
     if old.is_needed:
-        how += " The old version cannot read items without it: end it before the first item is put."
-    return _change(
-        pair, "field removed", "code", old.name, what=what, how=how, place=_field_place(pair.old, old.name), old=True
-    )
+        how += " The old version cannot read items without it."
+        steps = staged(
+            accept=f"a version that reads {pair.new.name} without {old.attribute}, and still writes it",
+            read=f"the new version, which writes {old.attribute} of {pair.new.name} no more",
+        )
+    place = _field_place(pair.old, old.name)
+    return _change(pair, "field removed", "code", old.name, what=what, how=how, place=place, old=True, steps=steps)
 
 
 def _realiased(pair: Entities, old: StoredField, new: StoredField) -> Change:
-    what = f"{pair.new.name}.{new.name} is stored as {new.attribute}, and was as {old.attribute}"
-    how = _UNREADABLE if new.is_needed else "Stored items are read as if they had no value, until they are rewritten."
-    return _rewritten(pair, "field lacking", new, what, how)
-
-
-def _rewritten(pair: Entities, kind: Kind, new: StoredField, what: str, how: str) -> Change:
-    """A change for which each stored item is written once."""
     name = pair.new.name
-    steps = (
-        Step("write", f"a version that writes {new.attribute} of {name} in the new form and reads both"),
-        Step("backfill", f"rewrite {new.attribute} of every stored {name}", "UpdateItem"),
-        Step("read", f"the new version, which reads {name} in the new form only"),
+    what = f"{name}.{new.name} is stored as {new.attribute}, and was as {old.attribute}"
+    how = _UNREADABLE if new.is_needed else "Stored items are read as if they had no value, until they are rewritten."
+    steps = staged(
+        accept=f"a version that reads {new.attribute} and {old.attribute} of {name}, and writes {old.attribute}",
+        write=f"a version that writes {new.attribute} of {name}",
+        backfill=f"set {new.attribute} of every stored {name} to its {old.attribute}, and remove {old.attribute}",
+        read=f"the new version, which reads {new.attribute} of {name} only",
     )
-    work = Rewrite(pair.old, pair.new, attributes=frozenset({new.attribute}))
+    attributes = frozenset({old.attribute, new.attribute})
+    work = Rewrite(pair.old, pair.new, attributes=attributes, share=present_share(pair.old, old.name))
+    return _change(pair, "field lacking", "backfill", new.name, what=what, how=how, work=work, steps=steps)
+
+
+def _rewritten(
+    pair: Entities, kind: Kind, new: StoredField, what: str, how: str, *, share: float = 1.0, is_read: bool
+) -> Change:
+    """A change for which stored items are written; `is_read`: whether the old version reads what is written then."""
+    it = f"{new.attribute} of {pair.new.name}"
+    steps = staged(
+        accept="" if is_read else f"a version that reads {it} in both forms, and writes the old",
+        write=f"a version that writes {it} in the new form, and reads what is stored",
+        backfill=f"rewrite {new.attribute} of every stored {pair.new.name}",
+        read=f"the new version, which reads {it} in the new form only",
+    )
+    work = Rewrite(pair.old, pair.new, attributes=frozenset({new.attribute}), share=share)
     return _change(pair, kind, "backfill", new.name, what=what, how=how, work=work, steps=steps)
 
 

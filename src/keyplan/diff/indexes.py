@@ -15,10 +15,10 @@ from keyplan.design.entities import EntitySpec
 from keyplan.design.schema import Index
 from keyplan.design.tables import Table
 from keyplan.diff import requests
-from keyplan.diff.changes import Build, Change, Move, Rewrite, Step, Verdict
+from keyplan.diff.changes import Build, Change, Move, Rewrite, Step, Verdict, staged
 from keyplan.diff.copying import copying
 from keyplan.diff.entities import match_entities
-from keyplan.diff.entity_keys import already_stored, lacking_attributes, never_stored
+from keyplan.diff.entity_keys import already_stored, lacking_attributes, never_stored, own_attributes
 from keyplan.diff.fields import Entities
 
 
@@ -94,7 +94,7 @@ def _of_new_table(old: Table, new: Table, what: str, index: Index | None, was: I
     other = was.place if was is not None else None
     told_of = index or was
     assert told_of is not None, "there is one, or there was"
-    work, steps = Move(old, new), copying(old.name, new.name)
+    work, steps = Move(old, new), copying(old, new)
     return Change("local index changed", "new table", new.name, told_of.name, what, how, place, other, work, steps)
 
 
@@ -154,9 +154,9 @@ def _keys_of_new(old: Table, new: Table, index: Index) -> Iterator[Change]:
         names = ", ".join(lacking)
         what = f"stored items of {pair.new.name} lack {names}, their key in index {index.name}"
         how = f"They are missing from what {index.name} answers until they have it."
-        steps = (
-            Step("write", f"a version that writes {names} of {pair.new.name}"),
-            Step("backfill", f"set {names} of every stored {pair.new.name}", "UpdateItem"),
+        steps = staged(
+            write=f"a version that writes {names} of {pair.new.name}",
+            backfill=f"set {names} of every stored {pair.new.name}",
         )
         work = Rewrite(pair.old, pair.new, attributes=frozenset(lacking), indexes=frozenset({index.name}))
         facts = {"index": index.name, "new": True}
@@ -182,10 +182,27 @@ def _removed(old: Table, new: Table, index: Index) -> Change:
     what = f"index {index.name} is gone"
     how = "The table is used meanwhile; the running version's reads of it fail from the moment it is DELETING."
     request = requests.delete_index(new.name, index.name)
-    steps = (Step("remove", f"delete index {index.name}, once no version reads it", "UpdateTable", request),)
+    steps = (
+        *_without_keys(old, new, index),
+        Step("remove", f"delete index {index.name}, once no version reads it", "UpdateTable", request),
+    )
     return Change(
         "index removed", "online", new.name, index.name, what, how, new.schema.place, index.place, steps=steps
     )
+
+
+def _without_keys(old: Table, new: Table, index: Index) -> Iterator[Step]:
+    """Of an index whose keys the new version does not write any more, while the old one still reads it."""
+    for before, after in match_entities(old, new).pairs:
+        bound = before.key_in(index.name)
+        if bound is None:
+            continue
+        made = {part.attribute for part in bound.attributes if part.template is not None}
+        gone = [one for one in own_attributes(Entities(before, after, ()), bound) if one in made]
+        if gone:
+            names = f"{', '.join(gone)} of {after.name}"
+            yield Step("accept", f"a version that reads {index.name} no more, and still writes {names}")
+            yield Step("read", f"the new version, which writes {names} no more")
 
 
 def _in_place(old: Table, new: Table, was: Index, now: Index) -> Change:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -35,6 +35,8 @@ class Loss:
 
     kind: LossKind
     text: str
+    values: tuple[Any, ...] = field(default=(), compare=False)
+    """Those of the field that are gone, where that is all."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,8 @@ def _choices(pair: _Pair, was: tuple[Any, ...] | None, now: tuple[Any, ...]) -> 
         return
     gone = [one for one in was if one not in now]
     if gone:
-        yield Loss("gone", f"{_at(pair)}{listed(gone)} may be stored, and only {listed(now)} is read")
+        values = () if pair.path else tuple(gone)
+        yield Loss("gone", f"{_at(pair)}{listed(gone)} may be stored, and only {listed(now)} is read", values)
 
 
 # Parts of a type.

@@ -25,7 +25,7 @@ from keyplan.design.workload import Billing, OnDemand, Provisioned
 from keyplan.diff.changes import Build, Change, Move, Rewrite
 from keyplan.diff.entity_keys import already_stored
 from keyplan.diff.fields import Entities
-from keyplan.values.units import index_write_units, read_units, write_units
+from keyplan.values.units import TRANSACTIONAL, index_write_units, read_units, write_units
 
 _SENTINEL_BYTES = 200
 """About what a sentinel takes, its key and its owner's: one write unit as any up to 1 KB."""
@@ -111,24 +111,35 @@ def rewrite(works: list[Rewrite], month: Estimate, tables: Mapping[str, Table]) 
     sized, count = _sized(old, new), count_of(old, new)
     table = tables[old.schema.name]
     unknown = () if count is not None else (old.name,)
-    items = count or 0
-    size = write_units(item_size(sized).average)
-    times = 2 if any(one.rekeyed for one in works) else 1 if any(one.items for one in works) else 0
-    sentinels = sum(one.sentinels for one in works) * write_units(_SENTINEL_BYTES)
-    written = items * (times * size + sentinels)
-    indexes = _entries(works, items) if times else {}
-    scanned = sum((count_of(one) or 0) * item_size(one).average for one in table.entities) if items else 0
+    stored, size = count or 0, write_units(item_size(sized).average)
+    is_rekeyed, is_written = any(one.rekeyed for one in works), any(one.items for one in works)
+    items = stored * _share(works) if is_written else stored
+    times = 2 * TRANSACTIONAL if is_rekeyed else 1 if is_written else 0  # a put and a delete in one transaction
+    written = items * times * size + stored * sum(_sentinel_units(one) for one in works)
+    indexes = _entries(works, stored) if is_written else {}
+    scanned = sum((count_of(one) or 0) * item_size(one).average for one in table.entities) if stored else 0
     read = read_units(int(scanned), consistent=False)
     total = written + sum(indexes.values())
     is_same = new is not None and new.schema.name == old.schema.name
     schema = new.schema if new is not None and is_same else old.schema
     verb = "deleted" if new is None else "rewritten"
-    what = f"{old.name} {verb}" if times else f"sentinels of {old.name}"
+    what = f"{old.name} {verb}" if is_written else f"sentinels of {old.name}"
     seconds = _duration(schema, month, written, indexes, old.schema)
     price = _price(total, read, schema, month.book)
     return Backfill(
-        "a program", what, schema.name, items, read, written, indexes, seconds, price, unknown, is_cleaning=new is None
-    )
+        "a program", what, schema.name, round(items), read, written, indexes, seconds, price, unknown,
+        is_cleaning=new is None,
+    )  # fmt: skip
+
+
+def _share(works: Iterable[Rewrite]) -> float:
+    """Of the items that several changes are about, at most: which of them are about the same is not told."""
+    return min(1.0, sum(one.share for one in works if one.items))
+
+
+def _sentinel_units(work: Rewrite) -> float:
+    """Of the sentinels of one item, on average."""
+    return work.share * work.sentinels * write_units(_SENTINEL_BYTES) * (TRANSACTIONAL if work.rekeyed else 1)
 
 
 def _new(works: list[Rewrite]) -> EntitySpec | None:
@@ -136,16 +147,29 @@ def _new(works: list[Rewrite]) -> EntitySpec | None:
     return next((one.new for one in works if one.new is not None), None)
 
 
-def _entries(works: list[Rewrite], items: int) -> dict[str, float]:
+def _entries(works: list[Rewrite], stored: int) -> dict[str, float]:
     """Write units by index of the old table or the new, for each entry that moves, comes, goes or changes."""
     old, new = works[0].old, _new(works)
     names = {bound.index.name for one in (old, new) if one is not None for bound in one.indexes if bound.index}
     found = {}
     for name in sorted(names):
-        units = items * _entry_units(works, name)
+        units = stored * _share(_touching(works, name)) * _entry_units(works, name)
         if units:
             found[name] = units
     return found
+
+
+def _touching(works: list[Rewrite], name: str) -> list[Rewrite]:
+    """The changes that are about an index's entries; all of them, where none is by itself."""
+    old, new = works[0].old, _new(works)
+    bound = (None if new is None else new.key_in(name)) or old.key_in(name)
+    assert bound is not None, "one of the two is in it"
+    found = [
+        one
+        for one in works
+        if one.rekeyed or name in one.indexes or any(_projects(bound, each, old.schema) for each in one.attributes)
+    ]
+    return found or works
 
 
 def _entry_units(works: list[Rewrite], name: str) -> float:
@@ -202,7 +226,7 @@ def move(work: Move, month: Estimate) -> Backfill:
         items += count
         size = item_size(_sized(spec, after)).average
         scanned += count * size
-        written += count * write_units(size)
+        written += count * (write_units(size) + len(after.sentinels) * write_units(_SENTINEL_BYTES))
         for bound in after.indexes:
             assert bound.index is not None, "a key of an index"
             units = count * share_in_index(_sized(after, spec), bound) * write_units(entry_size(after, bound).average)

@@ -6,18 +6,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from keyplan.diff.changes import Change, Move, Phase, Step
+from keyplan.diff.changes import Change, Kind, Move, Phase, Step
 from keyplan.diff.comparison import Comparison
 from keyplan.diff.reckoning import Backfill
 
 _PHASES: dict[Phase, str] = {
     "prepare": "change tables",
-    "write": "deploy what writes both forms",
+    "accept": "deploy what reads both forms",
+    "write": "deploy what writes the new form",
     "backfill": "write stored items",
+    "switch": "deploy what reads the new table",
     "read": "deploy the new version",
     "remove": "clean up",
 }
 """In their order."""
+_BESIDE_COPIES: tuple[Kind, ...] = ("entity moved", "consumer changed")
+"""What has steps of its own where a table is copied; each other change is made by the copy."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ def _steps(changes: Iterable[Change]) -> Iterator[Step]:
         step
         for change in changes
         for step in change.steps
-        if change.table not in copied or not (step.request or change.kind.startswith("index"))
+        if change.table not in copied or isinstance(change.work, Move) or change.kind in _BESIDE_COPIES
     ]
     yield from steps
     if any(change.verdict == "code" for change in changes) and not any(step.phase == "read" for step in steps):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from keyplan.design.entities import EntitySpec
 from keyplan.design.tables import Table
-from keyplan.diff.changes import Change, Move, Rewrite, Step
+from keyplan.diff.changes import Change, Move, Rewrite, Step, staged
 from keyplan.diff.copying import copying
 from keyplan.diff.entities import entity_changes
 from keyplan.diff.indexes import index_changes, key_types
@@ -103,12 +103,14 @@ def _moved(found: Matched[Table]) -> Iterator[Change]:
 def _of_moved(before: Table, old: EntitySpec, after: Table, new: EntitySpec) -> Change:
     what = f"{new.name} is in table {after.name}, and was in {before.name}"
     how = "Stored items stay where they are until they are copied, and are deleted there by nobody but you."
-    steps = (
-        Step("write", f"a version that writes {new.name} to {before.name} and {after.name}"),
-        Step("backfill", f"put every {new.name} of {before.name} into {after.name}, and delete it there", "PutItem"),
-        Step("read", f"the new version, which reads {new.name} from {after.name}"),
+    steps = staged(
+        accept=f"a version that reads {new.name} from {before.name} and {after.name}, and writes each where it lies",
+        write=f"a version that writes {new.name} to {after.name}, and deletes it from {before.name} in one transaction",
+        backfill=f"put every {new.name} of {before.name} into {after.name}, and delete it there in one transaction",
+        by="TransactWriteItems",
+        read=f"the new version, which reads {new.name} from {after.name}",
     )
-    work = Rewrite(old, new, rekeyed=True)
+    work = Rewrite(old, new, rekeyed=True, sentinels=len(old.sentinels) + len(new.sentinels))
     return Change(
         "entity moved", "backfill", after.name, new.name, what, how, new.place, old.place, work, steps,
         {"from": before.name},
@@ -123,7 +125,7 @@ def _renamed(old: Table, new: Table) -> Change:
     )
     return Change(
         "table renamed", "new table", new.name, new.name, what, how, new.schema.place, old.schema.place, Move(old, new),
-        copying(old.name, new.name), {"was": old.name},
+        copying(old, new), {"was": old.name},
     )  # fmt: skip
 
 
@@ -135,7 +137,7 @@ def _primary_key(old: Table, new: Table) -> Iterator[Change]:
     how = "A table keeps its key: one of another name is made, and the items are copied into it."
     yield Change(
         "primary key changed", "new table", new.name, new.name, what, how, new.schema.place.at("pk="),
-        old.schema.place.at("pk="), Move(old, new), copying(old.name, new.name),
+        old.schema.place.at("pk="), Move(old, new), copying(old, new),
     )  # fmt: skip
 
 

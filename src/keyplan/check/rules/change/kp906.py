@@ -4,9 +4,9 @@ A template, its prefix or the condition under which an item is in an index is on
 that are stored keep their keys: reads by the new ones do not find them, a create does not see that they are there,
 and entries of an index stay where they were. The same is so of an entity that is in another table now.
 
-Write and read both forms first, rewrite what is stored, and read only the new form then: `keyplan diff` gives the
-items, write units and hours. An item under another primary key is put there and deleted where it was, in one
-transaction.
+Read both forms first, write the new one when every running version does, rewrite what is stored, and read only the
+new form then: `keyplan diff` gives the stages, the items, write units and hours. An item under another primary key is
+put there and deleted where it was, in one transaction, with the sentinels of its unique values, which name its key.
 
 Source: developer guide, "Core components of Amazon DynamoDB"; an item's primary key is never updated: API
 reference, UpdateItem, Key.
@@ -31,5 +31,5 @@ def check(comparison: Comparison) -> Iterator[Finding]:
             continue
         backfill = comparison.backfill(change)
         cost = "" if backfill is None else f" ({told(backfill)})"
-        fix = "write both forms, rewrite the stored items, and read only the new form then"
+        fix = "read both forms, write the new one, rewrite the stored items, and read only the new form then"
         yield Finding(RULE.code, "warning", change.subject, f"{change.what}{cost}", fix, change.place, change.other)

@@ -5,7 +5,7 @@ values of another type: conditions are false, sort orders have two parts, index 
 out, and a moment that was seconds is read as milliseconds.
 
 Store the new form under another attribute, `Annotated[..., Attribute("due_at_s")]`, write both, rewrite what is
-stored, and drop the old field then.
+stored, and drop the old field then. A version that runs beside the one that writes the new form has to read it too.
 
 Source: developer guide, "Supported data types and naming rules in Amazon DynamoDB"; "Comparison operator and
 function reference": operands of different types do not match.

@@ -5,8 +5,9 @@ old declaration does not go through the new one, and reading such an item fails.
 items that have it, is dropped by the next write of the whole item, and is billed until then. The items of an entity
 that is gone stay altogether.
 
-Look for such items first (an export, or a scan with a filter), rewrite them while both versions allow them, and
-narrow the type then.
+Stop writing such values, look for the items that have them (an export, or a scan with a filter), rewrite these, and
+narrow the type then. Where the old design declares the share of each value, `distinct={"state": {"open": 0.1, ...}}`,
+`keyplan diff` says how many items have one that is gone.
 
 Source: developer guide, "Working with items and attributes": tables have no schema beyond their keys, so that
 nothing in them changes with the program.

@@ -4,8 +4,9 @@ A unique value is held by a sentinel item, which is written in one transaction w
 Items that are stored have none, so their values can be taken a second time; and two of them may share one already,
 which no sentinel can hold.
 
-Deploy a version that writes sentinels and does not rely on them, put the sentinel of every stored item on condition
-that none is there, settle the values that two items share, and rely on it then.
+Deploy a version that releases sentinels that are there, then one that writes them and does not rely on them, put the
+sentinel of every stored item on condition that none is there, settle the values that two items share, and rely on it
+then.
 
 Source: developer guide, "Amazon DynamoDB Transactions: how it works"; AWS Database Blog, "Simulating Amazon
 DynamoDB unique constraints using transactions".

@@ -1,0 +1,77 @@
+"""What is said of keys in indexes: of attributes that are not the primary key's, as stored items have them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.diff.pairs import compared
+
+from keyplan.diff.rollout import rollout
+
+SHOP = """from __future__ import annotations
+
+from keyplan.design import *
+
+shop = Table("shop", pk="PK", sk="SK", indexes=[{indexes}])
+
+
+@shop.entity(key=key({key}){options}, items=Items(count=100, bytes=Bytes(500)))
+class Order(Entity):
+    customer: str
+    number: int
+    courier: str
+"""
+INVERTED = 'GSI("inverted", pk="SK", sk="PK")'
+LOCAL = 'LSI("by_courier", sk="courier")'
+PLAIN = 'GSI("by_courier", pk="courier")'
+MADE = 'GSI("by_courier", pk="GSI1PK")'
+OTHER = '"C#{customer}", "N#{number}"'
+IN_KEY = '"C#{customer}", "O#{number}#{courier}"'
+HIDDEN = ", store_key_fields=False"
+
+
+def design(key: str = '"C#{customer}", "O#{number}"', indexes: str = "", options: str = "") -> str:
+    return SHOP.format(key=key, indexes=indexes, options=options)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (design(indexes=INVERTED), design(OTHER, INVERTED), [("key changed", "Order")]),
+        (design(indexes=LOCAL), design('"CUSTOMER#{customer}", "O#{number}"', LOCAL), [("key changed", "Order")]),
+        (design(), design(indexes=INVERTED), [("index added", "inverted")]),
+        (design(), design(OTHER, INVERTED), [("index added", "inverted"), ("key changed", "Order")]),
+        (design(), design(indexes=PLAIN), [("index added", "by_courier")]),
+        (
+            design(IN_KEY, "", HIDDEN),
+            design(IN_KEY, PLAIN, HIDDEN),
+            [("index added", "by_courier"), ("key changed", "Order")],
+        ),
+        (design(IN_KEY), design(IN_KEY, PLAIN), [("index added", "by_courier")]),
+    ],
+    ids=["inverted", "local", "an index of the key", "of another key", "of a field", "of the key's text", "of both"],
+)  # fmt: skip
+def test_of_indexes_only_attributes_beside_the_primary_key_are_written(
+    old: str, new: str, said: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    assert sorted((one.kind, one.subject) for one in compared(tmp_path, old, new).changes) == sorted(said)
+
+
+def test_keys_that_the_new_version_does_not_write_are_read_no_more_first(tmp_path: Path) -> None:
+    made = design(indexes=MADE, options=', indexes={"by_courier": key("COURIER#{courier}")}')
+    stages = {stage.phase: [step.text for step in stage.steps] for stage in rollout(compared(tmp_path, made, design()))}
+    assert stages == {
+        "accept": ["a version that reads by_courier no more, and still writes GSI1PK of Order"],
+        "read": ["the new version, which writes GSI1PK of Order no more"],
+        "remove": ["delete index by_courier, once no version reads it"],
+    }
+
+
+def test_an_item_under_another_key_is_named_in_its_sentinels(tmp_path: Path) -> None:
+    owned = ', unique=["courier"]'
+    comparison = compared(tmp_path, design(options=owned), design(OTHER, options=owned))
+    (change,) = comparison.of("key changed")
+    (step,) = (one for one in change.steps if one.phase == "backfill")
+    assert step.operation == "TransactWriteItems"
+    assert step.text.endswith("delete it under the old in one transaction, and name the new one in its sentinels")

@@ -1,0 +1,85 @@
+"""What is said of a field: what is read, by which version, and what stored items are read with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.diff.pairs import compared
+
+from keyplan.diff.changes import Change
+
+LOANS = """from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import field_validator
+
+from keyplan.design import *
+
+loans = Table("loans", pk="PK", sk="SK")
+
+
+@loans.entity(
+    key=key("LOAN#{state}", "{number}"),
+    items=Items(count=1_000, bytes=Bytes(500), distinct={"state": {"out": 0.25, "back": 0.75}}),
+)
+class Loan(Entity):
+    number: int
+    state: Literal["out", "back"]
+    FIELDS
+
+
+@loans.replace(Loan)
+def keep(loan: Loan) -> Change:
+    '''Keep a loan.'''
+    return put(loan)
+"""
+
+
+def change_of(folder: Path, old: str, new: str, *edits: tuple[str, str]) -> Change:
+    after = LOANS.replace("FIELDS", new)
+    for one, other in edits:
+        assert one in after
+        after = after.replace(one, other)
+    (change,) = compared(folder, LOANS.replace("FIELDS", old), after).changes
+    return change
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "without"),
+    [
+        ("note: str | None = None", 'note: str = "none"', "are read with 'none'"),
+        ("fee: int = 1", "fee: int = 2", "are read with 2"),
+        ("fee: int = 1", "fee: int", "cannot be read"),
+    ],
+)
+def test_an_item_without_a_value_is_read_with_the_new_default(old: str, new: str, without: str, tmp_path: Path) -> None:
+    assert change_of(tmp_path, old, new).how == f"Stored items keep the value they have; those without one {without}."
+
+
+def test_a_key_of_a_value_that_is_gone_is_another_key(tmp_path: Path) -> None:
+    change = change_of(tmp_path, "...", "...", ('Literal["out", "back"]', 'Literal["back", "kept"]'))
+    assert (change.kind, change.verdict) == ("values narrowed", "backfill")
+    assert [step.phase for step in change.steps] == ["accept", "write", "backfill", "read"]
+    find = change.steps[2]
+    assert find.operation == "TransactWriteItems"
+    assert find.text.endswith("put it under the key of another, and delete it where it was in one transaction")
+
+
+def test_what_a_new_validator_refuses_is_looked_for(tmp_path: Path) -> None:
+    validator = (
+        "fee: int = 1\n\n    @field_validator('fee')\n    def fits(cls, value: int) -> int:\n        return value"
+    )
+    change = change_of(tmp_path, "fee: int = 1", validator)
+    assert (change.kind, change.verdict) == ("values narrowed", "code")
+    assert [step.phase for step in change.steps] == ["write", "backfill", "read"]
+
+
+def test_a_field_that_whole_items_would_lose_is_kept_before_it_is_written(tmp_path: Path) -> None:
+    change = change_of(tmp_path, "...", "fee: int = 1")
+    assert "keep of it put whole items without it" in change.how
+    assert [(step.phase, step.text) for step in change.steps] == [
+        ("accept", "a version that keeps fee of Loan where it is there"),
+        ("read", "the new version, which writes fee of Loan"),
+    ]
