@@ -104,7 +104,7 @@ class Meter:
             self._take(told)
 
     def _take(self, told: dict[str, Any]) -> None:
-        self.units["shop"] += told["Table"]["CapacityUnits"]
+        self.units[told["TableName"]] += told["Table"]["CapacityUnits"]
         for name, one in told.get("GlobalSecondaryIndexes", {}).items():
             self.units[name] += one["CapacityUnits"]
 
@@ -188,7 +188,7 @@ def test_the_sentinels_of_an_item_under_another_key_name_its_new_one(tmp_path: P
     owned = ('key=key("SHOP#{shop_id}", "META"),', 'key=key("SHOP#{shop_id}", "META"), unique=["text"],')
     moved = ('key=key("SHOP#{shop_id}", "META"),', 'key=key("S#{shop_id}", "META"), unique=["text"],')
     (backfill,) = compared(tmp_path, changed(owned), changed(moved)).backfills
-    assert told(backfill) == {"shop": (8 + 2) * COUNT, "all": 4 * COUNT, "by_city": 2 * COUNT}
+    assert told(backfill) == {"shop": 2 * (4 + 1) * COUNT, "all": 4 * COUNT, "by_city": 2 * COUNT}
 
 
 def test_an_item_with_a_value_that_is_gone_is_rewritten_with_its_entries(tmp_path: Path) -> None:
@@ -270,7 +270,18 @@ def test_a_table_that_is_copied_is_written_with_all_its_indexes(tmp_path: Path) 
     comparison = compared(tmp_path, DESIGN, changed(('Table("shop"', 'Table("shops"')))
     (backfill,) = comparison.backfills
     assert (backfill.what, backfill.table, backfill.items) == ("shop copied", "shops", COUNT)
-    assert backfill.written == COUNT * (2 + 2 + 1)
+    with Engine.memory() as engine:
+        items, meter = stored(engine, comparison), Meter(engine)
+        keyplan.connect(engine=engine).create_tables(*comparison.new.tables)
+        said = "attribute_exists(PK)"
+        for item in items:
+            meter.transact(
+                ("ConditionCheck", {"Key": primary(item), "ConditionExpression": said}),
+                ("Put", {"TableName": "shops", "Item": item, "ConditionExpression": "attribute_not_exists(PK)"}),
+            )
+    assert meter.units == {"shop": 4 * COUNT, "shops": 4 * COUNT, "all": 2 * COUNT, "by_city": COUNT}
+    assert (backfill.checks, backfill.write, backfill.indexes) == (4 * COUNT, 4 * COUNT, {"all": 80, "by_city": 40})
+    assert backfill.written == sum(meter.units.values())
 
 
 def test_capacity_by_the_hour_costs_nothing_more_and_sets_the_time(tmp_path: Path) -> None:
@@ -298,6 +309,21 @@ def test_what_is_only_cleaned_up_is_a_pass_of_its_own(tmp_path: Path) -> None:
     other = ('key=key("SHOP#{shop_id}", "META"),', 'key=key("SHOP#{shop_id}", "META"), unique=["city"],')
     first, last = compared(tmp_path, changed(unique), changed(other)).backfills
     assert [(one.is_cleaning, one.what, told(one)) for one in (first, last)] == [
-        (False, "sentinels of Shop", {"shop": COUNT}),
+        (False, "sentinels of Shop", {"shop": (2 + 4) * COUNT}),
         (True, "sentinels of Shop", {"shop": COUNT}),
     ]
+
+
+def test_a_sentinel_is_put_in_one_transaction_with_a_check_of_its_item(tmp_path: Path) -> None:
+    unique = ('key=key("SHOP#{shop_id}", "META"),', 'key=key("SHOP#{shop_id}", "META"), unique=["text"],')
+    comparison = compared(tmp_path, DESIGN, changed(unique))
+    (backfill,) = comparison.backfills
+    with Engine.memory() as engine:
+        items, meter = stored(engine, comparison), Meter(engine)
+        for number, item in enumerate(items):
+            sentinel = {"PK": {"S": f"UNIQUE#{number}"}, "SK": {"S": "UNIQUE"}, "_owner": {"M": primary(item)}}
+            meter.transact(
+                ("ConditionCheck", {"Key": primary(item), "ConditionExpression": "attribute_exists(PK)"}),
+                ("Put", {"Item": sentinel, "ConditionExpression": "attribute_not_exists(PK)"}),
+            )
+    assert told(backfill) == meter.units == {"shop": (4 + 2) * COUNT}

@@ -59,6 +59,12 @@ def test_stored_items_are_rewritten_between_two_versions(tmp_path: Path) -> None
     }
 
 
+COPY = (
+    "put each item of app into the new table as the new version writes it, in one transaction, if it is not there and"
+    " app has it still"
+)
+
+
 def test_a_table_that_is_copied_is_made_as_the_new_design_has_it(tmp_path: Path) -> None:
     added = 'GSI("by_state", pk="state"), LSI("of_points", sk="points"), GSI("by_points", pk="points")'
     told = phases(tmp_path, ('GSI("by_state", pk="state")', added), setting("deletion_protection=True"))
@@ -66,7 +72,7 @@ def test_a_table_that_is_copied_is_made_as_the_new_design_has_it(tmp_path: Path)
         "prepare": ["create table app under another name, as the new design has it"],
         "write": ["a version that writes to app and to the new table in one transaction, and reads app"],
         "backfill": [
-            "put each item of app into the new table as the new version writes it, on condition that it is not there"
+            COPY,
         ],
         "switch": ["a version that reads the new table, and writes to both as before"],
         "read": ["the new version, which knows the new table only"],

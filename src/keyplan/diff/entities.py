@@ -116,8 +116,8 @@ def _unique_added(pair: Entities, rule: BoundUnique) -> Change:
     steps = staged(
         accept=f"a version that releases sentinels of {name} that are there, and puts none",
         write=f"a version that puts a sentinel with every {name} that it writes",
-        backfill=f"put the sentinel of every stored {name}, on condition that none is there",
-        by="PutItem",
+        backfill=f"put the sentinel of every stored {name} if none is there, and check the {name} in one transaction",
+        by="TransactWriteItems",
         read=f"the new version, which relies on unique {fields}",
     )
     work = Rewrite(pair.old, pair.new, sentinels=1, items=False)

@@ -47,6 +47,8 @@ class Backfill:
     """Write units of the table."""
     indexes: Mapping[str, float] = field(default_factory=dict)
     """Write units by index."""
+    checks: float = 0.0
+    """Write units of a table that is copied, whose items are checked in the transactions that copy them."""
     seconds: float | None = None
     """At the capacity that the declared load leaves; None where none is left, or nothing is said."""
     price: float = 0.0
@@ -58,8 +60,8 @@ class Backfill:
 
     @property
     def written(self) -> float:
-        """Write units of the table and its indexes."""
-        return self.write + sum(self.indexes.values())
+        """Write units of all tables and indexes."""
+        return self.write + sum(self.indexes.values()) + self.checks
 
 
 def count_of(spec: EntitySpec, other: EntitySpec | None = None) -> int | None:
@@ -80,7 +82,7 @@ def reckon(change: Change, old: Estimate, new: Estimate, tables: Mapping[str, Ta
     if isinstance(change.work, Rewrite):
         return rewrite([change.work], old, tables)
     if isinstance(change.work, Move):
-        return move(change.work, new)
+        return move(change.work, old, new)
     return None
 
 
@@ -101,7 +103,7 @@ def build(work: Build, month: Estimate) -> Backfill | None:
     seconds = _seconds(units, _spare(schema, month, work.index.name))
     return Backfill(
         "the service", f"index {work.index.name}", work.table.name, items, 0.0, 0.0, {work.index.name: units},
-        seconds, _price(units, 0.0, schema, month.book), tuple(unknown),
+        0.0, seconds, _price(units, 0.0, schema, month.book), tuple(unknown),
     )  # fmt: skip
 
 
@@ -112,10 +114,14 @@ def rewrite(works: list[Rewrite], month: Estimate, tables: Mapping[str, Table]) 
     table = tables[old.schema.name]
     unknown = () if count is not None else (old.name,)
     stored, size = count or 0, write_units(item_size(sized).average)
-    is_rekeyed, is_written = any(one.rekeyed for one in works), any(one.items for one in works)
-    items = stored * _share(works) if is_written else stored
-    times = 2 * TRANSACTIONAL if is_rekeyed else 1 if is_written else 0  # a put and a delete in one transaction
-    written = items * times * size + stored * sum(_sentinel_units(one) for one in works)
+    is_written = any(one.items for one in works)
+    is_held = any(one.sentinels for one in works) and new is not None
+    items = stored * _share(works)
+    # Under another key it is a put and a delete; an item whose sentinel alone is put is checked in the transaction.
+    actions = 2 if any(one.rekeyed for one in works) else 1 if is_written or is_held else 0
+    times = TRANSACTIONAL if actions == 2 or is_held else 1
+    sentinels = stored * sum(one.share * one.sentinels for one in works) * write_units(_SENTINEL_BYTES)
+    written = times * (items * actions * size + sentinels)
     indexes = _entries(works, stored) if is_written else {}
     scanned = sum((count_of(one) or 0) * item_size(one).average for one in table.entities) if stored else 0
     read = read_units(int(scanned), consistent=False)
@@ -127,19 +133,14 @@ def rewrite(works: list[Rewrite], month: Estimate, tables: Mapping[str, Table]) 
     seconds = _duration(schema, month, written, indexes, old.schema)
     price = _price(total, read, schema, month.book)
     return Backfill(
-        "a program", what, schema.name, round(items), read, written, indexes, seconds, price, unknown,
+        "a program", what, schema.name, round(items), read, written, indexes, 0.0, seconds, price, unknown,
         is_cleaning=new is None,
     )  # fmt: skip
 
 
 def _share(works: Iterable[Rewrite]) -> float:
     """Of the items that several changes are about, at most: which of them are about the same is not told."""
-    return min(1.0, sum(one.share for one in works if one.items))
-
-
-def _sentinel_units(work: Rewrite) -> float:
-    """Of the sentinels of one item, on average."""
-    return work.share * work.sentinels * write_units(_SENTINEL_BYTES) * (TRANSACTIONAL if work.rekeyed else 1)
+    return min(1.0, sum(one.share for one in works))
 
 
 def _new(works: list[Rewrite]) -> EntitySpec | None:
@@ -211,9 +212,9 @@ def _projects(bound: BoundKey, attribute: str, schema: Schema) -> bool:
     return bound.index is not None and bound.index.projects(attribute, schema.key)
 
 
-def move(work: Move, month: Estimate) -> Backfill:
-    """A table that is copied into another one."""
-    written, items, scanned, unknown = 0.0, 0, 0, []
+def move(work: Move, before: Estimate, month: Estimate) -> Backfill:
+    """A table that is copied into another one, each item with a check in one transaction."""
+    written, checks, items, scanned, unknown = 0.0, 0.0, 0, 0, []
     indexes: dict[str, float] = {}
     for spec in work.old.entities:
         after = next((one for one in work.new.entities if one.name == spec.name), None)
@@ -226,17 +227,19 @@ def move(work: Move, month: Estimate) -> Backfill:
         items += count
         size = item_size(_sized(spec, after)).average
         scanned += count * size
-        written += count * (write_units(size) + len(after.sentinels) * write_units(_SENTINEL_BYTES))
+        checks += count * TRANSACTIONAL * write_units(size)
+        written += count * TRANSACTIONAL * (write_units(size) + len(after.sentinels) * write_units(_SENTINEL_BYTES))
         for bound in after.indexes:
             assert bound.index is not None, "a key of an index"
             units = count * share_in_index(_sized(after, spec), bound) * write_units(entry_size(after, bound).average)
             indexes[bound.index.name] = indexes.get(bound.index.name, 0.0) + units
     read = read_units(scanned, consistent=False)
-    total = written + sum(indexes.values())
-    schema = work.new.schema
+    was, schema = work.old.schema, work.new.schema
+    price = _price(written + sum(indexes.values()), 0.0, schema, month.book) + _price(checks, read, was, month.book)
+    times = _duration(schema, month, written, indexes), _seconds(checks, _spare(was, before, None))
     return Backfill(
-        "a program", f"{work.old.name} copied", work.new.name, items, read, written, indexes,
-        _duration(schema, month, written, indexes), _price(total, read, schema, month.book), tuple(unknown),
+        "a program", f"{work.old.name} copied", work.new.name, items, read, written, indexes, checks,
+        None if None in times else max(time for time in times if time is not None), price, tuple(unknown),
     )  # fmt: skip
 
 
@@ -296,7 +299,7 @@ def passes(changes: Iterable[Change], old: Estimate, new: Estimate, tables: Mapp
     works = [change.work for change in changes if change.work is not None]
     moves = list(dict.fromkeys((one.old, one.new) for one in works if isinstance(one, Move)))
     copied = {name for pair in moves for name in (pair[0].name, pair[1].name)}
-    found = [move(Move(*pair), new) for pair in moves]
+    found = [move(Move(*pair), old, new) for pair in moves]
     together: dict[tuple[EntitySpec, bool], list[Rewrite]] = {}  # what is only cleaned up is a pass of its own
     for work in works:
         if isinstance(work, Build) and work.table.name not in copied:

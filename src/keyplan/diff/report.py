@@ -201,6 +201,7 @@ def _backfill_document(backfill: Backfill) -> dict[str, Any]:
         "read_units": backfill.read,
         "write_units": backfill.write,
         "index_write_units": dict(backfill.indexes),
+        "check_write_units": backfill.checks,
         "seconds": backfill.seconds,
         "price": backfill.price,
         "items_unknown_of": list(backfill.unknown),

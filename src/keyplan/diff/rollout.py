@@ -14,7 +14,7 @@ _PHASES: dict[Phase, str] = {
     "prepare": "change tables",
     "accept": "deploy what reads both forms",
     "write": "deploy what writes the new form",
-    "backfill": "write stored items",
+    "backfill": "write stored items, each on condition that it is as it was read",
     "switch": "deploy what reads the new table",
     "read": "deploy the new version",
     "remove": "clean up",
