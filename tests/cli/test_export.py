@@ -64,6 +64,20 @@ def test_consumers_get_the_table_of_their_checkpoints(format: str, tmp_path: Pat
     assert tables_in(format, run("export", format, path, "--no-checkpoints").stdout) == ["log"]
 
 
+def test_one_table_with_consumers_is_enough_for_checkpoints(tmp_path: Path) -> None:
+    result = run("export", "terraform", design(tmp_path, NOTES + CONSUMED))
+    assert tables_in("terraform", result.stdout) == ["notes", "log", "keyplan-checkpoints"]
+
+
+def test_what_no_file_says_and_what_the_app_does_not_read_are_both_told(tmp_path: Path) -> None:
+    of_file, *of_app = run("export", "cdk-json", design(tmp_path, NOTES + CONSUMED)).stderr.splitlines()
+    assert of_file.startswith(NOTE)
+    assert of_app == [
+        "note: the CDK app that is made of it has table notes without backups to a point in time",
+        "note: the CDK app that is made of it has table log without the stream",
+    ]
+
+
 def test_a_table_of_checkpoints_that_is_declared_is_not_written_twice(tmp_path: Path) -> None:
     source = "from keyplan.changes import checkpoint_table\nmarks = checkpoint_table()\n" + CONSUMED
     result = run("export", "terraform", design(tmp_path, source))
@@ -76,11 +90,12 @@ def test_a_prefix_stands_before_every_name(format: str, tmp_path: Path) -> None:
     assert tables_in(format, result.stdout) == ["dev-log", "dev-keyplan-checkpoints"]
 
 
+@pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("prefix", ["a b", "x" * 253, "ä"])
-def test_a_prefix_that_no_name_can_have_is_refused(prefix: str, tmp_path: Path) -> None:
-    result = run("export", "terraform", design(tmp_path, CONSUMED), "--prefix", prefix)
+def test_a_prefix_that_no_name_can_have_is_refused(prefix: str, format: str, tmp_path: Path) -> None:
+    result = run("export", format, design(tmp_path, CONSUMED), "--prefix", prefix)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == f"keyplan export terraform: no table can have a name that begins with {prefix!r}\n"
+    assert result.stderr == f"keyplan export {format}: no table can have a name that begins with {prefix!r}\n"
 
 
 @pytest.mark.parametrize("format", FORMATS)

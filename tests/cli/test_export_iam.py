@@ -66,7 +66,16 @@ def test_arns_name_region_account_partition_and_prefix(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("region", "Ireland"), ("account", "12"), ("partition", "gcp"), ("prefix", "a b"), ("pattern", "missing")],
+    [
+        ("region", "Ireland"),
+        ("region", "eu-west-1a"),
+        ("account", "12"),
+        ("account", "1234567890123"),
+        ("partition", "gcp"),
+        ("partition", "aws-"),
+        ("prefix", "a b"),
+        ("pattern", "missing"),
+    ],
 )
 def test_what_no_policy_can_say_is_refused(option: str, value: str, tmp_path: Path) -> None:
     result = run("export", "iam", design(tmp_path, NOTES), f"--{option}", value)
@@ -76,11 +85,19 @@ def test_what_no_policy_can_say_is_refused(option: str, value: str, tmp_path: Pa
     assert result.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("bound", ["line", "line=", "=x", "other=x"])
-def test_a_binding_that_binds_nothing_is_refused(bound: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("bound", "problem"),
+    [
+        ("line", "--bind 'line' says no value: write --bind user_id='${aws:PrincipalTag/user_id}'"),
+        ("line=", "--bind 'line=' says no value: write --bind user_id='${aws:PrincipalTag/user_id}'"),
+        ("=x", "--bind '=x' says no value: write --bind user_id='${aws:PrincipalTag/user_id}'"),
+        ("other=x", "no partition key of these patterns is made of other, so it cannot be bound"),
+    ],
+)
+def test_a_binding_that_binds_nothing_is_refused(bound: str, problem: str, tmp_path: Path) -> None:
     result = run("export", "iam", design(tmp_path, CONSUMED), "--bind", bound)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.count("\n") == 1
+    assert result.stderr == f"keyplan export iam: {problem}\n"
 
 
 def test_a_binding_to_a_number_is_refused(tmp_path: Path) -> None:
@@ -94,6 +111,47 @@ def test_a_bound_parameter_is_the_principals_and_the_rest_is_told(tmp_path: Path
     result = run("export", "iam", design(tmp_path, CONSUMED), "--bind", f"line={OWN}", "--no-consumers")
     assert leading(statements(result.stdout)["LogGet"]) == [f"LINE#{OWN}"]
     assert result.stderr == "note: these reach partitions of every principal: lines\n"
+
+
+def test_a_value_with_an_equals_sign_is_bound_whole(tmp_path: Path) -> None:
+    result = run("export", "iam", design(tmp_path, CONSUMED), "--bind", "line=a=b", "--pattern", "line")
+    assert leading(statements(result.stdout)["LogGet"]) == ["LINE#a=b"]
+    assert result.stderr == ""
+
+
+BEHIND = """
+t = Table("t", pk="PK")
+
+@t.entity(key=key("{kind}#{name}"))
+class One(Entity):
+    kind: str
+    name: str
+
+@t.get(One)
+def one(kind: str, name: str) -> Key:
+    return key_of(kind=kind, name=name)
+
+@t.delete(One)
+def gone(kind: str, name: str) -> Change:
+    return key_of(kind=kind, name=name)
+"""
+
+
+def test_what_a_bound_parameter_does_not_keep_apart_is_told_once(tmp_path: Path) -> None:
+    result = run("export", "iam", design(tmp_path, BEHIND), "--bind", "name=x")
+    assert leading(statements(result.stdout)["TGetDelete"]) == ["*#x"]
+    assert result.stderr == "note: name stands behind other fields in {kind}#{name}: keys that end alike match too\n"
+
+
+@pytest.mark.parametrize(("unique", "is_told"), [("", False), (', unique=["email"]', True)])
+def test_a_pattern_that_also_reaches_others_is_told(unique: str, *, is_told: bool, tmp_path: Path) -> None:
+    source = CONSUMED.replace('"LINE#{line}")', f'"LINE#{{line}}"){unique}').replace(
+        "line: str\n", "line: str\n    email: str\n", 1
+    )
+    created = source + "\n@log.create(Line)\ndef begin(line: Line) -> Change:\n    return put(line)\n"
+    result = run("export", "iam", design(tmp_path, created), "--bind", "line.line=x", "--pattern", "begin")
+    told = "note: these reach partitions of every principal: begin\n" if is_told else ""
+    assert (result.exit_code, result.stderr) == (0, told)
 
 
 def test_patterns_are_chosen_by_name(tmp_path: Path) -> None:
@@ -114,6 +172,14 @@ def test_consumers_may_read_the_stream_and_keep_checkpoints(tmp_path: Path) -> N
     assert result.stderr == "note: where failed records of log go (dead) is not declared: allow that yourself\n"
     without = statements(run("export", "iam", path, "--no-checkpoints").stdout)
     assert not [sid for sid in without if "Checkpoints" in sid]
+
+
+def test_each_place_where_failed_records_go_is_told_once_in_order(tmp_path: Path) -> None:
+    consumer = "\n@log.on_change(Line{})\ndef {}(change: Inserted[Line]) -> None: ...\n"
+    more = [(', on_failure="late"', "b"), ("", "c"), (', on_failure="again"', "d"), (', on_failure="dead"', "e")]
+    path = design(tmp_path, CONSUMED + "".join(consumer.format(*one) for one in more))
+    told = "note: where failed records of log go (again, dead, late) is not declared: allow that yourself\n"
+    assert run("export", "iam", path).stderr == told
 
 
 def test_a_declared_table_of_failures_may_be_put_into(tmp_path: Path) -> None:
@@ -168,8 +234,24 @@ def test_a_policy_that_is_too_long_is_told_and_split(tmp_path: Path) -> None:
     assert (parts.exit_code, parts.stderr) == (0, "")
     files = sorted(tmp_path.glob("policy-*.json"))
     assert len(files) > 1
+    assert [file.name for file in files] == [f"policy-{number}.json" for number in range(1, len(files) + 1)]
     found = [statement for file in files for statement in json.loads(file.read_text())["Statement"]]
     assert found == json.loads(whole.stdout)["Statement"]
+
+
+def test_a_policy_may_be_as_long_as_a_managed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, target = design(tmp_path, NOTES), tmp_path / "policy.json"
+    printed = run("export", "iam", path).stdout
+    length = len("".join(printed.split()))
+    monkeypatch.setattr("keyplan.export.iam.MANAGED_POLICY_CHARACTERS", length)
+    assert run("export", "iam", path).stderr == ""
+    assert run("export", "iam", path, "--split", "-o", str(target)).stderr == ""
+    assert target.read_text() == printed
+    monkeypatch.setattr("keyplan.export.iam.MANAGED_POLICY_CHARACTERS", length - 1)
+    assert (
+        f"holds {length - 1:,} characters without white space, and this has {length:,}"
+        in run("export", "iam", path).stderr
+    )
 
 
 def test_several_files_need_a_name(tmp_path: Path) -> None:
