@@ -1,11 +1,17 @@
-"""Conditions in words."""
+"""Conditions and key conditions in words."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+from datetime import UTC, date, datetime
+from enum import Enum, IntEnum, StrEnum
+from typing import Any
 
-from keyplan.design import F
-from keyplan.export.conditions import condition
+import pytest
+
+from keyplan.design import GSI, Cond, Entity, F, Table, each, every_shard, everything, key, pk, sk, where
+from keyplan.design.conditions import Condition
+from keyplan.design.patterns import Pattern
+from keyplan.export.conditions import condition, key_condition
 
 
 class State(StrEnum):
@@ -14,5 +20,167 @@ class State(StrEnum):
     DONE = "done"
 
 
-def test_a_member_of_an_enumeration_is_shown_as_it_is_stored() -> None:
-    assert condition(F.state == State.DONE) == condition(F.state == "done") == "state = 'done'"
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        (None, ""),
+        (F.state == State.DONE, "state = 'done'"),
+        (F.state == "done", "state = 'done'"),
+        (F.count != 3, "count <> 3"),
+        ((F.count >= 1) & (F.count < 9) & F.state.exists(), "count >= 1 and count < 9 and state is there"),
+        ((F.a == 1) | (F.b > 2), "a = 1 or b > 2"),
+        (((F.a == 1) | (F.b <= 2)) & F.c.missing(), "(a = 1 or b <= 2) and c is missing"),
+        (~(F.a == 1), "not a = 1"),
+        (~((F.a == 1) & (F.b == 2)), "not (a = 1 and b = 2)"),
+        (F.count.between(1, 9), "count between 1 and 9"),
+        (F.state.is_in("open", State.DONE), "state in ('open', 'done')"),
+        (F.state.begins_with("op"), "state begins_with 'op'"),
+        (F.tags.contains("x"), "tags contains 'x'"),
+        (F.tags.size() > 2, "size of tags > 2"),
+        (F.address["city"] == "Bern", "address[city] = 'Bern'"),
+        (F.scores[0] == 7, "scores[0] = 7"),
+        (F.parts["a"][3].size() < 2, "size of parts[a][3] < 2"),
+    ],
+)  # fmt: skip
+def test_a_condition_reads_as_words(told: Condition | None, words: str) -> None:
+    assert condition(told) == words
+
+
+# Key conditions, and filters by parameters.
+
+
+class Kind(Enum):
+    """Of an event."""
+
+    OPEN = "open"
+    SHUT = "shut"
+
+
+class Level(IntEnum):
+    """Of an event."""
+
+    LOW = 1
+
+
+events = Table("events", pk="PK", sk="SK", indexes=[GSI("by_kind", pk="kind", sk="at"), GSI("by_size", pk="size")])
+MIDNIGHT = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+@events.entity(key=key("KIND#{kind}#{level:04d}#{name:shard(4)}", "DAY#{day}#{at:utc_ms}"))
+class Event(Entity):
+    kind: Kind
+    level: Level
+    name: str
+    day: date
+    at: datetime
+    size: int
+    scores: dict[str, int]
+
+
+@events.query(Event)
+def constants(name: str) -> Cond:
+    return pk(kind=Kind.OPEN, level=Level.LOW, name=name) & sk(day=date(2026, 1, 2), at=MIDNIGHT)
+
+
+@events.query(Event)
+def every(kinds: list[Kind]) -> Cond:
+    return pk(kind=each(kinds), level=Level.LOW, name="a") & sk(day=date(2026, 1, 2))
+
+
+@events.query(Event)
+def spread(kind: Kind) -> Cond:
+    return pk(kind=kind, level=Level.LOW, name=every_shard())
+
+
+@events.query(Event)
+def whole(kind: Kind, level: Level, name: str) -> Cond:
+    return pk(kind=kind, level=level, name=name)
+
+
+@events.query(Event)
+def days(of: Kind, level: Level, name: str, low: date, high: date) -> Cond:
+    return pk(kind=of, level=level, name=name) & sk.between(day=(low, high))
+
+
+@events.query(Event)
+def later(kind: Kind, level: Level, name: str, day: date) -> Cond:
+    return pk(kind=kind, level=level, name=name) & sk.gt(day=day)
+
+
+@events.query(Event)
+def since(kind: Kind, level: Level, name: str, day: date) -> Cond:
+    return pk(kind=kind, level=level, name=name) & sk.gte(day=day)
+
+
+@events.query(Event)
+def earlier(kind: Kind, level: Level, name: str, day: date) -> Cond:
+    return pk(kind=kind, level=level, name=name) & sk.lt(day=day)
+
+
+@events.query(Event)
+def until(kind: Kind, level: Level, name: str, day: date) -> Cond:
+    return pk(kind=kind, level=level, name=name) & sk.lte(day=day)
+
+
+@events.query(Event, index="by_kind")
+def stored() -> Cond:
+    return pk(kind=Kind.SHUT) & sk.gt(at=MIDNIGHT)
+
+
+@events.query(Event, index="by_kind")
+def among(kinds: list[Kind], low: datetime, high: datetime) -> Cond:
+    return pk(kind=each(kinds)) & sk.between(at=(low, high))
+
+
+@events.query(Event, index="by_size")
+def sized() -> Cond:
+    return pk(size=7)
+
+
+@events.query(Event, index="by_size")
+def unfit() -> Cond:
+    return pk(size=float("nan"))
+
+
+@events.query(Event)
+def forged(name: str) -> Cond:
+    return pk(kind="no#kind", level=Level.LOW, name=name)
+
+
+@events.scan(Event)
+def bigger(least: int, player: str) -> Cond:
+    return everything() & where((F.size > least) & (F.scores[player] == 1))
+
+
+PK = "KIND#{kind}#{level}#{name}"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        (constants, "PK = KIND#open#0001#{name}, SK = DAY#2026-01-02#2026-01-02T00:00:00.000Z"),
+        (every, "PK = KIND#{each(kinds)}#0001#2, SK begins_with DAY#2026-01-02#"),
+        (spread, "PK = KIND#{kind}#0001#{every_shard()}, SK begins_with DAY#"),
+        (whole, f"PK = {PK}, SK begins_with DAY#"),
+        (days, "PK = KIND#{of}#{level}#{name}, SK between DAY#{low}# and the end of DAY#{high}#"),
+        (later, f"PK = {PK}, SK between the end of DAY#{{day}}# and the end of DAY#"),
+        (since, f"PK = {PK}, SK between DAY#{{day}}# and the end of DAY#"),
+        (earlier, f"PK = {PK}, SK between DAY# and the start of DAY#{{day}}#"),
+        (until, f"PK = {PK}, SK between DAY# and the end of DAY#{{day}}#"),
+        (stored, "kind = 'shut', at > '2026-01-02T00:00:00.000000Z'"),
+        (among, "kind = {each(kinds)}, at between {low} and {high}"),
+        (sized, "size = 7"),
+        (unfit, "size = nan"),
+        (forged, "PK = KIND#no#kind#0001#{name}, SK begins_with DAY#"),
+        (bigger, ""),
+    ],
+    ids=lambda one: getattr(one, "name", ""),
+)
+def test_a_key_condition_says_what_keys_are_made_of_and_constants_as_they_are_stored(
+    pattern: Pattern[..., Any], words: str
+) -> None:
+    assert key_condition(pattern.plan) == words
+
+
+def test_a_filter_by_parameters_names_them() -> None:
+    assert condition(bigger.plan.filter) == "size > {least} and scores[{player}] = 1"

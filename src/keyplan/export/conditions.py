@@ -9,6 +9,14 @@ from typing import Any
 from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Path, Size
 from keyplan.design.plan import KeyValue, Plan, SortCondition
 from keyplan.design.symbols import Each, EveryShard, Param
+from keyplan.design.template_errors import KeyValueError
+from keyplan.design.template_holes import BoundHole
+from keyplan.design.templates import BoundTemplate
+
+_CALLED = (Param, Each, EveryShard)
+"""Sources that a call fills in; others are constants."""
+_UNFIT = (KeyValueError, ArithmeticError, AttributeError, TypeError, ValueError)
+"""What is raised for a constant that cannot be stored: the pattern cannot work, which findings say."""
 
 
 def key_condition(plan: Plan) -> str:
@@ -22,42 +30,52 @@ def key_condition(plan: Plan) -> str:
 
 def _sort(condition: SortCondition) -> str:
     low = _text(condition.low)
-    if condition.op == "BETWEEN" and condition.high is not None:
+    if condition.high is not None:
         return f"{condition.attribute} between {low} and {_text(condition.high)}"
     return f"{condition.attribute} {condition.op} {low}"
 
 
+_ENDS = {"upper": "the end of ", "after": "the end of ", "before": "the start of "}
+"""By the part of a template that is meant: what stands before its text where that is an end of many keys."""
+
+
 def _text(value: KeyValue) -> str:
-    if value.template is None:
-        source = next(iter(value.sources.values()), None)
+    if value.template is not None:
+        return _ENDS.get(value.part, "") + "".join(_pieces(value, value.template))
+    source = next(iter(value.sources.values()), None)
+    if isinstance(source, _CALLED):
         return _source(source)
-    words = "".join(_pieces(value))
-    if value.part == "upper":
-        return f"the end of {words}"
-    return words
+    assert value.field is not None, "a key attribute is made by a template or a field"
+    try:
+        ((kind, stored),) = value.field.encode(source).items()
+    except _UNFIT:
+        return _source(source)
+    return str(stored) if kind == "N" else repr(stored)
 
 
-def _pieces(value: KeyValue) -> Iterator[str]:
+def _pieces(value: KeyValue, template: BoundTemplate) -> Iterator[str]:
     """The template as far as its fields are given, each with where its value comes from."""
-    assert value.template is not None, "the caller looked"
-    for part in value.template.template.parts:
-        field = getattr(part, "field", None)
-        if field is None:
-            yield part.text  # type: ignore[union-attr]
-        elif field not in value.sources:
+    for part in template.parts:
+        if not isinstance(part, BoundHole):
+            yield part.text
+        elif part.name not in value.sources:
             return
         else:
-            yield _hole(field, value.sources[field])
+            yield _hole(part, value.sources[part.name])
 
 
-def _hole(field: str, source: Any) -> str:
-    if isinstance(source, (Param, Each, EveryShard)):
-        return "{" + (field if isinstance(source, Param) and repr(source) == field else repr(source)) + "}"
-    return str(source)
+def _hole(hole: BoundHole, source: Any) -> str:
+    """A parameter in braces, a constant as it stands in the key."""
+    if isinstance(source, _CALLED):
+        return "{" + repr(source) + "}"
+    try:
+        return hole.encode(source)
+    except _UNFIT:
+        return str(source)
 
 
 def _source(source: Any) -> str:
-    if isinstance(source, (Param, Each, EveryShard)):
+    if isinstance(source, _CALLED):
         return "{" + repr(source) + "}"
     return repr(source.value if isinstance(source, Enum) else source)
 
