@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from tests.cli.running import run
 from tests.sdk import alone
 from typer.testing import CliRunner
 
+from keyplan.cli.importing import nosql_workbench
 from keyplan.cli.main import app
 from keyplan.engine.engine import Engine
 from keyplan.server.thread import ThreadedServer
@@ -66,6 +69,35 @@ def test_parameters_are_given() -> None:
     result = run("import", "cloudformation", TEMPLATE, "--parameter", "Stage=dev")
     assert 'books_dev = Table(\n    "books-dev",' in result.stdout
     assert "billing=OnDemand()" in result.stdout
+
+
+def test_the_value_of_a_parameter_may_hold_an_equals_sign() -> None:
+    result = run("import", "cloudformation", TEMPLATE, "--parameter", "Stage=a=b")
+    assert "TableName is open, here the logical id stands for it: 'books-a=b' is no name of a table" in result.stderr
+
+
+def test_what_is_left_out_of_the_template_as_a_whole_is_told_too(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    things = {"Type": "AWS::DynamoDB::Table", "Properties": {**TABLE, "TableName": "things", "Tags": []}}
+    conditions = {"No": {"Fn::Equals": ["a", "b"]}}
+    resources = {"A": things, "B": {**things, "Condition": "No"}}
+    path.write_text(json.dumps({"Conditions": conditions, "Resources": resources}))
+    assert run("import", "cloudformation", str(path)).stderr.splitlines() == [
+        "keyplan import cloudformation: Resources.B is not made: its condition No does not hold",
+        "keyplan import cloudformation: things: Tags: tags are not part of a design",
+    ]
+
+
+def test_a_process_without_standard_input_reads_files_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(typer.Exit) as ended:
+        nosql_workbench(["-"])
+    assert ended.value.exit_code == 2
+    assert capsys.readouterr().err == "keyplan import nosql-workbench: there is no standard input\n"
+    nosql_workbench([MODEL])
+    assert capsys.readouterr().out == (HERE / "shop.py").read_text()
 
 
 def test_standard_input_is_read() -> None:
@@ -123,6 +155,7 @@ def test_tables_of_a_database_file(tmp_path: Path) -> None:
         (("cloudformation", "missing.yaml"), "missing.yaml cannot be read: No such file or directory"),
         (("cloudformation", str(HERE)), "Is a directory"),
         (("cloudformation", TEMPLATE, "--parameter", "Stage"), "--parameter Stage: write it as NAME=VALUE"),
+        (("cloudformation", TEMPLATE, "--parameter", "=x"), "--parameter =x: write it as NAME=VALUE"),
         (("cloudformation", TEMPLATE, "--parameter", "X=1"), "there is no such parameter; known are: Kms, Stage"),
         (("cloudformation", TEMPLATE, TEMPLATE), "two tables are called 'books-prod'"),
     ],
@@ -135,13 +168,14 @@ def test_what_cannot_be_imported_ends_in_one_line(arguments: tuple[str, ...], pr
     assert problem in result.stderr
 
 
-def test_a_table_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
-    path, deep = tmp_path / "t.json", 3_000
+@pytest.mark.parametrize(("deep", "what"), [(600, "a table"), (3_000, "t.json")])
+def test_a_table_that_is_nested_too_deeply_is_refused(deep: int, what: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
     nested = '{"a": ' * deep + "1" + "}" * deep
     path.write_text(f'{{"Resources": {{"T": {{"Type": "AWS::DynamoDB::Table", "Properties": {nested}}}}}}}')
     result = run("import", "cloudformation", str(path))
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
-    assert "nested too deeply" in result.stderr
+    assert result.stderr == f"keyplan import cloudformation: {what} is nested too deeply to be read\n"
 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
