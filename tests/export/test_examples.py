@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import date
-from typing import Annotated, Any, NewType
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from types import SimpleNamespace
+from typing import Annotated, Any, Literal, NewType
+from uuid import UUID
 
 import pytest
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from keyplan.cost.prices import PriceBook
 from keyplan.design import (
@@ -26,7 +32,7 @@ from keyplan.design import (
     transaction,
     where,
 )
-from keyplan.export.examples import arguments_of
+from keyplan.export.examples import arguments_of, example, example_model
 from keyplan.export.explain import explain
 
 Code = NewType("Code", str)
@@ -119,3 +125,120 @@ def test_a_pattern_that_is_not_understood_leaves_the_name() -> None:
         return key_of(word=word)
 
     assert arguments_of(one) == {"word": "<word>"}
+
+
+class Colour(Enum):
+    """Of something."""
+
+    RED = "red"
+    BLUE = "blue"
+
+
+class Nothing(Enum):
+    """Without members."""
+
+
+class Leaf(BaseModel):
+    """A part of a tree."""
+
+    size: int
+
+
+class Tree(BaseModel):
+    """A model that is part of itself."""
+
+    name: str
+    left: Tree | None
+    children: list[Tree]
+    leaves: list[Leaf]
+    sizes: list[int] = Field(default_factory=lambda: [7])
+    depth: int = 3
+
+
+@dataclass
+class Pair:
+    """A class with hints."""
+
+    size: Annotated[int, Field(ge=5)]
+    label: str
+
+
+@pytest.mark.parametrize(
+    ("annotation", "expected"),
+    [
+        (str, "<x>"),
+        (int | None, 1),
+        (bool, True),
+        (float, 1.5),
+        (Decimal, Decimal("1.5")),
+        (UUID, UUID("00000000-0000-7000-8000-000000000001")),
+        (datetime, datetime(2026, 1, 31, 12, tzinfo=UTC)),
+        (date, date(2026, 1, 31)),
+        (time, time(12)),
+        (timedelta, timedelta(hours=1)),
+        (bytes, b"bytes"),
+        (Literal["q", "r"], "q"),
+        (Colour, Colour.RED),
+        (Nothing, "<x>"),
+        (list, ["<x>"]),
+        (list[int], [1]),
+        (set[str], {"<x>"}),
+        (frozenset[int], frozenset({1})),
+        (tuple[int, ...], (1,)),
+        (tuple[int, str], (1, "<x>")),
+        (tuple[()], ()),
+        (dict, {"x": "<x>"}),
+        (dict[str, int], {"x": 1}),
+        (Mapping[str, bytes], {"x": b"bytes"}),
+        (Leaf, Leaf(size=1)),
+        (list[Leaf], [Leaf(size=1)]),
+        (Pair, SimpleNamespace(size=5, label="<label>")),
+        (object, "<x>"),
+        (Any, "<x>"),
+        (Annotated[int, Field(ge=5)], 5),
+        (Annotated[int, Field(gt=5)], 6),
+        (Annotated[int, Field(ge=0, le=9)], 1),
+        (Annotated[int, Field(le=0)], 0),
+        (Annotated[int, Field(lt=0)], -1),
+        (Annotated[str, Field(min_length=5)], "<x>>>"),
+        (Annotated[str, Field(max_length=2)], "<x"),
+        (Annotated[str, Field(pattern="^a+$")], "a"),
+        (Annotated[str, Field(pattern="^a+$", min_length=3)], "aaa"),
+        (Annotated[str, Field(pattern=r"\bx")], "<x>"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_an_example_is_of_its_type_and_within_its_limits(annotation: Any, expected: Any) -> None:
+    found = example(annotation, "x")
+    assert (type(found), found) == (type(expected), expected)
+
+
+def test_a_model_within_itself_ends() -> None:
+    assert dict(example_model(Tree)) == {
+        "name": "<name>",
+        "left": "<left>",
+        "children": [],
+        "leaves": [Leaf(size=1)],
+        "sizes": [7],
+        "depth": 3,
+    }
+
+
+@parts.query(Part)
+def labelled(code: Code, wanted: list[str], other: list[int], made: list[date]) -> Cond:
+    return pk(code=code) & where(F.label.is_in(wanted) | (F.label == other) | (F.made == made))
+
+
+@transaction()
+def store_again(part: Part, same: Part) -> list[WriteCall[Part]]:
+    return [store(part), rename(same.code, 12, same.label, "slugs")]
+
+
+def test_what_lies_in_a_parameter_says_nothing_of_the_parameter() -> None:
+    assert set(arguments_of(store_again)["same"].model_dump()) == set(arguments_of(store)["part"].model_dump())
+
+
+def test_a_list_is_of_the_field_only_where_its_elements_are() -> None:
+    arguments = arguments_of(labelled)
+    assert (arguments["other"], arguments["wanted"]) == ([1], ["<wanted>"])
+    assert arguments["made"] == [date(2026, 3, 1)]

@@ -119,6 +119,8 @@ def _of_type(annotation: Any, name: str, above: Above) -> Any:
     origin, parts = get_origin(kind) or kind, get_args(kind)
     if origin is Literal:
         return parts[0]
+    if get_origin(kind) is tuple and Ellipsis not in parts:
+        return tuple(example(part, name, above) for part in parts)
     if origin in _COLLECTIONS:
         element = parts[0] if parts else str
         return _COLLECTIONS[origin]([] if without_none(element)[0] in above else [example(element, name, above)])
