@@ -50,6 +50,27 @@ def test_so_has_one_whose_name_another_tool_is_to_fill_in() -> None:
     assert found.gaps[0].endswith("'${self:service}-things' is no name of a table")
 
 
+@pytest.mark.parametrize("name", ["ab", "a b", "things/", "x" * 256])
+def test_so_has_one_whose_name_no_table_can_have(name: str) -> None:
+    found = table({**TABLE, "TableName": name})
+    assert found.name == "Things"
+    assert found.gaps == (f"TableName is open, here the logical id stands for it: {name!r} is no name of a table",)
+
+
+@pytest.mark.parametrize("name", ["abc", "A.b_c-1", "x" * 255])
+def test_a_name_that_a_table_can_have_is_kept(name: str) -> None:
+    assert (table({**TABLE, "TableName": name}).name, table({**TABLE, "TableName": name}).gaps) == (name, ())
+
+
+@pytest.mark.parametrize("member", ["DeletionPolicy", "UpdateReplacePolicy"])
+@pytest.mark.parametrize(("policy", "is_told"), [("Retain", True), ("Snapshot", True), ("Delete", False)])
+def test_what_becomes_of_a_table_is_told_where_it_is_kept(member: str, policy: str, is_told: bool) -> None:
+    things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE, member: policy}
+    (found,) = imported({"Resources": {"T": things}}).tables
+    told = f"{member} {policy}: what becomes of a table without its stack is not part of a design"
+    assert found.gaps == ((told,) if is_told else ())
+
+
 def test_a_given_parameter_makes_the_name() -> None:
     template = {"Resources": {"T": {"Type": "AWS::DynamoDB::Table", "Properties": dict(TABLE)}}}
     template["Resources"]["T"]["Properties"]["TableName"] = {"Fn::Sub": "${AWS::StackName}-things"}
@@ -112,11 +133,50 @@ def test_a_table_whose_condition_does_not_hold_is_left_out_and_told() -> None:
     assert found.gaps == ("Resources.B is not made: its condition No does not hold",)
 
 
+def test_a_table_whose_condition_holds_is_made() -> None:
+    things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE, "Condition": "Yes"}
+    found = imported({"Conditions": {"Yes": {"Fn::Equals": ["a", "a"]}}, "Resources": {"A": things}})
+    assert ([one.name for one in found.tables], found.gaps) == (["things"], ())
+
+
+@pytest.mark.parametrize(
+    ("shared", "gaps"),
+    [
+        ({"SimpleTable": {"SSESpecification": {"SSEEnabled": True}}}, 1),
+        ({"Function": {"Runtime": "python3.13"}}, 0),
+        ("SimpleTable", 0),
+        (None, 0),
+    ],
+)
+def test_what_all_simple_tables_share_is_told(shared: Any, gaps: int) -> None:
+    simple = {"Type": "AWS::Serverless::SimpleTable"}
+    found = imported({"Globals": shared, "Resources": {"A": simple}})
+    assert found.gaps == ("Globals.SimpleTable: how tables are encrypted is not part of a design",) * gaps
+
+
 def test_scaling_and_loops_are_told() -> None:
     target = {"Type": "AWS::ApplicationAutoScaling::ScalableTarget", "Properties": {"ServiceNamespace": "dynamodb"}}
     things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}
     found = imported({"Resources": {"A": things, "S": target, "Fn::ForEach::X": [], "Q": {"Type": "AWS::SQS::Queue"}}})
     assert [gap.split()[0] for gap in found.gaps] == ["S", "Fn::ForEach::X"]
+
+
+def test_what_else_scales_is_not_told() -> None:
+    target = {"Type": "AWS::ApplicationAutoScaling::ScalableTarget", "Properties": {"ServiceNamespace": "ecs"}}
+    things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}
+    assert imported({"Resources": {"A": things, "S": target}}).gaps == ()
+
+
+def test_the_title_names_all_files_and_what_the_first_is_about() -> None:
+    template = {"Resources": {"T": {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}}}
+    documents = [
+        Document("one.json", {**template, "Description": 5}),
+        Document("two.json", {**template, "Description": "Of things."}),
+        Document("three.json", {**template, "Description": "Of others."}),
+    ]
+    found = cloudformation(documents, {})
+    assert found.title == "one.json, two.json, three.json, a CloudFormation template"
+    assert (found.about, len(found.tables)) == ("Of things.", 3)
 
 
 # Global tables and simple tables.
@@ -166,6 +226,67 @@ def test_a_global_table_on_demand_needs_no_capacity() -> None:
     found = table(on_demand, "AWS::DynamoDB::GlobalTable")
     assert found.billing == OnDemand()
     assert found.gaps == ("WriteOnDemandThroughputSettings: a design sets no maximum of on-demand throughput",)
+
+
+FIXED = {"WriteProvisionedThroughputSettings": {"WriteCapacityAutoScalingSettings": SCALING}}
+
+
+@pytest.mark.parametrize(
+    ("of_replica", "of_index", "of_table", "expected"),
+    [
+        (4, 9, 30, 4),
+        (None, 9, 30, 9),
+        (None, None, 30, 30),
+    ],
+)
+def test_reads_of_an_index_are_those_of_the_replicas_index_then_its_own_then_those_of_the_table(
+    of_replica: int | None, of_index: int | None, of_table: int, expected: int
+) -> None:
+    def reads(units: int | None) -> dict[str, Any]:
+        return {} if units is None else {"ReadProvisionedThroughputSettings": {"ReadCapacityUnits": units}}
+
+    index = {"IndexName": "by-a", "ContributorInsightsSpecification": {"Enabled": True}, **reads(of_replica)}
+    replica = {"Region": "eu-west-1", "GlobalSecondaryIndexes": [index]}
+    whole = {**KEY, "TableName": "wide", **FIXED, **reads(of_table), "Replicas": [replica]}
+    found = table({**whole, "GlobalSecondaryIndexes": [gsi(**reads(of_index))]}, "AWS::DynamoDB::GlobalTable")
+    assert found.indexes[0].billing == Provisioned(read=expected, write=5)
+    assert found.billing == Provisioned(read=of_table, write=5)
+    assert found.gaps[0] == (
+        "Replicas[0].GlobalSecondaryIndexes[0].ContributorInsightsSpecification: it is not part of a design"
+    )
+
+
+def test_a_capacity_to_begin_with_goes_before_the_least() -> None:
+    writes = {
+        "WriteProvisionedThroughputSettings": {"WriteCapacityAutoScalingSettings": {**SCALING, "SeedCapacity": 8}}
+    }
+    reads = {"ReadProvisionedThroughputSettings": {"ReadCapacityUnits": 3}}
+    whole = {**KEY, "TableName": "wide", "BillingMode": "PROVISIONED", **writes, **reads}
+    found = table({**whole, "GlobalSecondaryIndexes": [gsi()]}, "AWS::DynamoDB::GlobalTable")
+    assert found.billing == found.indexes[0].billing == Provisioned(read=3, write=8)
+    assert found.gaps[0].startswith(
+        "WriteProvisionedThroughputSettings.WriteCapacityAutoScalingSettings.SeedCapacity: "
+    )
+
+
+def test_most_throughput_on_demand_is_told_wherever_it_is_said() -> None:
+    most = {"ReadOnDemandThroughputSettings": {}, "WriteOnDemandThroughputSettings": {}}
+    on_demand = {**TABLE, **most, "GlobalSecondaryIndexes": [gsi(**most)]}
+    told = "OnDemandThroughputSettings: a design sets no maximum of on-demand throughput"
+    assert table(on_demand, "AWS::DynamoDB::GlobalTable").gaps == (
+        f"Read{told}",
+        f"Write{told}",
+        f"index 'by-a': Read{told}",
+        f"index 'by-a': Write{told}",
+    )
+
+
+def test_every_other_region_is_told() -> None:
+    replicas = [{"Region": name} for name in ("eu-west-1", "eu-west-2", "us-east-1")]
+    assert table({**TABLE, "Replicas": replicas}, "AWS::DynamoDB::GlobalTable").gaps == (
+        "Replicas: a design is of one region, here eu-west-1; left out are eu-west-2, us-east-1",
+    )
+    assert table({**TABLE, "Replicas": replicas[:1]}, "AWS::DynamoDB::GlobalTable").gaps == ()
 
 
 def test_a_simple_table_has_an_id() -> None:
@@ -252,6 +373,22 @@ def test_a_template_without_tables_is_refused_with_what_it_has() -> None:
         imported({"Resources": {"Q": {"Type": "AWS::SQS::Queue"}}})
     with pytest.raises(ImportSourceError, match="declares no table: it is empty"):
         imported({"Resources": {}})
+
+
+@pytest.mark.parametrize(
+    ("kinds", "told"),
+    [
+        ("BACBA", "A, B, C"),
+        ("EDCBA", "A, B, C, D, E"),
+        ("FEDCBA", "A, B, C, D, E, ..."),
+    ],
+)
+def test_up_to_five_kinds_of_resources_are_named(kinds: str, told: str) -> None:
+    resources: dict[str, Any] = {f"R{number}": {"Type": kind} for number, kind in enumerate(kinds)}
+    resources |= {"Fn::ForEach::X": ["Type"], "Untyped": {}}
+    with pytest.raises(ImportSourceError) as refused:
+        imported({"Resources": resources})
+    assert str(refused.value) == f"t.json declares no table: its resources are {told}"
 
 
 def test_a_resource_that_is_none_is_refused() -> None:

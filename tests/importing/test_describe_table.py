@@ -74,6 +74,80 @@ def test_expiry_that_is_off_is_none(said: dict[str, str]) -> None:
     assert tables(TABLE, {"TimeToLiveDescription": said})[0].ttl is None
 
 
+@pytest.mark.parametrize(
+    ("status", "expected"), [("ENABLED", "gone"), ("ENABLING", "gone"), ("DISABLING", None), ("DISABLED", None)]
+)
+def test_expiry_that_is_on_its_way_is_as_it_will_be(status: str, expected: str | None) -> None:
+    expiry = {"TimeToLiveDescription": {"TimeToLiveStatus": status, "AttributeName": "gone"}}
+    (found,) = tables(TABLE, expiry)
+    told = () if expected else ("TimeToLiveSpecification names 'gone' and is not enabled: nothing expires",)
+    assert (found.ttl, found.gaps) == (expected, told)
+
+
+@pytest.mark.parametrize(
+    ("recovery", "expected", "gaps"),
+    [
+        ({"PointInTimeRecoveryStatus": "DISABLED"}, False, 0),
+        ({"PointInTimeRecoveryStatus": "ENABLED"}, True, 0),
+        ({"PointInTimeRecoveryStatus": "ENABLED", "RecoveryPeriodInDays": 35}, True, 0),
+        ({"PointInTimeRecoveryStatus": "ENABLED", "RecoveryPeriodInDays": 7}, True, 1),
+        ({}, False, 0),
+        (None, False, 0),
+    ],
+)
+def test_backups_are_kept_only_where_they_are_on(recovery: Any, expected: bool, gaps: int) -> None:
+    described = {"ContinuousBackupsStatus": "ENABLED", "PointInTimeRecoveryDescription": recovery}
+    (found,) = tables(TABLE, {"ContinuousBackupsDescription": described})
+    assert found.point_in_time_recovery is expected
+    assert [gap.partition(":")[0] for gap in found.gaps] == ["RecoveryPeriodInDays"] * gaps
+
+
+def test_the_class_and_mode_that_are_in_force_are_taken() -> None:
+    summaries = {
+        "BillingModeSummary": {"BillingMode": "PROVISIONED"},
+        "TableClassSummary": {"TableClass": "STANDARD_INFREQUENT_ACCESS", "LastUpdateDateTime": 1.5},
+    }
+    (found,) = tables({**TABLE, **summaries})
+    assert found.billing == Provisioned(read=3, write=4)
+    assert found.table_class == "STANDARD_INFREQUENT_ACCESS"
+    assert found.gaps == ()
+
+
+OF_THE_MOMENT = {
+    "ArchivalSummary": {}, "CreationDateTime": 1.5, "GlobalTableVersion": "2019.11.21", "LatestStreamArn": "arn",
+    "LatestStreamLabel": "now", "RestoreSummary": {}, "TableId": "id",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("member", OF_THE_MOMENT)
+def test_what_is_of_the_moment_is_not_told(member: str) -> None:
+    assert tables({**TABLE, member: OF_THE_MOMENT[member]})[0].gaps == ()
+
+
+@pytest.mark.parametrize("member", ["Backfilling", "IndexArn"])
+def test_nor_is_it_of_indexes(member: str) -> None:
+    (index,) = TABLE["GlobalSecondaryIndexes"]
+    assert tables({**TABLE, "GlobalSecondaryIndexes": [{**index, member: True}]})[0].gaps == ()
+
+
+def test_local_indexes_are_counted_too() -> None:
+    local = {
+        "IndexName": "by_time",
+        "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}, {"AttributeName": "state", "KeyType": "RANGE"}],
+        "Projection": {"ProjectionType": "ALL"},
+        "IndexArn": "arn",
+        "IndexSizeBytes": 10,
+        "ItemCount": 0,
+    }
+    figures = tables({**TABLE, "LocalSecondaryIndexes": [local]})[0].figures
+    assert figures == Figures(8, 125, {"by_state": 2, "by_time": 0})
+
+
+@pytest.mark.parametrize("member", ["ItemCount", "TableSizeBytes"])
+def test_a_table_without_a_number_has_no_figures(member: str) -> None:
+    assert tables({name: told for name, told in TABLE.items() if name != member})[0].figures is None
+
+
 def test_on_demand_tables_say_zeros() -> None:
     summary = {"BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"}}
     zeros = {"ProvisionedThroughput": {"ReadCapacityUnits": 0, "WriteCapacityUnits": 0}}
@@ -115,6 +189,8 @@ def test_an_empty_table_has_no_figures() -> None:
         ([[]], "there is no table in what was given"),
         ([{"Tags": []}], "t.json says of which table nothing: give it after the table's description"),
         ([{"TableNames": ["a"]}], "t.json is not output of aws dynamodb describe-table: it looks like output of aws"),
+        (["TableName, KeySchema"], "t.json is not output of aws dynamodb describe-table: it is only the text 'TableN"),
+        ([{"Table": {"KeySchema": []}}], "t.json is not output of aws dynamodb describe-table: "),
         ([{"Table": {"TableName": "x"}}], "t.json is not output of aws dynamodb describe-table: "),
         ([{**TABLE, "AttributeDefinitions": []}], "t.json: orders.KeySchema[0]: 'id' is part of the key"),
         ([{**TABLE, "TableName": ""}], "t.json: .TableName: a text is wanted, not ''"),

@@ -1,13 +1,13 @@
 """Global tables and SAM's simple tables, brought to the properties of AWS::DynamoDB::Table.
 
 Source: CloudFormation Template Reference, "AWS::DynamoDB::GlobalTable" and its ReplicaSpecification,
-ReadProvisionedThroughputSettings, WriteProvisionedThroughputSettings and CapacityAutoScalingSettings; AWS SAM
-developer guide, "AWS::Serverless::SimpleTable" and "PrimaryKeyObject".
+ReadProvisionedThroughputSettings, GlobalReadProvisionedThroughputSettings, WriteProvisionedThroughputSettings and
+CapacityAutoScalingSettings; AWS SAM developer guide, "AWS::Serverless::SimpleTable" and "PrimaryKeyObject".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from keyplan.importing.nodes import Node, Unknown
@@ -35,7 +35,7 @@ def global_table(whole: Node) -> tuple[Node, tuple[str, ...]]:
         if (found := first.get(member)) is not None:
             made[member] = found.value
     if (mode := whole.get("BillingMode")) is None or mode.text() == "PROVISIONED":
-        made["ProvisionedThroughput"] = _throughput(whole, first, whole, gaps)
+        made["ProvisionedThroughput"] = _throughput([whole], [first, whole], whole, gaps)
     own = {one.need("IndexName").text(): one for one in first.each("GlobalSecondaryIndexes")}
     indexes = [_index(one, own, whole, gaps) for one in whole.each("GlobalSecondaryIndexes")]
     if indexes:
@@ -73,16 +73,17 @@ def _index(index: Node, of_replica: dict[str, Node], whole: Node, gaps: list[str
     mode = whole.get("BillingMode")
     if mode is None or mode.text() == "PROVISIONED":
         name = index.need("IndexName").text()
-        made["ProvisionedThroughput"] = _throughput(index, of_replica.get(name, index), whole, gaps)
+        reads = [*([of_replica[name]] if name in of_replica else []), index, whole]
+        made["ProvisionedThroughput"] = _throughput([index, whole], reads, whole, gaps)
     return made
 
 
-def _throughput(writes: Node, reads: Node, whole: Node, gaps: list[str]) -> dict[str, Any]:
-    """Both capacities; what a global index does not say of itself is its table's."""
+def _throughput(writes: Sequence[Node], reads: Sequence[Node], whole: Node, gaps: list[str]) -> dict[str, Any]:
+    """Both capacities, as the first says that says any: a replica, then what all share; an index, then its table."""
     found = {}
-    for kind, holder in (("Read", reads), ("Write", writes)):
+    for kind, holders in (("Read", reads), ("Write", writes)):
         member = f"{kind}ProvisionedThroughputSettings"
-        settings = holder.get(member) or whole.get(member)
+        settings = next((one for holder in holders if (one := holder.get(member)) is not None), None)
         if settings is None:
             raise whole.fail(f"{member} is missing, and the table is not PAY_PER_REQUEST")
         fixed = settings.get(f"{kind}CapacityUnits")

@@ -28,6 +28,7 @@ _NOT_OF_DESIGNS = {
     "KinesisStreamSpecification": "a Kinesis stream is not part of a design",
     "MultiRegionConsistency": "replication is not part of a design",
     "OnDemandThroughput": "a design sets no maximum of on-demand throughput",
+    "ReadOnDemandThroughputSettings": "a design sets no maximum of on-demand throughput",
     "Replicas": "replication is not part of a design",
     "ResourcePolicy": "a policy of the table is not part of a design",
     "SSEDescription": "how it is encrypted is not part of a design",
