@@ -14,6 +14,16 @@ def test_several_answers_may_follow_each_other() -> None:
     assert [one.value for one in documents("a/t.json", '{"a": 1}\n{"b": [2]}\n')] == [{"a": 1}, {"b": [2]}]
 
 
+def test_a_mark_of_the_byte_order_is_no_part_of_the_text() -> None:
+    assert [one.value for one in documents("t.json", '\ufeff{"a": 1}[2]')] == [{"a": 1}, [2]]
+    assert [one.value for one in documents("t.yaml", "\ufeffa: 1")] == [{"a": 1}]
+
+
+@pytest.mark.parametrize(("path", "called"), [("some/t.json", "t.json"), ("t.json", "t.json"), ("/", "/")])
+def test_a_document_is_called_by_its_files_name(path: str, called: str) -> None:
+    assert documents(path, "{}")[0].name == called
+
+
 def test_short_forms_of_functions_are_read_as_the_full_ones() -> None:
     text = """
     a: !Ref Name
@@ -43,6 +53,8 @@ def test_short_forms_of_functions_are_read_as_the_full_ones() -> None:
     [
         ("", "t is empty"),
         (" \n", "t is empty"),
+        ('{"a": ' + "1" * 5_000 + "}", "t is no JSON: Exceeds the limit (4300 digits) for integer string conversion"),
+        ('{"a": 1}\n{"b" 2}', "t is no JSON: Expecting ':' delimiter (line 2, column 6)"),
         ('{"a": }', "t is no JSON: Expecting value (line 1, column 7)"),
         ("a: [1", "t is no YAML: expected ',' or ']', but got '<stream end>' (line 1, column 6)"),
         ("a: 1\na: 2", "t is no YAML: the key 'a' is given twice (line 2, column 1)"),
@@ -81,14 +93,35 @@ def test_yaml_without_its_library_names_the_extra(monkeypatch: pytest.MonkeyPatc
             WORKBENCH,
             "it looks like output of aws dynamodb describe-table: keyplan import describe-table",
         ),
+        ({"DataModel": 5}, DESCRIBE_TABLE, "it looks like a NoSQL Workbench model: keyplan import nosql-workbench"),
+        (
+            {"AWSTemplateFormatVersion": "2010-09-09"},
+            WORKBENCH,
+            "it looks like a CloudFormation template: keyplan import cloudformation",
+        ),
+        (
+            {"TableDescription": {}},
+            CLOUDFORMATION,
+            "it looks like output of aws dynamodb describe-table: keyplan import describe-table",
+        ),
+        (
+            {"TableStatus": "ACTIVE"},
+            CLOUDFORMATION,
+            "it looks like output of aws dynamodb describe-table: keyplan import describe-table",
+        ),
+        ({"planned_values": {}}, CLOUDFORMATION, "it looks like a Terraform plan: import the table itself, keyplan"),
         ({"resources": {}}, CLOUDFORMATION, "it looks like a serverless.yml: import the template that"),
         ({"TableNames": []}, DESCRIBE_TABLE, "it looks like output of aws dynamodb list-tables, which says only names"),
         ({"Resources": 5}, CLOUDFORMATION, "it is a mapping with Resources"),
         ({}, WORKBENCH, "it is an empty mapping"),
+        ({"a": 1, "b": 2, "c": 3, "d": 4}, WORKBENCH, "it is a mapping with a, b, c, d"),
         ({"a": 1, "b": 2, "c": 3, "d": 4, "e": 5}, WORKBENCH, "it is a mapping with a, b, c, d, ..."),
         ([1], WORKBENCH, "it is a list of 1"),
         ("text", WORKBENCH, "it is only the text 'text'"),
+        ("x" * 99, WORKBENCH, f"it is only the text '{'x' * 40}'"),
     ],
 )
 def test_another_document_is_told_by_what_it_looks_like(value: object, what: str, seen: str) -> None:
-    assert str(not_a(what, Document("t", value))).startswith(f"t is not {what}: {seen}")
+    told = str(not_a(what, Document("t", value)))
+    assert told.startswith(f"t is not {what}: {seen}")
+    assert told.endswith(seen) or "looks like" in seen
