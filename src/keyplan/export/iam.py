@@ -174,7 +174,7 @@ def _told(by_limits: dict[Limits, dict[Texts, None]]) -> Iterator[tuple[Limits, 
 
 def _parts(texts: Sequence[Texts]) -> Iterator[tuple[Texts, ...]]:
     """What one condition can say: any partition, partitions of one attribute, or one partition of several."""
-    if not texts or () in texts:
+    if () in texts:
         yield ()
     elif all(len(one) == 1 for one in texts):
         yield tuple(texts)

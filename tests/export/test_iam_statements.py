@@ -1,0 +1,156 @@
+"""What is granted as statements: their conditions, their names, what is joined and what is split."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from keyplan.export.iam import Account, policies, policy, size
+from keyplan.export.iam_grants import Grant, Limits
+from keyplan.export.iam_keys import NOWHERE, Leading
+
+ANYWHERE = Account()
+LEADING = "dynamodb:LeadingKeys"
+ENCLOSED = Limits(enclosed=True)
+COUNTED = Limits(select="COUNT")
+WITHIN = {"ForAnyValue:StringEquals": {"dynamodb:EnclosingOperation": ["TransactWriteItems"]}}
+
+
+def statements(*grants: Grant) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = policy(grants, ANYWHERE)["Statement"]
+    return found
+
+
+def put(*texts: str, limits: Limits = Limits()) -> Grant:  # noqa: B008 - it is frozen
+    return Grant("PutItem", "t", leading=Leading(texts), limits=limits)
+
+
+def like(**texts: list[str]) -> dict[str, Any]:
+    named = {f"dynamodb:{name}": listed for name, listed in texts.items()}
+    return {"ForAllValues:StringLike": named, "Null": dict.fromkeys(named, "false")}
+
+
+@pytest.mark.parametrize(
+    ("account", "under", "arn"),
+    [
+        (Account(), "", "arn:aws:dynamodb:*:*:table/t"),
+        (Account(), "index/i", "arn:aws:dynamodb:*:*:table/t/index/i"),
+        (
+            Account("eu-west-1", "1", "aws-cn", "dev-"),
+            "stream/*",
+            "arn:aws-cn:dynamodb:eu-west-1:1:table/dev-t/stream/*",
+        ),
+    ],
+)
+def test_an_arn_names_what_is_under_the_table(account: Account, under: str, arn: str) -> None:
+    assert account.arn("t", under) == arn
+    assert account.arn("", under) == "*"
+
+
+@pytest.mark.parametrize(
+    ("limits", "conditions"),
+    [
+        (Limits(), {}),
+        (ENCLOSED, WITHIN),
+        (COUNTED, {"StringEquals": {"dynamodb:Select": "COUNT"}}),
+        (
+            Limits(select="SPECIFIC_ATTRIBUTES", attributes=("a", "b")),
+            {
+                "ForAllValues:StringEquals": {"dynamodb:Attributes": ["a", "b"]},
+                "StringEquals": {"dynamodb:Select": "SPECIFIC_ATTRIBUTES"},
+            },
+        ),
+    ],
+)
+def test_what_a_request_must_be_like_is_a_condition(limits: Limits, conditions: dict[str, Any]) -> None:
+    (bound,) = statements(put("A#*", limits=limits))
+    assert bound["Condition"] == {**like(LeadingKeys=["A#*"]), **conditions}
+    (free,) = statements(Grant("Scan", "t", limits=limits))
+    assert free.get("Condition", {}) == conditions
+
+
+@pytest.mark.parametrize(
+    ("texts", "condition"),
+    [
+        (("a",), like(LeadingKeys=["a"])),
+        (("a", "b"), like(LeadingKeys=["a"], SecondPartitionKeyValues=["b"])),
+        (
+            ("a", "b", "c", "d"),
+            like(
+                LeadingKeys=["a"],
+                SecondPartitionKeyValues=["b"],
+                ThirdPartitionKeyValues=["c"],
+                FourthPartitionKeyValues=["d"],
+            ),
+        ),
+        (("*", "b", "*", "d"), like(SecondPartitionKeyValues=["b"], FourthPartitionKeyValues=["d"])),
+    ],
+)
+def test_each_attribute_of_a_partition_key_has_its_condition_key(texts: tuple[str, ...], condition: Any) -> None:
+    (statement,) = statements(Grant("Query", "t", "index/i", Leading(texts)))
+    assert statement["Condition"] == condition
+
+
+@pytest.mark.parametrize(
+    ("grants", "expected"),
+    [
+        ([put("A#*"), put("B#*")], [like(LeadingKeys=["A#*", "B#*"])]),
+        ([put("A#*"), put("*")], [{}]),
+        ([put("A#*"), put("A#*", limits=ENCLOSED)], [like(LeadingKeys=["A#*"])]),
+        ([put("*"), put("A#*", limits=ENCLOSED)], [{}]),
+        ([put("A#*", limits=ENCLOSED), put("*", limits=ENCLOSED)], [WITHIN]),
+        (
+            [put("A#*"), put("B#*", limits=ENCLOSED)],
+            [like(LeadingKeys=["A#*"]), {**like(LeadingKeys=["A#*", "B#*"]), **WITHIN}],
+        ),
+        (
+            [put("A#*"), put("B#*", limits=COUNTED)],
+            [like(LeadingKeys=["A#*"]), {**like(LeadingKeys=["B#*"]), "StringEquals": {"dynamodb:Select": "COUNT"}}],
+        ),
+    ],
+)
+def test_partitions_that_are_allowed_anyway_are_not_said_again(grants: list[Grant], expected: list[Any]) -> None:
+    assert [one.get("Condition", {}) for one in statements(*grants)] == expected
+
+
+def test_actions_and_places_that_are_alike_are_joined() -> None:
+    grants = [
+        Grant(action, "t", under, Leading(("A#*",))) for under in ("index/i", "index/j") for action in ("Query", "Scan")
+    ]
+    (statement,) = statements(*grants, *grants)
+    assert statement["Action"] == ["dynamodb:Query", "dynamodb:Scan"]
+    assert statement["Resource"] == [f"arn:aws:dynamodb:*:*:table/t/index/{name}" for name in "ij"]
+    assert statement["Sid"] == "TIJQueryScan"
+
+
+@pytest.mark.parametrize(
+    ("grants", "sids"),
+    [
+        ([Grant("GetItem", "to-do_list")], ["ToDoListGet"]),
+        ([Grant("PutItem", "t", limits=ENCLOSED)], ["TPutInTransactions"]),
+        ([Grant("GetRecords", "t", "stream/*")], ["TGetRecords"]),
+        ([Grant("Query", "t", f"index/i{number}") for number in range(6)], ["TI0I1I2I3Query"]),
+        ([Grant("GetItem", f"a{sign}b", leading=Leading((sign,))) for sign in "-_."], ["ABGet", "ABGet2", "ABGet3"]),
+    ],
+)  # fmt: skip
+def test_statements_are_called_by_what_they_allow_each_otherwise(grants: list[Grant], sids: list[str]) -> None:
+    assert [one["Sid"] for one in statements(*grants)] == sids
+
+
+def test_a_statement_that_is_too_long_alone_is_a_policy_of_its_own() -> None:
+    grants = [Grant("GetItem", f"table-{number}", leading=Leading((f"K{number}#*",))) for number in range(3)]
+    assert [len(one["Statement"]) for one in policies(grants, ANYWHERE, most=1)] == [1, 1, 1]
+
+
+def test_a_policy_may_be_just_as_long_as_it_may_be() -> None:
+    grants = [Grant("GetItem", f"table-{number}", leading=Leading((f"K{number}#*",))) for number in range(3)]
+    whole = size(policy(grants, ANYWHERE))
+    assert [len(one["Statement"]) for one in policies(grants, ANYWHERE, most=whole)] == [3]
+    assert [len(one["Statement"]) for one in policies(grants, ANYWHERE, most=whole - 1)] == [2, 1]
+
+
+def test_what_names_no_partition_is_open() -> None:
+    assert NOWHERE.is_open
+    assert Leading(("*", "*")).is_open
+    assert not Leading(("*", "a")).is_open
