@@ -124,14 +124,11 @@ def _write_lines(plan: Plan) -> Iterator[str]:
 
 
 _WALKS = {
-    "GetItem": "one key for each {}",
     "BatchGetItem": "one key for each {}, up to 100 in a request",
     "BatchWriteItem": "one delete for each {}, up to 25 in a request",
     "Query": "one request for each {}, merged in order of the sort key",
-    "ConditionCheck": "one check for each {}",
-    "UpdateItem": "one update for each {}",
-    "DeleteItem": "one delete for each {}",
 }
+"""By operation: what it does with several values; other operations are about one item (planning_writes.py)."""
 _CONDITIONS = {
     "must": "refused unless the item is there",
     "must_not": "refused if the item is there",

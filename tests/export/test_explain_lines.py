@@ -1,0 +1,198 @@
+"""Single lines of explained patterns: what each is told of, and what is not."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import pytest
+from pydantic import Field
+
+from keyplan.cost.prices import PriceBook
+from keyplan.design import (
+    GSI,
+    LSI,
+    Change,
+    Cond,
+    Entity,
+    F,
+    Key,
+    Table,
+    WriteCall,
+    at_version,
+    each,
+    key,
+    key_of,
+    pk,
+    put,
+    set_,
+    transaction,
+    where,
+)
+from keyplan.design.patterns import Pattern
+from keyplan.export.explain import explain
+
+club = Table("club", pk="PK", sk="SK", indexes=[LSI("by_points", sk="points", project="keys")])
+log = Table("log", pk="owner", indexes=[GSI("by_mark", pk="mark")])
+
+
+@club.entity(key=key("MEMBER#{member}", "PROFILE"), unique=["email"])
+class Member(Entity):
+    member: str
+    email: str
+    points: int = 0
+    name: str = ""
+
+
+@club.entity(key=key("MEMBER#{member}", "CARD#{card:04d}"), version="version")
+class Card(Entity):
+    member: str
+    card: Annotated[int, Field(ge=0, le=9_999)]
+    version: int = 0
+    tags: list[str]
+
+
+@log.entity()
+class Line(Entity):
+    owner: str
+    mark: bytes
+    words: list[str]
+
+
+@club.create(Member)
+def join(member: Member) -> Change:
+    return put(member)
+
+
+@club.delete(Member)
+def leave(member: str) -> Change:
+    return key_of(member=member)
+
+
+@club.update(Member)
+def rename(member: str, name: str) -> Change:
+    return key_of(member=member) & set_(name=name)
+
+
+@club.update(Card)
+def tag(member: str, card: int, tags: list[str], was: int) -> Change:
+    return key_of(member=member, card=card) & set_(tags=tags) & at_version(was)
+
+
+@club.get(Card)
+def card(member: str, card: int) -> Key:
+    return key_of(member=member, card=card)
+
+
+@club.batch_get(Card)
+def cards(member: str, numbers: list[int]) -> Key:
+    return key_of(member=member, card=each(numbers))
+
+
+@club.batch_delete(Card)
+def drop(member: str, numbers: list[int]) -> Change:
+    return key_of(member=member, card=each(numbers))
+
+
+@club.query(Card)
+def of_members(members: list[str]) -> Cond:
+    return pk(member=each(members))
+
+
+@club.query(Member, index="by_points")
+def by_points(member: str) -> Cond:
+    return pk(member=member)
+
+
+@log.put(Line)
+def keep(line: Line) -> Change:
+    return put(line)
+
+
+@log.query(Line, index="by_mark")
+def marked(mark: bytes) -> Cond:
+    return pk(mark=mark) & where(F.words.contains("x"))
+
+
+@transaction()
+def join_and_keep(member: Member, line: Line) -> list[WriteCall[Any]]:
+    return [join(member), keep(line)]
+
+
+@transaction()
+def keep_two(line: Line, other: Line) -> list[WriteCall[Any]]:
+    return [keep(line), keep(other)]
+
+
+THERE, MAY = "refused unless the item is there", "made whether or not the item is there"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "lines"),
+    [
+        (join, ["puts an item for each unique value (email) in the same transaction", "refused if the item is there"]),
+        (
+            leave,
+            ["reads the item first: unique values are kept in the same transaction, conditioned on what was read", MAY],
+        ),
+        (rename, [THERE]),
+        (tag, [THERE, "refused unless the version is the expected one"]),
+        (card, []),
+        (cards, ["one key for each card, up to 100 in a request"]),
+        (
+            drop,
+            [
+                "one delete for each card, up to 25 in a request",
+                "written one by one, without conditions: some may be written and others not",
+            ],
+        ),
+        (of_members, ["one request for each member, merged in order of the sort key"]),
+        (
+            by_points,
+            ["fetches each item whole from the table, as by_points lacks email, name: a read apiece"],
+        ),
+        (marked, ["filters after reading: what is filtered out is read and paid for"]),
+        (keep, [MAY]),
+        (join_and_keep, ["join: PutItem on club, refused if the item is there", f"keep: PutItem on log, {MAY}"]),
+    ],
+    ids=lambda one: getattr(one, "name", ""),
+)
+def test_the_plan_says_how_it_is_done(pattern: Pattern[..., Any], lines: list[str], book: PriceBook) -> None:
+    _, _, after = explain(pattern, book).partition("\nPlan\n")
+    assert [line.strip() for line in after.partition("\n\n")[0].splitlines()] == lines
+
+
+@pytest.mark.parametrize(
+    ("pattern", "head"),
+    [
+        (card, "card: GetItem on table club (Card)"),
+        (marked, "marked: Query on index by_mark of table log (Line)"),
+        (join_and_keep, "join_and_keep: TransactWriteItems on tables club, log (Member, Line)"),
+        (keep_two, "keep_two: TransactWriteItems on table log (Line)"),
+    ],
+    ids=lambda one: getattr(one, "name", ""),
+)
+def test_the_head_says_on_what(pattern: Pattern[..., Any], head: str, book: PriceBook) -> None:
+    assert explain(pattern, book).splitlines()[0] == head
+
+
+def test_binary_is_shown_as_python_writes_it(book: PriceBook) -> None:
+    told = explain(keep, book)
+    assert '"B": "b\'\'"' in told or "b'" in explain(marked, book)
+    assert "\"b'bytes'\"" in explain(marked, book)
+
+
+shapes = Table("shapes", pk="PK")
+
+
+@shapes.entity(key=key("{number:04d}"))
+class Shape(Entity):
+    number: Annotated[int, Field(ge=10_000)]
+
+
+@shapes.get(Shape)
+def shape(number: int) -> Key:
+    return key_of(number=number)
+
+
+def test_a_request_that_no_example_fits_is_not_shown(book: PriceBook) -> None:
+    assert "Request\n  not shown: no example of its arguments fits (" in explain(shape, book)
