@@ -1,6 +1,7 @@
 """CloudFormation's functions, as far as a template and its parameters decide them.
 
-Source: CloudFormation User Guide, "Intrinsic function reference", "Pseudo parameters reference" and "Parameters".
+Source: CloudFormation User Guide, "Intrinsic function reference", "Pseudo parameters reference" and "Parameters";
+template reference, "Fn::FindInMap enhancements" (DefaultValue).
 """
 
 from __future__ import annotations
@@ -161,13 +162,17 @@ class Resolver:
         return listed[at]
 
     def _find_in_map(self, told: Any) -> Any:
-        path = self.resolve(told)
+        """A value of a mapping; what a fourth member says as DefaultValue where there is none."""
+        default = _mapping(told[3]) if isinstance(told, list) and len(told) == 4 else {}
+        path = self.resolve(told[:3] if default else told)
         unknown = next(_unknown(path), None)
         if unknown is not None:
             return unknown
         found: Any = self._mappings
         for name in path if isinstance(path, list) and len(path) == 3 else ("",):
             found = _mapping(found).get(_text(name))
+        if found is None and "DefaultValue" in default:
+            return self.resolve(default["DefaultValue"])
         return Unknown(f"Fn::FindInMap finds nothing at {path!r}") if found is None else found
 
     # Conditions.
@@ -192,9 +197,11 @@ class Resolver:
 
     def _all(self, told: Any, *, stops: bool) -> Any:
         """Fn::Or stops at the first that is true, Fn::And at the first that is false; an unknown one may not matter."""
-        found = [self.resolve(one) for one in told] if isinstance(told, list) else []
+        if not (isinstance(told, list) and told):
+            return Unknown(f"Fn::{'Or' if stops else 'And'} is wanted with conditions")
+        found = [self.resolve(one) for one in told]
         known = [_truth(one) for one in found if not isinstance(one, Unknown)]
-        if stops in known or not found:
+        if stops in known:
             return stops
         return next(_unknown(found), not stops)
 
