@@ -301,6 +301,12 @@ def test_a_simple_table_says_its_key_and_capacity() -> None:
     assert (found.key, found.types, found.billing) == (("n",), {"n": "N"}, Provisioned(read=1, write=2))
 
 
+@pytest.mark.parametrize(("kind", "code"), [("String", "S"), ("Number", "N"), ("Binary", "B")])
+def test_the_key_of_a_simple_table_is_of_each_type(kind: str, code: str) -> None:
+    found = table({"TableName": "few", "PrimaryKey": {"Name": "k", "Type": kind}}, "AWS::Serverless::SimpleTable")
+    assert (found.name, found.key, found.types, found.gaps) == ("few", ("k",), {"k": code}, ())
+
+
 # What is refused.
 
 NOWHERE = "t.json: Resources.Things.Properties"
