@@ -87,7 +87,7 @@ def _word(columns: Sequence[tuple[str, ...]], at: int, name: str, *, varied: boo
 def _called(words: Sequence[str | None], at: int, name: str) -> str:
     if name:
         return _bare(name)
-    before = words[at - 1] if at else None
+    before = words[at - 1]
     return f"{before.lower()}_id" if before else ""
 
 
