@@ -15,6 +15,7 @@ from keyplan.design.plan import Plan
 from keyplan.design.requests import get_request
 from keyplan.design.requests_guards import NOW
 from keyplan.design.requests_items import Item
+from keyplan.design.requests_keys import identity
 from keyplan.design.requests_sources import Arguments
 
 
@@ -39,15 +40,14 @@ def batch_get(context: Context, plan: Plan, arguments: Arguments) -> Program[lis
     """An entity or None for each key, in the order that was asked for."""
     get = get_request(plan)
     keys = get.keys(arguments)
-    wanted = {repr(key): key for key in keys}
-    found: dict[str, Any] = {}
-    remaining = list(wanted.values())
+    remaining = list({identity(key): key for key in keys}.values())
+    found: dict[tuple[Any, ...], Any] = {}
     for start in range(0, len(remaining), limits.BATCH_GET_KEYS):
         items = yield from _chunk(context, plan, remaining[start : start + limits.BATCH_GET_KEYS])
         for item in items:
-            name = repr({part: item[part] for part in keys[0]})
-            found[name] = read_item(plan, item, arguments[NOW])
-    return [found.get(repr(key)) for key in keys]
+            place = identity({part: item[part] for part in keys[0]})
+            found[place] = read_item(plan, item, arguments[NOW])
+    return [found.get(identity(key)) for key in keys]
 
 
 def _chunk(context: Context, plan: Plan, keys: list[Item]) -> Program[list[Item]]:

@@ -14,7 +14,7 @@ from keyplan import limits
 from keyplan.design.plan import Plan
 from keyplan.design.requests_guards import NOW
 from keyplan.design.requests_items import check_model, maker_of
-from keyplan.design.requests_keys import item_key, walk_values
+from keyplan.design.requests_keys import identity, item_key, walk_values
 from keyplan.design.requests_reads import GetRequest, RangeRequest
 from keyplan.design.requests_sources import WALKED, reader
 from keyplan.design.requests_writes import WriteRequest
@@ -55,11 +55,11 @@ class BatchRequest:
 
     def writes(self, arguments: Mapping[str, Any]) -> list[Request]:
         """A PutRequest or DeleteRequest for each item, each item once."""
-        found: dict[str, Request] = {}
+        found: dict[tuple[Any, ...], Request] = {}
         for key, write in self._puts(arguments) if self._walk is None else self._deletes(arguments):
-            name = repr(key)
-            found.pop(name, None)
-            found[name] = write
+            place = identity(key)
+            found.pop(place, None)
+            found[place] = write
         return list(found.values())
 
     def _puts(self, arguments: Mapping[str, Any]) -> list[tuple[Request, Request]]:

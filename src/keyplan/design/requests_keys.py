@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from keyplan.design.field_decoding import decode_value
 from keyplan.design.field_types import AttributeValue
 from keyplan.design.fields import StoredField
 from keyplan.design.plan import KeyCondition, KeyValue
@@ -89,6 +90,11 @@ def item_key(key: KeyCondition) -> Callable[[Arguments], dict[str, AttributeValu
         return lambda arguments: {name: make(arguments)}
     (first, make_first), (second, make_second) = made
     return lambda arguments: {first: make_first(arguments), second: make_second(arguments)}
+
+
+def identity(key: Mapping[str, AttributeValue]) -> tuple[Any, ...]:
+    """What tells one key from another, however their numbers are spelled: 1.50 is stored as 1.5."""
+    return tuple(decode_value(value) for value in key.values())
 
 
 def walk_values(key: KeyCondition | None, source: object) -> Callable[[Arguments], Sequence[Any]]:

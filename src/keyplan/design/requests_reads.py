@@ -12,7 +12,7 @@ from keyplan.design.keys import KeyAttribute
 from keyplan.design.plan import Plan, SortCondition
 from keyplan.design.projections import drops_expired, holds_attribute, holds_discriminator, wants_whole
 from keyplan.design.requests_guards import alive
-from keyplan.design.requests_keys import item_key, key_value, walk_values
+from keyplan.design.requests_keys import identity, item_key, key_value, walk_values
 from keyplan.design.requests_sources import WALKED, Arguments
 from keyplan.design.requests_text import Fragment, Make, Placeholders, Writer
 
@@ -78,10 +78,10 @@ class RangeRequest:
         """The arguments of each partition that is asked: one, or one for each value of a walk, without repeats."""
         if self._walk is None:
             return [arguments]
-        seen: dict[str, Arguments] = {}
+        seen: dict[tuple[Any, ...], Arguments] = {}
         for value in self._walk(arguments):
             one = {**arguments, WALKED: value}
-            seen.setdefault(repr(self.partition(one)), one)
+            seen.setdefault(identity(self.partition(one)), one)
         return list(seen.values())
 
     def partition(self, arguments: Arguments) -> dict[str, AttributeValue]:
