@@ -306,6 +306,26 @@ def test_one_slow_shard_does_not_cost_the_others_their_leases(inside: World) -> 
     assert inside.told(LeaseLost) == []
 
 
+def test_a_lane_that_is_lost_while_another_is_delivered_ends_nothing_else(inside: World) -> None:
+    shop, got = inside.shop, []
+
+    @shop.table.on_change(shop.Order)
+    def slow(change: Inserted) -> None:
+        got.append(change.new.number)
+        if len(got) == 1:
+            inside.clock.advance(31)
+            inside.runner(idle, runner="other").run_once()
+
+    @shop.table.on_change(shop.Customer)
+    def idle(change: Inserted) -> None:
+        """Pass over every order, so that only its checkpoint moves."""
+
+    shop.orders(inside.db, 3)
+    inside.runner(runner="slow").run_once()
+    assert got == [0, 1, 2]
+    assert {lost.consumer for lost in inside.told(LeaseLost)} == {"shop/idle"}
+
+
 def test_a_runners_thread_delivers_as_changes_come_and_drains_when_it_is_stopped(tmp_path: Path) -> None:
     shop, got, arrived = Shop(), [], threading.Event()
 

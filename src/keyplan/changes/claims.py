@@ -127,6 +127,11 @@ class Claims:
                     self.save(one)
             for consumer in list(self._announced):
                 self._announce(consumer)
+        self._check_held(track)
+
+    @staticmethod
+    def _check_held(track: Track) -> None:
+        """Raise LeaseLostError for a lane that is known to be lost; that it is has been told."""
         if track.is_lost:
             raise LeaseLostError(f"{track.consumer.name}: {track.lane.shard} is another runner's")
 
@@ -149,6 +154,7 @@ class Claims:
         self.tracks.remove(track)
 
     def _keeping(self, track: Track, lane: Lane, keep: Callable[[Lane], None]) -> None:
+        self._check_held(track)
         try:
             keep(lane)
         except LeaseLostError:
