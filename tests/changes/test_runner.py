@@ -326,6 +326,27 @@ def test_a_lane_that_is_lost_while_another_is_delivered_ends_nothing_else(inside
     assert {lost.consumer for lost in inside.told(LeaseLost)} == {"shop/idle"}
 
 
+def test_what_was_taken_before_a_look_for_shards_failed_is_read_all_the_same(inside: World, tmp_path: Path) -> None:
+    class Failing(FileCheckpoints):
+        """Cannot be reached once, when a second shard is to be taken."""
+
+        taken = 0
+
+        def acquire(self, *lane: Any) -> Any:
+            self.taken += 1
+            if self.taken == 2:
+                raise UnavailableError("not now")
+            return super().acquire(*lane)
+
+    got = numbers_of(inside)
+    many(inside, 1)
+    runner = inside.runner(runner="one", checkpoints=Failing(tmp_path / "checkpoints.json"))
+    with pytest.raises(UnavailableError):
+        drive(inside, runner)
+    drive(inside, runner)
+    assert len(got["one"]) == 9
+
+
 def test_a_runners_thread_delivers_as_changes_come_and_drains_when_it_is_stopped(tmp_path: Path) -> None:
     shop, got, arrived = Shop(), [], threading.Event()
 

@@ -280,8 +280,10 @@ def test_a_view_without_the_images_that_are_needed_is_refused(inside: World) -> 
 
     shop.orders(inside.db, 1)
     assert inside.runner(on_new).run_once().delivered == 1
-    with pytest.raises(ConsumerSetupError, match="needs the old image"):
-        inside.runner(on_old).run_once()
+    runner = inside.runner(on_old)
+    for _ in range(2):  # however often it is driven
+        with pytest.raises(ConsumerSetupError, match="needs the old image"):
+            runner.run_once()
 
 
 def test_a_table_without_a_stream_is_refused(inside: World) -> None:

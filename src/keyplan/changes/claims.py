@@ -51,8 +51,8 @@ class Claims:
             self._announced[consumer] = now_s + self.lease_s
             self._kept.announce(consumer, self.runner, now_s + self.lease_s)
 
-    def settle(self, consumer: BoundConsumer, board: Board, streams: Sequence[Stream]) -> tuple[list[Shard], int]:
-        """Give up what is more than our share, take what is free up to it; the new shards, and gaps that were found."""
+    def settle(self, consumer: BoundConsumer, board: Board, streams: Sequence[Stream]) -> int:
+        """Give up what is more than our share, take what is free up to it; how many gaps were found."""
         ready = ready_shards(streams, lambda key: key in board.lanes and board.lanes[key].done)
         now_s = self._clock.now()
         alive = {name for name, until_s in board.runners.items() if until_s > now_s} | {self.runner}
@@ -60,18 +60,17 @@ class Claims:
         mine = [track for track in self.tracks if track.consumer is consumer]
         for track in sorted(mine, key=lambda track: len(track.segments))[: max(0, len(mine) - share)]:
             self.release(track)
-        taken = self._take(consumer, board, ready, share - len(mine))
+        self._take(consumer, board, ready, share - len(mine))
         self._let_go(consumer, board)
-        return taken, self._bury(consumer, board, streams)
+        return self._bury(consumer, board, streams)
 
-    def _take(self, consumer: BoundConsumer, board: Board, ready: Sequence[Shard], wanted: int) -> list[Shard]:
+    def _take(self, consumer: BoundConsumer, board: Board, ready: Sequence[Shard], wanted: int) -> None:
         """Acquire free lanes, beginning where other runners do not."""
-        taken: list[Shard] = []
         held = {track.lane.shard for track in self.tracks if track.consumer is consumer}
         first = zlib.crc32(self.runner.encode()) % max(1, len(ready))
         ours = {lane.shard for lane in board.lanes.values() if lane.owner == self.runner}
         for shard in sorted((*ready[first:], *ready[:first]), key=lambda shard: shard.key not in ours):
-            if len(taken) >= wanted:
+            if wanted <= 0:
                 break
             now_s = self._clock.now()
             known = board.lanes.get(shard.key)
@@ -80,8 +79,7 @@ class Claims:
             lane = self._kept.acquire(consumer.name, shard.key, self.runner, now_s, now_s + self.lease_s)
             if lane is not None:
                 self.tracks.append(Track(consumer, lane, board.begins_at_s, lane.position))
-                taken.append(shard)
-        return taken
+                wanted -= 1
 
     def _let_go(self, consumer: BoundConsumer, board: Board) -> None:
         """Free what we held before we were restarted and do not take up again, instead of letting its lease run out."""

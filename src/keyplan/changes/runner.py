@@ -32,7 +32,7 @@ from keyplan.changes.failures import Destination
 from keyplan.changes.notices import Notify, StreamReplaced, Trouble, log_notice
 from keyplan.changes.service import Service
 from keyplan.changes.shards import Reading
-from keyplan.changes.streams import Cursor, Shard, Stream, label_of, streams_of
+from keyplan.changes.streams import Cursor, Stream, label_of, streams_of
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
 from keyplan.connections.errors import ThrottledError, TransactionConflictError, UnavailableError
@@ -268,20 +268,20 @@ class Runner:
         for consumer in self.consumers:
             board, has_begun = self._claims.board(consumer, latest=self._start == "latest")
             self._tell_of_new_stream(board, streams)
-            taken, gaps = self._claims.settle(consumer, board, streams)
-            counts.gaps += gaps
-            check_views(consumer, taken, streams)
-            self._add(consumer, taken, from_latest=has_begun and self._start == "latest")
+            counts.gaps += self._claims.settle(consumer, board, streams)
+            self._read_on(consumer, streams, from_latest=has_begun and self._start == "latest")
         self._reading.prune()
         self._refreshed_s = self.clock.monotonic()
 
-    def _add(self, consumer: BoundConsumer, taken: Sequence[Shard], *, from_latest: bool) -> None:
-        by_key = {shard.key: shard for shard in taken}
-        for track in self._claims.tracks:
-            if track.consumer is consumer and track.lane.shard in by_key:
-                latest = from_latest and track.position is None
-                shard = by_key[track.lane.shard]
-                self._reading.add(Cursor(self._service.call, shard, track.position, from_latest=latest), track)
+    def _read_on(self, consumer: BoundConsumer, streams: Sequence[Stream], *, from_latest: bool) -> None:
+        """Read what was taken from where it was left."""
+        shards = {shard.key: shard for stream in streams for shard in stream.shards}
+        unread = [track for track in self._reading.unread(consumer) if track.lane.shard in shards]
+        check_views(consumer, [shards[track.lane.shard] for track in unread], streams)
+        for track in unread:
+            latest = from_latest and track.position is None
+            cursor = Cursor(self._service.call, shards[track.lane.shard], track.position, from_latest=latest)
+            self._reading.add(cursor, track)
 
     def _prepare(self) -> None:
         if self._service.is_embedded and isinstance(self._db, Connection):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from keyplan import limits
 from keyplan.changes.claims import Claims
-from keyplan.changes.consumers import RecordSorter
+from keyplan.changes.consumers import BoundConsumer, RecordSorter
 from keyplan.changes.delivery import Backoff, Counts, Delivery, Track
 from keyplan.changes.errors import LeaseLostError
 from keyplan.changes.notices import Gap, Notify, Trouble
@@ -56,6 +56,11 @@ class Reading:
     checkpoint_every: int
     is_stopping: Callable[[], bool]
     cohorts: list[Cohort] = field(default_factory=list)
+
+    def unread(self, consumer: BoundConsumer) -> list[Track]:
+        """The lanes of a consumer that are ours and that nothing reads: new ones, or left by a look that failed."""
+        read = {id(track) for cohort in self.cohorts for track in cohort.tracks}
+        return [track for track in self.claims.tracks if track.consumer is consumer and id(track) not in read]
 
     def add(self, cursor: Cursor, track: Track) -> None:
         """Read a shard for one more consumer."""
