@@ -64,6 +64,23 @@ def test_a_file_of_prices_takes_the_place_of_those_shipped(tmp_path: Path) -> No
     assert "home-1" in run("price", design(tmp_path, NOTES), "--prices", str(path)).stdout
 
 
+def test_a_price_that_a_file_lacks_is_named(tmp_path: Path) -> None:
+    shipped = book()
+    told = {"region": "home-1", "date": "2026-01-01", "currency": "USD", "free": {}}
+    told["prices"] = {name: vars(one) for name, one in shipped.prices.items() if name != "point_in_time_gb_month"}
+    path = tmp_path / "prices.json"
+    path.write_text(json.dumps(told))
+    for command in ("price", "verify"):
+        result = run(command, design(tmp_path, NOTES), "--prices", str(path))
+        assert result.exit_code == 2
+        assert result.stderr == f"keyplan {command}: the prices of home-1 lack point_in_time_gb_month\n"
+    told["prices"]["point_in_time_gb_month"] = vars(shipped.prices["point_in_time_gb_month"])
+    path.write_text(json.dumps(told))
+    result = run("price", design(tmp_path, NOTES), "--prices", str(path))
+    assert result.exit_code == 0
+    assert "free storage" not in result.stdout
+
+
 def test_what_is_assumed_is_told(tmp_path: Path) -> None:
     guessed = run("price", design(tmp_path, NOTES.replace(", rate=Rate(average=2)", ""))).stdout
     assert "assumed: of_owner declares no rate" in guessed

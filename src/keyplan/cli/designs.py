@@ -7,11 +7,12 @@ import traceback
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import typer
 
 from keyplan.design.design import Design
+from keyplan.design.patterns import Pattern
 from keyplan.design.places import DesignError, Place, show
 
 D = TypeVar("D")
@@ -51,6 +52,15 @@ def load_by(target: str, loader: Callable[[str], D]) -> D:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever the design's own code raises is shown there
         raise _refused(f"keyplan: {target} failed: {type(error).__name__}: {error}\n{_where(error, target)}") from None
+
+
+def pattern_of(command: str, design: Design, name: str) -> Pattern[..., Any]:
+    """The pattern of a name; ends the command with 2 where there is none."""
+    try:
+        return design.pattern(name)
+    except KeyError:
+        known = ", ".join(one.name for one in design.patterns)
+        raise _refused(f"keyplan {command}: {design.name} has no pattern {name}; it has {known}") from None
 
 
 def _names_a_file(target: str) -> bool:

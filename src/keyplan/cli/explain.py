@@ -13,7 +13,7 @@ def explain(
 ) -> None:
     """Explain a pattern: request, plan, cost, findings."""
     from keyplan.check.checking import check  # noqa: PLC0415 - `keyplan --help` needs no designs
-    from keyplan.cli.designs import load  # noqa: PLC0415
+    from keyplan.cli.designs import load, pattern_of  # noqa: PLC0415
     from keyplan.cost.prices import PriceDataError, book  # noqa: PLC0415
     from keyplan.export.explain import explain as explained  # noqa: PLC0415
 
@@ -22,12 +22,9 @@ def explain(
         typer.echo("keyplan explain: name a pattern as module.pattern or file.py:pattern", err=True)
         raise typer.Exit(2)
     design = load(target)
+    found = pattern_of("explain", design, name)
     try:
-        found, prices = design.pattern(name), book(region)
-    except KeyError:
-        known = ", ".join(one.name for one in design.patterns)
-        typer.echo(f"keyplan explain: {design.name} has no pattern {name}; it has {known}", err=True)
-        raise typer.Exit(2) from None
+        prices = book(region)
     except PriceDataError as error:
         typer.echo(f"keyplan explain: {error}", err=True)
         raise typer.Exit(2) from None

@@ -113,12 +113,11 @@ def _account(design: Design, prefix: str, **told: str) -> Account:
 
 def _wanted(design: Design, names: Sequence[str]) -> list[Pattern[..., Any]]:
     """The patterns of these names, or all; without those that cannot work, which is told."""
-    from keyplan.design.projections import all_faults  # noqa: PLC0415 - as above
+    from keyplan.cli.designs import pattern_of  # noqa: PLC0415 - as above
+    from keyplan.design.projections import all_faults  # noqa: PLC0415
 
-    known = {one.name: one for one in design.patterns}
     for name in names:
-        if name not in known:
-            _refuse(f"{design.name} has no pattern {name}; it has {', '.join(known)}")
+        pattern_of("export iam", design, name)
     found = []
     for one in design.patterns:
         if names and one.name not in names:

@@ -26,18 +26,22 @@ def price(
     from keyplan.cost.prices import PriceDataError  # noqa: PLC0415
 
     try:
-        told = _book(region, prices, set_price or [])
-    except (PriceDataError, ValueError) as error:
+        book = _book(region, prices, set_price or [])
+        found = estimate(load(design), book)
+    except PriceDataError as error:
         typer.echo(f"keyplan price: {error}", err=True)
         raise typer.Exit(2) from None
-    _print(estimate(load(design), told))
+    _print(found)
 
 
 def _book(region: str, path: Path | None, changes: list[str]) -> PriceBook:
     from keyplan.cost import prices  # noqa: PLC0415
 
     told = prices.book(region) if path is None else prices.load(path)
-    return told.with_prices(dict(_change(change) for change in changes))
+    try:
+        return told.with_prices(dict(_change(change) for change in changes))
+    except ValueError as error:
+        raise prices.PriceDataError(str(error)) from None
 
 
 def _change(text: str) -> tuple[str, float]:

@@ -27,21 +27,19 @@ def verify(  # noqa: PLR0917 - each is an option on the command line
 
     Exit code 1 if anything does not hold, 2 if it could not be tried.
     """
-    from keyplan.cli.designs import load  # noqa: PLC0415 - `keyplan --help` needs no designs
+    from keyplan.cli.designs import load, pattern_of  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cost import prices as books  # noqa: PLC0415
     from keyplan.verify.errors import MissingGeneratorError  # noqa: PLC0415
     from keyplan.verify.report import as_json  # noqa: PLC0415
     from keyplan.verify.verifying import verify as run  # noqa: PLC0415
 
     loaded = load(design)
+    if pattern is not None:
+        pattern_of("verify", loaded, pattern)
     try:
         book = books.book(region) if prices is None else books.load(prices)
         with _bar() as progress:
             report = run(loaded, items=items, seed=seed, pattern=pattern, book=book, progress=progress)
-    except KeyError:
-        known = ", ".join(one.name for one in loaded.patterns)
-        typer.echo(f"keyplan verify: {loaded.name} has no pattern {pattern}; it has {known}", err=True)
-        raise typer.Exit(2) from None
     except (books.PriceDataError, MissingGeneratorError) as error:
         typer.echo(f"keyplan verify: {error}", err=True)
         raise typer.Exit(2) from None

@@ -123,7 +123,7 @@ def estimate(design: Design, book: PriceBook) -> Estimate:
     stored = sum(
         part.storage_bytes for cost in tables for part in cost.parts if cost.name in {t.name for t in standard}
     )
-    free = min(stored / GB, book.free["storage_gb"]) * book["storage_gb_month"]
+    free = min(stored / GB, book.free.get("storage_gb", 0.0)) * book["storage_gb_month"]
     guesses = list(dict.fromkeys(guess for cost in patterns for guess in cost.expected.guesses))
     guesses += [f"{pattern.name} declares no rate" for pattern in design.patterns if pattern.facts.rate is None]
     return Estimate(design.name, book, patterns, tables, free, tuple(guesses))

@@ -20,7 +20,7 @@ GB = 1_000_000_000
 
 
 class PriceDataError(KeyplanError):
-    """A price file that is missing or cannot be read as one."""
+    """A price file that is missing, cannot be read as one, or lacks a price that is asked for."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,8 @@ class PriceBook:
     free: Mapping[str, float]
 
     def __getitem__(self, name: str) -> float:
+        if name not in self.prices:
+            raise PriceDataError(f"the prices of {self.region} lack {name}")
         return self.prices[name].price
 
     def of_class(self, name: str, table_class: str) -> float:
