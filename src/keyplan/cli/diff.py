@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from keyplan.cli.arguments import Region
 from keyplan.cli.check import Format
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def diff(
     old: Annotated[str, typer.Argument(help="The design that runs: a module (a.b.design) or Python file.")],
     new: Annotated[str, typer.Argument(help="The design that is to run.")],
     format: Annotated[Format, typer.Option("--format", help="How it is printed.")] = "text",
-    region: Annotated[str, typer.Option("--region", help="The region whose prices are used.")] = "us-east-1",
+    region: Region = "us-east-1",
     uses: Annotated[
         list[Path] | None,
         typer.Option("--uses", help="A file or folder of programs that call patterns, to find those that are dropped."),

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from keyplan.cli.arguments import DesignName, Output
+from keyplan.cli.arguments import DesignName, Output, Region
 from keyplan.cli.output import write
 
 
 def docs(
     design: DesignName,
     output: Output = None,
-    region: Annotated[str, typer.Option("--region", help="The region whose prices are used.")] = "us-east-1",
+    region: Region = "us-east-1",
     html: Annotated[bool, typer.Option("--html", help="Write one HTML page, with diagrams.")] = False,
 ) -> None:
     """Write a design's documentation: attributes, keys, indexes, access patterns with their cost, findings."""

@@ -6,10 +6,12 @@ from typing import Annotated
 
 import typer
 
+from keyplan.cli.arguments import Region
+
 
 def explain(
     pattern: Annotated[str, typer.Argument(help="A pattern: module.pattern, or file.py:pattern.")],
-    region: Annotated[str, typer.Option("--region", help="The region whose prices are used.")] = "us-east-1",
+    region: Region = "us-east-1",
 ) -> None:
     """Explain a pattern: request, plan, cost, findings."""
     from keyplan.check.checking import check  # noqa: PLC0415 - `keyplan --help` needs no designs

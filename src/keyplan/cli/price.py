@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyplan.cli.arguments import DesignName
+from keyplan.cli.arguments import DesignName, Prices, Region
 
 if TYPE_CHECKING:
     from keyplan.cost.estimate import Estimate, TableCost
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 def price(
     design: DesignName,
-    region: Annotated[str, typer.Option("--region", help="The region whose prices are used.")] = "us-east-1",
-    prices: Annotated[Path | None, typer.Option("--prices", help="A file of prices of your own.")] = None,
+    region: Region = "us-east-1",
+    prices: Prices = None,
     set_price: Annotated[list[str] | None, typer.Option("--set", help="One price: write_unit=0.0000007.")] = None,
 ) -> None:
     """Price a design from its declared rates, numbers and sizes."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from keyplan.cli.arguments import DesignName
+from keyplan.cli.arguments import DesignName, Prices, Region
 
 Format = Literal["text", "json"]
 
@@ -20,8 +19,8 @@ def verify(  # noqa: PLR0917 - each is an option on the command line
     seed: Annotated[int, typer.Option("--seed", help="The same seed generates the same items and calls.")] = 0,
     pattern: Annotated[str | None, typer.Option("--pattern", help="Run only this pattern.")] = None,
     format: Annotated[Format, typer.Option("--format", help="How the result is printed.")] = "text",
-    region: Annotated[str, typer.Option("--region", help="The region whose prices are used.")] = "us-east-1",
-    prices: Annotated[Path | None, typer.Option("--prices", help="A file of prices of your own.")] = None,
+    region: Region = "us-east-1",
+    prices: Prices = None,
 ) -> None:
     """Run a design on generated data, and hold its claims, its answers and its predicted cost against what happens.
 
