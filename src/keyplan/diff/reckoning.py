@@ -14,14 +14,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from keyplan.cost.estimate import Estimate
-from keyplan.cost.prices import PriceBook
 from keyplan.cost.shares import share_in_index
 from keyplan.cost.sizes import entry_size, item_size
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey
 from keyplan.design.schema import Schema
 from keyplan.design.tables import Table
-from keyplan.design.workload import Billing, OnDemand, Provisioned
+from keyplan.diff import capacity
 from keyplan.diff.changes import Build, Change, Move, Rewrite
 from keyplan.diff.entity_keys import already_stored
 from keyplan.diff.fields import Entities
@@ -100,10 +99,10 @@ def build(work: Build, month: Estimate) -> Backfill | None:
     if not work.entities:
         return None
     schema = work.table.schema
-    seconds = _seconds(units, _spare(schema, month, work.index.name))
+    seconds = capacity.seconds_of(0.0, {work.index.name: units}, schema, month)
     return Backfill(
         "the service", f"index {work.index.name}", work.table.name, items, 0.0, 0.0, {work.index.name: units},
-        0.0, seconds, _price(units, 0.0, schema, month.book), tuple(unknown),
+        0.0, seconds, capacity.price_of(units, 0.0, schema, month.book), tuple(unknown),
     )  # fmt: skip
 
 
@@ -130,8 +129,8 @@ def rewrite(works: list[Rewrite], month: Estimate, tables: Mapping[str, Table]) 
     schema = new.schema if new is not None and is_same else old.schema
     verb = "deleted" if new is None else "rewritten"
     what = f"{old.name} {verb}" if is_written else f"sentinels of {old.name}"
-    seconds = _duration(schema, month, written, indexes, old.schema)
-    price = _price(total, read, schema, month.book)
+    seconds = capacity.seconds_of(written, indexes, schema, month, old.schema)
+    price = capacity.price_of(total, read, schema, month.book)
     return Backfill(
         "a program", what, schema.name, round(items), read, written, indexes, 0.0, seconds, price, unknown,
         is_cleaning=new is None,
@@ -235,63 +234,17 @@ def move(work: Move, before: Estimate, month: Estimate) -> Backfill:
             indexes[bound.index.name] = indexes.get(bound.index.name, 0.0) + units
     read = read_units(scanned, consistent=False)
     was, schema = work.old.schema, work.new.schema
-    price = _price(written + sum(indexes.values()), 0.0, schema, month.book) + _price(checks, read, was, month.book)
-    times = _duration(schema, month, written, indexes), _seconds(checks, _spare(was, before, None))
+    price = capacity.price_of(written + sum(indexes.values()), 0.0, schema, month.book) + capacity.price_of(
+        checks, read, was, month.book
+    )
+    times = (
+        capacity.seconds_of(written, indexes, schema, month),
+        capacity.seconds_of(checks, {}, was, before),
+    )
     return Backfill(
         "a program", f"{work.old.name} copied", work.new.name, items, read, written, indexes, checks,
         None if None in times else max(time for time in times if time is not None), price, tuple(unknown),
     )  # fmt: skip
-
-
-# Time and price.
-
-
-def _spare(schema: Schema, month: Estimate, index: str | None, before: Schema | None = None) -> float:
-    """Write units a second that the declared load leaves of a table's or an index's capacity, on average.
-
-    On demand: of what a table serves at once; more once the service has grown it. Capacity is raised before a
-    backfill and lowered after it.
-    """
-    name = schema.name if index is None else f"{schema.name}/{index}"
-    load = sum(part.write for table in month.tables for part in table.parts if part.name == name)
-    has = _write_capacity(schema, index)
-    if before is not None and before.provisioned and schema.provisioned:
-        has = max(has, _write_capacity(before, index))
-    return has - load
-
-
-def _write_capacity(schema: Schema, index: str | None) -> float:
-    bought: Billing = schema.billing
-    declared = None if index is None else schema.index(index)
-    if declared is not None and declared.billing is not None:
-        bought = declared.billing
-    return bought.write if isinstance(bought, Provisioned) else max(bought.warm_write, OnDemand().warm_write)
-
-
-def _seconds(units: float, spare: float) -> float | None:
-    return units / spare if spare > 0 else None
-
-
-def _duration(
-    schema: Schema, month: Estimate, written: float, indexes: Mapping[str, float], before: Schema | None = None
-) -> float | None:
-    """Of writes to a table and its indexes: the longest of what each takes; local indexes take the table's capacity."""
-    found: list[tuple[float, str | None]] = [(written, None)]
-    for name, units in indexes.items():
-        index = schema.index(name)
-        if index is not None and index.kind == "LSI":
-            found[0] = (found[0][0] + units, None)
-        else:
-            found.append((units, name))
-    times = [_seconds(units, _spare(schema, month, name, before)) for units, name in found]
-    return None if None in times else max(time for time in times if time is not None)
-
-
-def _price(written: float, read: float, schema: Schema, book: PriceBook) -> float:
-    if isinstance(schema.billing, Provisioned):
-        return 0.0
-    klass = schema.table_class
-    return written * book.of_class("write_unit", klass) + read * book.of_class("read_unit", klass)
 
 
 def passes(changes: Iterable[Change], old: Estimate, new: Estimate, tables: Mapping[str, Table]) -> list[Backfill]:

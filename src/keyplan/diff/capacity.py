@@ -1,0 +1,63 @@
+"""How long a backfill takes at the capacity that the declared load leaves, and what its units cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from keyplan.cost.estimate import Estimate
+from keyplan.cost.prices import PriceBook
+from keyplan.design.schema import Schema
+from keyplan.design.workload import Billing, OnDemand, Provisioned
+
+
+def seconds_of(
+    written: float, indexes: Mapping[str, float], schema: Schema, month: Estimate, before: Schema | None = None
+) -> float | None:
+    """How long write units of a table and its indexes take: the longest of them; None where nothing is left.
+
+    Local indexes take the table's capacity. `before`: the table as it was, where that had more.
+    """
+    of_table, of_indexes = written, {}
+    for name, units in indexes.items():
+        index = schema.index(name)
+        if index is not None and index.kind == "LSI":
+            of_table += units
+        else:
+            of_indexes[name] = units
+    times = [0.0]
+    for holder, units in ((None, of_table), *of_indexes.items()):
+        left = _spare(schema, month, holder, before)
+        if units and left <= 0:
+            return None
+        times.append(units / left if units else 0.0)
+    return max(times)
+
+
+def _spare(schema: Schema, month: Estimate, index: str | None, before: Schema | None) -> float:
+    """Write units a second that the declared load leaves of a table's or an index's capacity, on average.
+
+    On demand: of what a table serves at once; more once the service has grown it. Capacity is raised before a
+    backfill and lowered after it.
+    """
+    name = schema.name if index is None else f"{schema.name}/{index}"
+    load = sum(part.write for table in month.tables for part in table.parts if part.name == name)
+    has = _write_capacity(schema, index)
+    if before is not None and before.provisioned and schema.provisioned:
+        has = max(has, _write_capacity(before, index))
+    return has - load
+
+
+def _write_capacity(schema: Schema, index: str | None) -> float:
+    bought: Billing = schema.billing
+    declared = None if index is None else schema.index(index)
+    if declared is not None and declared.billing is not None:
+        bought = declared.billing
+    return bought.write if isinstance(bought, Provisioned) else max(bought.warm_write, OnDemand().warm_write)
+
+
+def price_of(written: float, read: float, schema: Schema, book: PriceBook) -> float:
+    """Dollars of units; those of capacity that is bought by the hour cost nothing more."""
+    if isinstance(schema.billing, Provisioned):
+        return 0.0
+    klass = schema.table_class
+    return written * book.of_class("write_unit", klass) + read * book.of_class("read_unit", klass)
