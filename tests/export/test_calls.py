@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import datetime
 from typing import Annotated, Any
 
 import pytest
@@ -153,6 +154,39 @@ def test_an_entity_is_stored_as_its_examples() -> None:
         "PK": {"S": "MEMBER#<member>"},
         "SK": {"S": "CARD#0001"},
     }
+
+
+seats = Table("seats", pk="PK", ttl="gone")
+
+
+@seats.entity(key=key("SEAT#{seat}"), version="version")
+class Seat(Entity):
+    seat: str
+    gone: datetime | None = None
+    version: int = 0
+
+
+@seats.update(Seat)
+def hold(seat: str, gone: datetime) -> Change:
+    return key_of(seat=seat) & set_(gone=gone)
+
+
+@club.batch_put(Member)
+def join_many(members: list[Member]) -> Change:
+    return put(members)
+
+
+def test_the_first_version_of_an_item_is_shown_and_what_has_expired_by_the_example() -> None:
+    item = example_item(seats.entities[0])
+    assert not isinstance(item, str)
+    assert item["version"] == {"N": "1"}
+    assert request_of(hold).request["ExpressionAttributeValues"][":now"] == {"N": "1769860800"}
+
+
+def test_unique_values_are_not_written_in_batches() -> None:
+    found = sent(join_many)
+    assert isinstance(found, str)
+    assert found.startswith("it cannot work as declared: KP605, ")
 
 
 def test_an_entity_that_no_example_fits_is_told() -> None:

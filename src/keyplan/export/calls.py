@@ -46,7 +46,7 @@ def sent(pattern: Pattern[..., Any], prefix: str = "") -> Sent | str:
         if isinstance(pattern, Transaction):
             return _together(pattern.calls(arguments), prefix)
         plan = pattern.plan
-        if not plan.reading and (plan.operation == "ConditionCheck" or _has_sentinels(pattern)):
+        if not plan.reading and (plan.operation == "ConditionCheck" or needs_sentinels(plan)):
             return _together([WriteCall(pattern, arguments)], prefix)
         request = build(plan, arguments, table=prefix + plan.schema.name, now_s=_NOW_S)
         return Sent(plan.operation, _ascending(request))
@@ -75,10 +75,6 @@ def example_item(entity: EntitySpec) -> Item | str:
         return maker_of(entity).item(example, 1)
     except _NO_EXAMPLE as error:
         return f"no example of {entity.name} fits: {error}"
-
-
-def _has_sentinels(pattern: Pattern[..., Any]) -> bool:
-    return pattern.plan.operation != "BatchWriteItem" and needs_sentinels(pattern.plan)
 
 
 def _together(calls: list[WriteCall[Any]], prefix: str) -> Sent | str:

@@ -123,7 +123,7 @@ def _sentinels(plan: Plan, bindings: Bindings, leading: Leading) -> Iterator[Gra
     """The item as it was is read, what it gives up is released, what it takes is put."""
     table = plan.schema.name
     creates = plan.operation == "PutItem" and plan.exists == "must_not" and plan.replace_when is None
-    if not creates or plan.returns != "nothing":
+    if not creates:
         yield Grant("GetItem", table, leading=leading)
     actions = ["PutItem"] * (plan.operation != "DeleteItem") + ["DeleteItem"] * (not creates)
     for rule in plan.entity.sentinels:

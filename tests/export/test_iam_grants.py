@@ -1,0 +1,342 @@
+"""What each kind of pattern is granted: the actions that its requests need, where, and in which form."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from keyplan.changes import checkpoint_table, failure_table
+from keyplan.design import (
+    GSI,
+    Change,
+    Cond,
+    Entity,
+    F,
+    Inserted,
+    Key,
+    Table,
+    WriteCall,
+    add_to_set,
+    each,
+    everything,
+    key,
+    key_of,
+    pk,
+    put,
+    remove_from_set,
+    set_,
+    set_if_missing,
+    transaction,
+    when,
+    where,
+)
+from keyplan.design.patterns import Pattern
+from keyplan.export.iam_grants import keeps_failures, of_checks, of_consumers, of_failures, of_pattern
+from keyplan.export.iam_keys import Bindings
+
+club = Table("club", pk="PK", sk="SK", indexes=[GSI("by_state", pk="state", sk="points")])
+logins = Table("logins", pk="PK", ttl="gone")
+notes = Table("notes", pk="PK", ttl="gone", stream="NEW_IMAGE")
+
+
+@club.entity(key=key("MEMBER#{member}", "PROFILE"), unique=["email"])
+class Member(Entity):
+    member: str
+    email: str
+    state: str = ""
+    points: int = 0
+    tags: frozenset[str] = frozenset()
+
+
+@club.entity(key=key("CARD#{card}", "CARD"), version="version")
+class Card(Entity):
+    card: str
+    text: str | None = None
+    marks: frozenset[str] = frozenset()
+    version: int = 0
+
+
+@club.entity(key=key("CHIP#{chip}", "CHIP"))
+class Chip(Entity):
+    chip: str
+    text: str | None = None
+    marks: frozenset[str] = frozenset()
+
+
+@notes.entity(key=key("NOTE#{note}"))
+class Note(Entity):
+    note: str
+    text: str = ""
+    gone: datetime | None = None
+
+
+@logins.entity(key=key("LOGIN#{login}"), unique=["device"])
+class Login(Entity):
+    login: str
+    device: str
+    gone: datetime | None = None
+
+
+@club.get(Member)
+def member(member: str) -> Key:
+    return key_of(member=member)
+
+
+@club.query(Member, index="by_state")
+def of_state(state: str) -> Cond:
+    return pk(state=state)
+
+
+@club.scan(Chip)
+def chips() -> Cond:
+    return everything()
+
+
+@club.count(Chip)
+def how_many(chip: str) -> Cond:
+    return pk(chip=chip) & where(F.text == "x")
+
+
+@club.count(Member, index="by_state")
+def how_many_of(state: str) -> Cond:
+    return pk(state=state)
+
+
+@club.count(Chip)
+def never(text: str) -> Cond:
+    return pk(text=text)
+
+
+@club.check(Chip)
+def there(chip: str) -> Change:
+    return key_of(chip=chip) & when(F.text.exists())
+
+
+@club.batch_delete(Chip)
+def drop(chips: list[str]) -> Change:
+    return key_of(chip=each(chips))
+
+
+@club.create(Member)
+def join(member: Member) -> Change:
+    return put(member)
+
+
+@club.put(Member)
+def keep(member: Member) -> Change:
+    return put(member)
+
+
+@club.delete(Member)
+def leave(member: str) -> Change:
+    return key_of(member=member)
+
+
+@club.update(Member)
+def move(member: str, email: str) -> Change:
+    return key_of(member=member) & set_(email=email)
+
+
+@club.update(Member)
+def score(member: str, points: int) -> Change:
+    return key_of(member=member) & set_(points=points)
+
+
+@club.update(Chip)
+def mark(chip: str, marks: frozenset[str]) -> Change:
+    return key_of(chip=chip) & add_to_set(marks=marks)
+
+
+@club.update(Chip)
+def unmark(chip: str, marks: set[str], text: str) -> Change:
+    return key_of(chip=chip) & remove_from_set(marks=marks) & set_(text=text)
+
+
+@club.update(Chip)
+def fill(chip: str, text: str) -> Change:
+    return key_of(chip=chip) & set_if_missing(text=text)
+
+
+@club.update(Card)
+def mark_card(card: str, marks: frozenset[str]) -> Change:
+    return key_of(card=card) & add_to_set(marks=marks)
+
+
+@notes.update(Note)
+def write(note: str, text: str) -> Change:
+    return key_of(note=note) & set_(text=text)
+
+
+@notes.update(Note, upsert=True)
+def write_anyway(note: str, text: str) -> Change:
+    return key_of(note=note) & set_(text=text)
+
+
+@club.update(Chip, upsert=True)
+def make_anyway(chip: str, text: str) -> Change:
+    return key_of(chip=chip) & set_(text=text)
+
+
+@logins.create(Login)
+def sign_in(login: Login) -> Change:
+    return put(login)
+
+
+@logins.create(Login)
+def sign_in_again(login: Login) -> Change:
+    return put(login, replace_when=F.device == "lost")
+
+
+@club.put(Chip)
+def put_chip(chip: Chip) -> Change:
+    return put(chip)
+
+
+@transaction()
+def join_with_chip(member: Member, chip: Chip, other: str) -> list[WriteCall[Any]]:
+    return [join(member), put_chip(chip), there(other)]
+
+
+def told(pattern: Pattern[..., Any]) -> list[str]:
+    """Each grant in a line: the action, what is under the table, the partition, the limits."""
+    lines = []
+    for one in of_pattern(pattern, Bindings({})):
+        limits = [one.limits.select, *one.limits.attributes, "enclosed" if one.limits.enclosed else ""]
+        lines.append(" ".join(filter(None, [one.action, one.under, ",".join(one.leading.texts) or "-", *limits])))
+    return lines
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        (member, ["GetItem MEMBER#*"]),
+        (of_state, ["Query index/by_state *"]),
+        (chips, ["Scan -"]),
+        (how_many, ["Query CHIP#* COUNT"]),
+        (how_many_of, ["Query index/by_state * SPECIFIC_ATTRIBUTES PK SK points state"]),
+        (never, ["Query CHIP#*"]),
+    ],
+    ids=lambda one: getattr(one, "name", ""),
+)
+def test_a_read_is_granted_where_it_reads_and_a_count_sees_no_more_than_it_counts_by(
+    pattern: Pattern[..., Any], expected: list[str]
+) -> None:
+    assert told(pattern) == expected
+
+
+OF_EMAIL = "UNIQUE#Member#email#* enclosed"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        (there, ["ConditionCheckItem CHIP#*"]),
+        (drop, ["BatchWriteItem CHIP#*"]),
+        (put_chip, ["PutItem CHIP#*"]),
+        (score, ["UpdateItem MEMBER#*"]),
+        (mark, ["UpdateItem CHIP#*", "ConditionCheckItem CHIP#*"]),
+        (fill, ["UpdateItem CHIP#*", "ConditionCheckItem CHIP#*"]),
+        (unmark, ["UpdateItem CHIP#*"]),
+        (mark_card, ["UpdateItem CARD#*"]),
+        (write, ["UpdateItem NOTE#*"]),
+        (write_anyway, ["UpdateItem NOTE#*", "DeleteItem NOTE#*"]),
+        (make_anyway, ["UpdateItem CHIP#*"]),
+    ],
+    ids=lambda one: getattr(one, "name", ""),
+)
+def test_a_write_is_granted_with_what_it_may_turn_into(pattern: Pattern[..., Any], expected: list[str]) -> None:
+    assert told(pattern) == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        (join, ["PutItem MEMBER#* enclosed", f"PutItem {OF_EMAIL}"]),
+        (keep, ["PutItem MEMBER#* enclosed", "GetItem MEMBER#*", f"PutItem {OF_EMAIL}", f"DeleteItem {OF_EMAIL}"]),
+        (leave, ["DeleteItem MEMBER#* enclosed", "GetItem MEMBER#*", f"DeleteItem {OF_EMAIL}"]),
+        (move, ["UpdateItem MEMBER#* enclosed", "GetItem MEMBER#*", f"PutItem {OF_EMAIL}", f"DeleteItem {OF_EMAIL}"]),
+        (sign_in, ["PutItem LOGIN#* enclosed", "PutItem UNIQUE#Login#device#* enclosed"]),
+        (
+            sign_in_again,
+            [
+                "PutItem LOGIN#* enclosed",
+                "GetItem LOGIN#*",
+                "PutItem UNIQUE#Login#device#* enclosed",
+                "DeleteItem UNIQUE#Login#device#* enclosed",
+            ],
+        ),
+        (
+            join_with_chip,
+            [
+                "PutItem MEMBER#* enclosed",
+                f"PutItem {OF_EMAIL}",
+                "PutItem CHIP#* enclosed",
+                "ConditionCheckItem CHIP#*",
+            ],
+        ),
+    ],
+    ids=lambda one: getattr(one, "name", ""),
+)
+def test_unique_values_are_written_in_transactions_only(pattern: Pattern[..., Any], expected: list[str]) -> None:
+    assert told(pattern) == expected
+
+
+# Consumers, failures, descriptions.
+
+
+@notes.on_change(Note, on_failure="later")
+def follow(change: Inserted[Note]) -> None: ...
+
+
+@notes.on_change(Note)
+def count(change: Inserted[Note]) -> None: ...
+
+
+KEPT = ("Query", "PutItem", "UpdateItem", "DeleteItem")
+STREAM = [("notes", action, "stream/*", ()) for action in ("DescribeStream", "GetRecords", "GetShardIterator")]
+
+
+def test_a_runner_reads_the_stream_and_keeps_how_far_each_consumer_came() -> None:
+    marks = checkpoint_table()
+    found = [(one.table, one.action, one.under, one.leading.texts) for one in of_consumers(notes, "dev-", marks)]
+    assert found == [
+        ("", "ListStreams", "", ()),
+        *STREAM,
+        (marks.name, "DescribeTable", "", ()),
+        *((marks.name, action, "", (f"dev-notes/{name}",)) for name in ("follow", "count") for action in KEPT),
+    ]
+    without = [(one.table, one.action, one.under, one.leading.texts) for one in of_consumers(notes, "dev-", None)]
+    assert without == [("", "ListStreams", "", ()), *STREAM]
+
+
+def test_only_consumers_whose_failures_go_somewhere_put_them_there() -> None:
+    kept = failure_table()
+    found = [(one.table, one.action, one.leading.texts) for one in of_failures(kept, notes, "")]
+    assert found == [(kept.name, "PutItem", ("notes/follow",))]
+
+
+def test_a_table_of_failures_is_known_by_its_key_and_its_items() -> None:
+    of_others, of_failure = Table("a", pk="consumer", sk="event_id"), Table("b", pk="PK")
+
+    @of_others.entity()
+    class Other(Entity):
+        consumer: str
+        event_id: str
+
+    @of_failure.entity(key=key("X#{x}"))
+    class Failure(Entity):
+        x: str
+
+    assert keeps_failures(failure_table())
+    assert not keeps_failures(of_others)
+    assert not keeps_failures(of_failure)
+    assert not keeps_failures(notes)
+
+
+@pytest.mark.parametrize(
+    ("table", "actions"), [(notes, ["DescribeTable", "DescribeTimeToLive"]), (club, ["DescribeTable"])]
+)
+def test_expiry_is_looked_at_where_it_is_declared(table: Table, actions: list[str]) -> None:
+    assert [(one.action, one.table) for one in of_checks(table)] == [(action, table.name) for action in actions]
