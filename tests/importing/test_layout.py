@@ -7,7 +7,7 @@ import ast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyplan.importing.layout import Group, call, comment, docstring, laid_out, literal, named
+from keyplan.importing.layout import Group, call, comment, docstring, laid_out, literal, named, plain
 
 
 @given(st.text())
@@ -36,7 +36,41 @@ def test_what_does_not_has_a_line_for_each_part() -> None:
 
 def test_wide_characters_take_two_columns() -> None:
     assert "\n" not in laid_out(call("f", "x" * 85))
-    assert "\n" in laid_out(call("f", "名" * 44))
+    assert "\n" not in laid_out(call("f", "名" * 42 + "x"))
+    assert "\n" in laid_out(call("f", "名" * 43))
+    assert "\n" in laid_out(call("f", "\uff21" * 43))
+
+
+def test_marks_on_others_take_none() -> None:
+    assert "\n" not in laid_out(call("f", "e\u0301" * 85))
+    assert "\n" in laid_out(call("f", "e\u0301" * 86))
+
+
+def test_a_call_without_parts_stays_on_its_line() -> None:
+    assert laid_out(call("f" * 90)) == "f" * 90 + "()"
+
+
+def test_one_open_part_is_enough() -> None:
+    part = call("f", Group("[", ["1"], "]", always_open=True), "2")
+    assert laid_out(part) == "f(\n    [\n        1,\n    ],\n    2,\n)"
+
+
+def test_what_cannot_be_seen_is_escaped_by_its_short_form() -> None:
+    assert plain("\\ \n\r\t\x07é") == "\\\\ \\n\\r\\t\\x07é"
+
+
+def test_comments_are_wrapped_between_words() -> None:
+    word = "long-" * 20
+    assert comment(f"a {word} b", indent="    ", hanging="  ") == ["    # a", f"    #   {word}", "    #   b"]
+
+
+def test_a_docstring_has_a_line_for_its_end_where_it_has_several() -> None:
+    assert docstring("One.") == ['"""One."""']
+    assert docstring('"One".\n\n  \n\nTwo. ', "  ") == ['  """\'One\'.', "", "  Two.", '  """']
+    word = "x-" * 50
+    assert docstring(f"a {word} b") == ['"""a', word, "b", '"""']
+    assert len(docstring("x" * 82)) == 1
+    assert len(docstring("x" * 40 + " " + "y" * 42)) == 3
 
 
 def test_an_open_part_opens_what_it_stands_in() -> None:

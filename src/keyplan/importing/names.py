@@ -64,7 +64,7 @@ def field_name(text: str) -> str:
 
 def class_name(text: str) -> str:
     """A class's name: OrderItem of order-item."""
-    made = "".join(word[:1].upper() + word[1:] for word in _words(text))[:_LONGEST]
+    made = unicodedata.normalize("NFKC", "".join(word[:1].upper() + word[1:] for word in _words(text)))[:_LONGEST]
     return made if made.isidentifier() else _settled(f"Table{made}")
 
 
@@ -83,4 +83,4 @@ def _settled(name: str) -> str:
     """A name that Python takes as it stands; only its plain letters where it is none otherwise."""
     if name.isidentifier() and unicodedata.normalize("NFKC", name) == name:
         return name
-    return re.sub(r"[^A-Za-z0-9_]", "", name).strip("_") or "attribute"
+    return re.sub(r"[^A-Za-z0-9_]", "", name).strip("_")
