@@ -63,6 +63,74 @@ def test_capacity_and_its_scaling() -> None:
     assert found.gaps == ("AutoScalingRead: capacity scales, here it is what is bought at first",)
 
 
+UNITS = {"ReadCapacityUnits": 5, "WriteCapacityUnits": 6}
+OWN = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 2}
+SETTINGS = {"ProvisionedCapacitySettings": {"ProvisionedThroughput": UNITS}}
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ({}, Provisioned(read=5, write=6)),
+        ({"ProvisionedThroughput": OWN}, Provisioned(read=1, write=2)),
+        ({"ProvisionedCapacitySettings": {"ProvisionedThroughput": OWN}}, Provisioned(read=1, write=2)),
+    ],
+)
+def test_an_index_has_its_own_capacity_or_that_of_its_table(said: dict[str, Any], expected: Provisioned) -> None:
+    found = table(BillingMode="PROVISIONED", **SETTINGS, GlobalSecondaryIndexes=[{**gsi(), **said}])
+    assert (found.indexes[0].billing, found.gaps) == (expected, ())
+
+
+def test_a_capacity_of_an_index_that_scales_is_told() -> None:
+    scaling = {"ProvisionedCapacitySettings": {"ProvisionedThroughput": OWN, "AutoScalingWrite": {}}}
+    found = table(BillingMode="PROVISIONED", **SETTINGS, GlobalSecondaryIndexes=[{**gsi(), **scaling}])
+    told = "GlobalSecondaryIndexes[0].AutoScalingWrite: capacity scales, here it is what is bought at first"
+    assert found.gaps == (told,)
+
+
+def test_capacity_without_a_mode_is_bought_and_capacity_on_demand_is_not() -> None:
+    members = {name: value for name, value in TABLE.items() if name != "BillingMode"}
+    (found,) = imported({**members, **SETTINGS}).tables
+    assert (found.billing, found.gaps) == (Provisioned(read=5, write=6), ())
+    scaled = {"ProvisionedCapacitySettings": {"ProvisionedThroughput": UNITS, "AutoScalingRead": {}}}
+    on_demand = table(**scaled, GlobalSecondaryIndexes=[{**gsi(), **scaled}])
+    assert (on_demand.billing, on_demand.indexes[0].billing, on_demand.gaps) == (OnDemand(), None, ())
+
+
+def test_local_indexes_are_read() -> None:
+    keys = {"PartitionKey": attribute("PK"), "SortKey": attribute("at", "N")}
+    (index,) = table(LocalSecondaryIndexes=[{"IndexName": "by_at", "KeyAttributes": keys}]).indexes
+    assert (index.kind, index.partition, index.sort) == ("LSI", ("PK",), ("at",))
+
+
+def test_a_key_without_a_type_has_that_of_the_attribute_or_is_a_text() -> None:
+    keys = {"PartitionKey": {"AttributeName": "x"}, "SortKey": {"AttributeName": "y"}}
+    index = {"IndexName": "by_x", "KeyAttributes": keys}
+    found = table(NonKeyAttributes=[attribute("x", "B")], GlobalSecondaryIndexes=[index])
+    assert (found.types["x"], found.types["y"]) == ("B", "S")
+
+
+@pytest.mark.parametrize("kind", ["S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS"])
+def test_attributes_are_of_each_type(kind: str) -> None:
+    assert table(NonKeyAttributes=[attribute("x", kind)]).types["x"] == kind
+
+
+@pytest.mark.parametrize("kind", ["S", "N", "B"])
+def test_keys_are_of_three_types(kind: str) -> None:
+    assert table(KeyAttributes={"PartitionKey": attribute("PK", kind)}).types == {"PK": kind}
+
+
+@pytest.mark.parametrize("member", ["DataAccess", "SampleDataFormats", "TableData", "LocalSecondaryIndexes"])
+def test_what_a_model_has_beside_its_tables_is_not_told(member: str) -> None:
+    assert table(**{member: []}).gaps == ()
+
+
+def test_the_title_and_what_the_model_is_about() -> None:
+    found = imported(TABLE, ModelMetadata={"AWSService": "Amazon DynamoDB", "Description": "Of things."})
+    assert (found.title, found.about, found.gaps) == ("m.json, a NoSQL Workbench model", "m: Of things.", ())
+    assert imported(TABLE, ModelMetadata={}).about == "m"
+
+
 def test_a_model_that_says_no_billing_is_on_demand_and_told() -> None:
     members = {name: value for name, value in TABLE.items() if name != "BillingMode"}
     (found,) = imported(members).tables
