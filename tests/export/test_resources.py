@@ -12,7 +12,7 @@ from tests.export.designs import ALL, MADE, REFUSED, tables_of
 from tests.export.reading import NAMES
 
 from keyplan.connections.tables import create_request
-from keyplan.design import Entity, Table
+from keyplan.design import Entity, Inserted, Table
 from keyplan.design.design import Design
 from keyplan.design.places import DesignError
 from keyplan.export.cloudformation import logical_id
@@ -63,6 +63,45 @@ def test_a_prefix_is_part_of_a_name(prefix: str, allowed: bool) -> None:
     assert is_prefix(prefix, [Table("shelf-books", pk="pk")]) is allowed
 
 
+def test_every_name_must_have_room_for_the_prefix() -> None:
+    tables = [Table("abc", pk="pk"), Table("x" * 250, pk="pk")]
+    assert is_prefix("12345", tables)
+    assert not is_prefix("123456", tables)
+    assert not is_prefix("123456", tables[::-1])
+
+
+def test_a_fault_of_the_stream_points_at_what_is_said_of_it() -> None:
+    odd = Table("odd", pk="pk", stream="UNSTATED")
+    (fault,) = obstacles([odd])
+    assert fault.place == odd.schema.place.at("stream=")
+    assert fault.place != odd.schema.place
+
+
+@pytest.mark.parametrize(
+    ("destinations", "told"),
+    [
+        ([None, None], "nothing is written for them"),
+        (["late", None, "again", "late"], "nothing is written for them, nor for where failed records go (again, late)"),
+    ],
+)
+def test_where_failed_records_go_is_told_once_in_order(destinations: list[str | None], told: str) -> None:
+    log = Table("log", pk="line", stream="NEW_IMAGE")
+
+    @log.entity()
+    class Line(Entity):
+        line: str
+
+    def consume(change: Inserted[Line]) -> None: ...
+
+    for number, destination in enumerate(destinations):
+        consume.__name__ = f"consumer_{number}"
+        log.on_change(Line, on_failure=destination)(consume)
+    names = ", ".join(f"consumer_{number}" for number in range(len(destinations)))
+    assert list(left_out(resources([log]))) == [
+        f"consumers of log ({names}) run in a keyplan.changes.Runner: {told}",
+    ]
+
+
 def test_what_no_file_says_is_told() -> None:
     assert list(left_out(resources(TABLES))) == [
         (
@@ -91,7 +130,14 @@ def test_logical_ids_are_made_of_the_words_of_a_name(name: str, logical: str) ->
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"), [("orders", "orders"), ("todo-app", "todo-app"), ("3d", "table_3dda0568a2")]
+    ("name", "expected"),
+    [
+        ("orders", "orders"),
+        ("todo-app", "todo-app"),
+        ("3d", "table_3dda0568a2"),
+        ("3" * 255, "table_" + "3" * 241 + "064f5fe0"),
+        ("a.b", "table_a_b2e7336dc"),
+    ],
 )
 def test_identifiers_are_the_names_where_these_may_be_identifiers(name: str, expected: str) -> None:
     assert identifier(name) == expected

@@ -125,6 +125,40 @@ def test_what_a_model_has_beside_its_tables_is_not_told(member: str) -> None:
     assert table(**{member: []}).gaps == ()
 
 
+@pytest.mark.parametrize(
+    ("projection", "expected"),
+    [
+        (None, "all"),
+        ({"ProjectionType": "ALL"}, "all"),
+        ({"ProjectionType": "KEYS_ONLY"}, "keys"),
+        ({"ProjectionType": "INCLUDE", "NonKeyAttributes": ["a", "b"]}, ("a", "b")),
+    ],
+)
+def test_an_index_holds_what_it_says_or_all(projection: Any, expected: Any) -> None:
+    assert table(GlobalSecondaryIndexes=[{**gsi(), "Projection": projection}]).indexes[0].project == expected
+
+
+@pytest.mark.parametrize(
+    ("alias", "expected"),
+    [
+        ({"PartitionKeyAlias": "UserId", "SortKeyAlias": "OrderId"}, {"PK": "UserId", "SK": "OrderId"}),
+        ({"PartitionKeyAlias": "", "SortKeyAlias": "OrderId"}, {"SK": "OrderId"}),
+        ({"PartitionKeyAlias": "UserId"}, {"PK": "UserId"}),
+        ({}, {}),
+        (None, {}),
+    ],
+)
+def test_a_facet_may_call_the_parts_of_the_key(alias: Any, expected: dict[str, str]) -> None:
+    (one,) = table(TableFacets=[{"FacetName": "a", "KeyAttributeAlias": alias}]).entities
+    assert one.aliases == expected
+
+
+def test_an_alias_of_a_part_that_the_key_has_not_is_left_out() -> None:
+    alone = {"PartitionKey": attribute("PK")}
+    (one,) = table(KeyAttributes=alone, TableFacets=[facet("a", alias=("UserId", "OrderId"))]).entities
+    assert one.aliases == {"PK": "UserId"}
+
+
 def test_the_title_and_what_the_model_is_about() -> None:
     found = imported(TABLE, ModelMetadata={"AWSService": "Amazon DynamoDB", "Description": "Of things."})
     assert (found.title, found.about, found.gaps) == ("m.json, a NoSQL Workbench model", "m: Of things.", ())
