@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.export.iam_policies import _like
 
-from keyplan.design import GSI, Cond, Entity, Key, Table, each, key, key_of, pk
+from keyplan.design import GSI, Change, Cond, Entity, Key, Table, each, every_shard, key, key_of, pk, put
 from keyplan.export.iam_keys import BindError, Bindings, Leading, literal, principal_value
 
 HELD = st.characters(min_codepoint=0x20, max_codepoint=0xFF)
@@ -73,6 +73,36 @@ def owned(owner: str) -> Cond:
     return pk(owner=owner)
 
 
+@keys.batch_get(Thing)
+def of_two(number: int, day: date) -> Key:
+    return key_of(owner=each(("ann", "bob")), number=number, day=day)
+
+
+spread = Table("spread", pk="PK")
+
+
+@spread.entity(key=key("S#{kind}#{number:03d}{name:shard(4)}"))
+class Spread(Entity):
+    kind: Literal["only"]
+    number: int
+    name: str
+
+
+@spread.query(Spread)
+def of_every_shard(number: int) -> Cond:
+    return pk(kind="only", number=number, name=every_shard())
+
+
+@spread.get(Spread)
+def of_one_shard(kind: Literal["only"], number: int, name: str) -> Key:
+    return key_of(kind=kind, number=number, name=name)
+
+
+@spread.batch_put(Spread)
+def put_many(made: list[Spread]) -> Change:
+    return put(made)
+
+
 def leading(pattern: Any, **bound: str) -> Leading:
     return Bindings(bound).of_call(pattern.plan.key.partition)
 
@@ -83,6 +113,22 @@ def test_what_a_call_fills_in_is_a_star_and_what_the_pattern_says_is_literal() -
     assert leading(several).texts == ("A${$}#*#*",)
     assert leading(big).texts == ("big", "*")
     assert leading(owned).is_open
+    assert leading(of_two).texts == ("A${$}#*#*",)
+
+
+def test_stars_beside_each_other_are_one_and_a_single_choice_is_literal() -> None:
+    assert leading(of_every_shard).texts == leading(of_one_shard).texts == ("S#only#*",)
+
+
+def test_a_shard_is_not_bound() -> None:
+    made = leading(of_one_shard, name="me", number="007")
+    assert (made.texts, made.bound) == (("S#only#007*",), {"number"})
+
+
+def test_fields_of_items_written_together_are_bound_by_their_parameter_too() -> None:
+    for name in ("number", "made.number"):
+        made = Bindings({name: "007"}).of_item(put_many.plan.entity.key.partition, put_many.plan.item)
+        assert (made.texts, made.bound) == (("S#only#007*",), {name})
 
 
 def test_a_bound_parameter_is_the_principals_value() -> None:
