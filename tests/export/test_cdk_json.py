@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from types import ModuleType
 from typing import Annotated, Any
 
 import pytest
 from botocore.session import get_session
 from pydantic import Field
-from tests.export import shelves
+from tests.export import diary, shelves, test_calls, test_explain_lines
 from tests.export.designs import MADE, loaded
 from tests.export.test_aws_commands import read_back
 
@@ -128,6 +129,42 @@ def test_a_pattern_tells_its_table_and_index() -> None:
     indexed = [one for one in patterns.values() if "index" in one]
     assert {one["table"] for one in indexed} == {"dev-todo-app-data"}
     assert all(f"--index-name {one['index']}" in one["implementation"] for one in indexed)
+
+
+def patterns_of(module: ModuleType) -> dict[str, dict[str, Any]]:
+    return {one["pattern"]: one for one in made(Design.of(module))["access_patterns"]}
+
+
+def test_a_pattern_is_described_by_its_words_or_its_name() -> None:
+    assert patterns_of(diary)["everything_there"]["description"] == "All of it | every entry."
+    assert patterns_of(test_calls)["member_of"]["description"] == "member_of"
+
+
+def test_a_pattern_without_a_request_says_only_why() -> None:
+    reason = "it reads the item first: items that keep unique values (email) are written with what was read"
+    assert patterns_of(test_calls)["move"] == {"pattern": "move", "description": "move", "reason": reason}
+
+
+def test_a_transaction_tells_its_table_if_it_is_about_one() -> None:
+    assert patterns_of(test_calls)["join_with_card"]["table"] == "club"
+    assert "table" not in patterns_of(test_explain_lines)["join_and_keep"]
+
+
+def test_an_example_of_each_entity_is_put_that_has_one() -> None:
+    items = made(Design.of(test_explain_lines))["items"]
+    assert {name: len(listed) for name, listed in items.items()} == {
+        "club": 2,
+        "log": 1,
+        "shapes": 0,
+        "keyplan-checkpoints": 1,
+    }
+    assert items["log"] == [
+        {
+            "PutRequest": {
+                "Item": {"owner": {"S": "<owner>"}, "mark": {"B": "Ynl0ZXM="}, "words": {"L": [{"S": "<words>"}]}}
+            }
+        }
+    ]
 
 
 def test_expiry_is_told_beside_what_create_table_takes() -> None:
