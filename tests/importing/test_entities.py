@@ -198,6 +198,30 @@ def test_a_part_of_an_index_that_no_field_holds_stays_an_attribute() -> None:
     assert {"GSI1PK", "GSI1SK"} <= set(made.fields)
 
 
+def test_the_key_of_the_table_may_be_the_key_of_an_index_too() -> None:
+    told = [{"PK": name, "SK": "x", "GSI1PK": name, "GSI1SK": f"s {name}"} for name in ("ann", "bob")]
+    assert [part.template for part in in_index(*told).indexes["GSI1"]] == ["{PK}", None]
+
+
+def test_keys_come_before_other_fields() -> None:
+    told = [{"z": "1", "GSI1SK": f"s {at}", "GSI1PK": f"p {at}", "SK": "x", "PK": f"k {at}"} for at in (1, 2)]
+    assert list(in_index(*told).fields) == ["PK", "SK", "GSI1PK", "GSI1SK", "z"]
+
+
+@pytest.mark.parametrize(
+    ("told", "keeps"),
+    [
+        ({"PK": "USER#{at}", "SK": "v {at}"}, False),
+        ({"PK": "USER#{at}", "SK": "ORDER#{at}{at}"}, False),
+        ({"PK": "USER#{at}", "SK": "ORDER#{at}{at}", "userId": "{at}"}, True),
+        ({"PK": "v {at}", "SK": "w {at}"}, True),
+    ],
+)
+def test_fields_that_only_keys_hold_are_no_attributes(told: dict[str, str], keeps: bool) -> None:
+    made = entity(*({name: text.format(at=at) for name, text in told.items()} for at in (1, 2)))
+    assert made.keeps_key_fields is keeps
+
+
 def test_keys_of_the_table_are_themselves_in_an_index() -> None:
     index = Index("inverted", "GSI", ("SK",), ("PK",), "all")
     made = in_index(*({"PK": f"USER#{at}", "SK": f"ORDER#{at}{at}"} for at in (1, 2)), index=index)

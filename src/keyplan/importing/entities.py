@@ -136,7 +136,7 @@ class _Planner:
 
     def _key(self, attribute: str, *, may_add: bool) -> PlannedKey:
         """How a key attribute is made. `may_add`: whether a value in it may become a field of its own."""
-        shape = self._shapes.get(attribute) if may_add else self._index_shape(attribute)
+        shape = self._shapes.get(attribute) if may_add else self._shape(attribute)
         own = next((one for one in self._made.fields.values() if one.attribute == attribute), None)
         if shape is not None:
             names = [
@@ -157,11 +157,8 @@ class _Planner:
         """Whether an attribute is only there for an index, as its name says: GSI1PK."""
         return attribute not in self._table.key and _MADE.search(attribute) is not None
 
-    def _index_shape(self, attribute: str) -> Shape | None:
-        """The shape of an index's attribute: only if every item has it, or items would come into the index."""
-        return self._shape(attribute) if all(attribute in item for item in self._source.samples) else None
-
     def _shape(self, attribute: str) -> Shape | None:
+        """The shape of a text; only if every item has it, or items would come into an index that it is of."""
         if attribute == self._table.ttl or self._table.types.get(attribute) != "S":
             return None
         texts = [item[attribute]["S"] for item in self._source.samples if "S" in item.get(attribute, ())]
@@ -186,7 +183,7 @@ class _Planner:
         name = self._names.take(field_name(called))
         while name in self._attributes:
             name = self._names.take(name)
-        self._made.fields[name] = PlannedField(name, name, "str", is_required=True, column=column)
+        self._made.fields[name] = PlannedField(name, name, "str", column=column)
         return name
 
     def _alias(self, attribute: str) -> str:
@@ -194,11 +191,10 @@ class _Planner:
         alias = self._source.aliases.get(attribute, "")
         return alias if alias.isidentifier() and alias not in self._attributes else ""
 
-    def _add(self, attribute: str, annotation: str, column: tuple[str, ...] | None) -> str:
+    def _add(self, attribute: str, annotation: str, column: tuple[str, ...] | None) -> None:
         name = self._names.take(field_name(self._alias(attribute) or attribute))
         needed = attribute in self._table.key
         self._made.fields[name] = PlannedField(name, attribute, annotation, needed, column)
-        return name
 
     def _drop(self, one: PlannedField | None) -> None:
         """Take away the field of an attribute that a template makes."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 WIDTH = 88
 _INDENT = "    "
-_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ def literal(text: str) -> str:
 
 def plain(text: str) -> str:
     """A text in which everything that is no visible character is escaped."""
-    return "".join(_ESCAPES.get(one) or (one if one.isprintable() else ascii(one)[1:-1]) for one in text)
+    return "".join(one if one.isprintable() and one != "\\" else ascii(one)[1:-1] for one in text)
 
 
 def comment(text: str, indent: str = "", hanging: str = "") -> list[str]:
@@ -96,4 +95,4 @@ def docstring(text: str, indent: str = "") -> list[str]:
             one, WIDTH - 3, initial_indent=start, subsequent_indent=indent, break_long_words=False,
             break_on_hyphens=False,
         )]  # fmt: skip
-    return [*lines[:-1], f'{lines[-1]}"""'] if len(lines) == 1 else [*lines, f'{indent}"""']
+    return [f'{lines[0]}"""'] if len(lines) == 1 else [*lines, f'{indent}"""']

@@ -57,7 +57,7 @@ class Node:
         """It as a text that is not empty; a YAML name that looks like a number or a truth value is one."""
         value = self._known()
         if isinstance(value, int):
-            value = str(value).lower() if isinstance(value, bool) else str(value)
+            value = str(value).lower()
         if not isinstance(value, str) or not value:
             raise self._wanted("a text")
         return value
