@@ -8,7 +8,7 @@ from types import SimpleNamespace, TracebackType
 from typing import Any
 
 import pytest
-from tests.importing.test_cloudformation import KEY
+from tests.importing.templates import KEY
 
 from keyplan.engine.engine import Engine
 from keyplan.errors import AccessDeniedError, KeyplanError, UnknownOperationError

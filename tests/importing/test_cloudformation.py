@@ -5,31 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.importing.templates import KEY, TABLE, gsi, imported, table
 
 from keyplan.design.workload import OnDemand, Provisioned
 from keyplan.importing.cloudformation import cloudformation
 from keyplan.importing.documents import Document
 from keyplan.importing.errors import ImportSourceError
-from keyplan.importing.source import Source, SourceTable
-
-KEY: dict[str, Any] = {
-    "AttributeDefinitions": [{"AttributeName": "a", "AttributeType": "S"}],
-    "KeySchema": [{"AttributeName": "a", "KeyType": "HASH"}],
-}
-TABLE: dict[str, Any] = {**KEY, "TableName": "things", "BillingMode": "PAY_PER_REQUEST"}
-
-
-def imported(template: dict[str, Any], **given: str) -> Source:
-    return cloudformation([Document("t.json", template)], given)
-
-
-def table(properties: dict[str, Any], kind: str = "AWS::DynamoDB::Table") -> SourceTable:
-    (found,) = imported({"Resources": {"Things": {"Type": kind, "Properties": properties}}}).tables
-    return found
-
-
-def gsi(**more: Any) -> dict[str, Any]:
-    return {"IndexName": "by-a", "KeySchema": KEY["KeySchema"], "Projection": {"ProjectionType": "ALL"}, **more}
 
 
 def test_a_table_without_a_name_has_its_logical_id() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.importing.tables import NASTY, described
-from tests.importing.test_cloudformation import GLOBAL, KEY
+from tests.importing.templates import GLOBAL, KEY
 
 from keyplan.errors import KeyplanError
 from keyplan.importing.cloudformation import cloudformation

@@ -5,33 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.importing.test_cloudformation import KEY, TABLE, gsi, table
+from tests.importing.templates import GLOBAL, KEY, SCALING, TABLE, gsi, table
 
 from keyplan.design.workload import OnDemand, Provisioned
 from keyplan.importing.errors import ImportSourceError
-
-SCALING = {"MinCapacity": 5, "MaxCapacity": 50, "TargetTrackingScalingPolicyConfiguration": {"TargetValue": 70}}
-GLOBAL: dict[str, Any] = {
-    **KEY,
-    "TableName": "wide",
-    "WriteProvisionedThroughputSettings": {"WriteCapacityAutoScalingSettings": SCALING},
-    "GlobalSecondaryIndexes": [gsi()],
-    "StreamSpecification": {"StreamViewType": "NEW_AND_OLD_IMAGES"},
-    "Replicas": [
-        {
-            "Region": {"Ref": "AWS::Region"},
-            "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
-            "DeletionProtectionEnabled": True,
-            "TableClass": "STANDARD_INFREQUENT_ACCESS",
-            "ReadProvisionedThroughputSettings": {"ReadCapacityUnits": 30},
-            "GlobalSecondaryIndexes": [
-                {"IndexName": "by-a", "ReadProvisionedThroughputSettings": {"ReadCapacityUnits": 4}}
-            ],
-            "Tags": [],
-        },
-        {"Region": "eu-west-1"},
-    ],
-}
 
 
 def test_a_global_table_is_its_first_replica() -> None:
