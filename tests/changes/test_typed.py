@@ -166,6 +166,7 @@ def test_changed_fields_are_told_before_delivery(world: World) -> None:
         (F.tags.contains("gift"), {1}),
         (F.tags.size() >= 2, {1}),
         (F.tags.size() == 0, set()),
+        (F.reference.size() == 2, {2}),  # UTF-16 units, as the service counts
         (F.address["city"] == "Bath", {2}),
         (F.address.exists(), {2}),
         (F.address["city"].begins_with("B") & F.customer.is_in("ada", "bob"), {2}),
@@ -182,7 +183,7 @@ def test_conditions_are_decided_on_the_item_as_it_now_is(inside: World, conditio
     orders = [
         shop.Order(customer="ada", number=0),
         shop.Order(customer="ada", number=1, state="paid", tags={"gift", "big"}),
-        shop.Order(customer="ada", number=2, total=5, address=Address(city="Bath")),
+        shop.Order(customer="ada", number=2, total=5, reference="\N{PARTY POPPER}", address=Address(city="Bath")),
     ]
     for order in orders:
         inside.db.run(shop.place(order))

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from keyplan.design.conditions import Condition
 from keyplan.design.conditions_evaluation import holds
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.field_types import AttributeValue
@@ -108,7 +107,7 @@ class IndexKey:
         for name in self.fields:
             if values.get(name) is None:
                 return False
-        return self._when is None or is_true(self._when, values)
+        return holds(self._when, values) is True
 
     def add_to(self, item: Item, values: Values) -> None:
         """Add the key's attributes to an item that is in the index."""
@@ -117,11 +116,6 @@ class IndexKey:
                 made = make(values)
                 if made is not None:
                     item[attribute] = made
-
-
-def is_true(condition: Condition, values: Values) -> bool:
-    """Whether a condition is true of an entity's values, an empty set being as absent as None."""
-    return holds(condition, {name: stored_as(value) for name, value in values.items()}) is True
 
 
 def stored_as(value: object) -> object:
