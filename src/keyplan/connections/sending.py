@@ -54,25 +54,21 @@ def send(
 
     With `repeats=False` a request of which no answer came is not sent again.
     """
-    try:
-        answer: Answer = yield operation, request
-    except ServiceError as error:
-        failed = error
-    else:
-        return answer
-    for attempt in range(1, context.retries.attempts):
-        if not is_passing(failed):
-            raise failed
-        _note(failed, outcome, repeats=repeats)
-        yield Wait(context.retries.wait_s(attempt, context.clock))
+    attempt = 0
+    while True:
         try:
-            answer = yield operation, request
+            answer: Answer = yield operation, request
         except ServiceError as error:
             failed = error
         else:
             return answer
-    if not is_passing(failed):
-        raise failed
+        if not is_passing(failed):
+            raise failed
+        attempt += 1
+        if attempt >= context.retries.attempts:
+            break
+        _note(failed, outcome, repeats=repeats)
+        yield Wait(context.retries.wait_s(attempt, context.clock))
     known = not is_uncertain(failed) and not (outcome is not None and outcome.uncertain)
     raise given_up(failed, context.retries.attempts, known=known or operation not in WRITES) from failed
 

@@ -54,7 +54,7 @@ def drive(program: Program[R], call: Callable[[str, Request], Answer], wait: Cal
     try:
         step = next(program)
         while True:
-            if step.__class__ is tuple:
+            if isinstance(step, tuple):
                 try:
                     answer = call(*step)
                 except ServiceError as error:
@@ -62,7 +62,7 @@ def drive(program: Program[R], call: Callable[[str, Request], Answer], wait: Cal
                 else:
                     step = program.send(answer)
             else:
-                wait(step.seconds)  # type: ignore[union-attr]  # as above
+                wait(step.seconds)
                 step = program.send(None)
     except StopIteration as done:
         result: R = done.value
@@ -78,7 +78,7 @@ async def drive_async(
     try:
         step = next(program)
         while True:
-            if step.__class__ is tuple:
+            if isinstance(step, tuple):
                 try:
                     answer = await call(*step)
                 except ServiceError as error:
@@ -86,7 +86,7 @@ async def drive_async(
                 else:
                     step = program.send(answer)
             else:
-                await wait(step.seconds)  # type: ignore[union-attr]  # as above
+                await wait(step.seconds)
                 step = program.send(None)
     except StopIteration as done:
         result: R = done.value

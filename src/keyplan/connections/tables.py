@@ -57,7 +57,7 @@ def create_request(table: Declared, name: str) -> Request:
             {"AttributeName": attribute, "AttributeType": types.get(attribute, "S")}
             for attribute in schema.key_attributes()
         ],
-        **_capacity(schema.billing if isinstance(schema.billing, Provisioned) else None, schema),
+        **_billing(schema),
     }
     for kind, member in (("GSI", "GlobalSecondaryIndexes"), ("LSI", "LocalSecondaryIndexes")):
         indexes = [_index(index, schema) for index in schema.indexes if index.kind == kind]
@@ -94,13 +94,14 @@ def _key_schema(partition: Sequence[str], sort: Sequence[str]) -> list[Request]:
     ]
 
 
-def _capacity(billing: Provisioned | None, schema: Schema) -> Request:
-    if not schema.provisioned:
+def _billing(schema: Schema) -> Request:
+    if not isinstance(schema.billing, Provisioned):
         return {"BillingMode": "PAY_PER_REQUEST"}
-    assert isinstance(schema.billing, Provisioned), "the schema says so"
-    bought = billing or schema.billing
-    capacity = {"ReadCapacityUnits": bought.read, "WriteCapacityUnits": bought.write}
-    return {"BillingMode": "PROVISIONED", "ProvisionedThroughput": capacity}
+    return {"BillingMode": "PROVISIONED", "ProvisionedThroughput": _capacity(schema.billing)}
+
+
+def _capacity(bought: Provisioned) -> Request:
+    return {"ReadCapacityUnits": bought.read, "WriteCapacityUnits": bought.write}
 
 
 def _index(index: Index, schema: Schema) -> Request:
@@ -109,8 +110,8 @@ def _index(index: Index, schema: Schema) -> Request:
         "KeySchema": _key_schema(index.partition, index.sort),
         "Projection": _projection(index),
     }
-    if index.kind == "GSI" and schema.provisioned:
-        made["ProvisionedThroughput"] = _capacity(index.billing, schema)["ProvisionedThroughput"]
+    if index.kind == "GSI" and isinstance(schema.billing, Provisioned):
+        made["ProvisionedThroughput"] = _capacity(index.billing or schema.billing)
     warm = _warm(schema)
     if index.kind == "GSI" and warm is not None:
         made["WarmThroughput"] = warm
