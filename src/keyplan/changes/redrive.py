@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from keyplan.changes.consumers import BoundConsumer, bind, sorter_of, with_handlers
+from keyplan.changes.consumers import BoundConsumer, RecordSorter, bind, sorter_of, with_handlers
 from keyplan.changes.failures import Failure
 from keyplan.connections.connection import Connection
 from keyplan.design.tables import Table
@@ -25,16 +25,16 @@ def redrive(
     a consumer that is no longer declared.
     """
     name = table.name if db is None else db.table_name(table)
-    bound: dict[str, BoundConsumer] = {}
+    bound: dict[str, tuple[BoundConsumer, RecordSorter]] = {}
     again = []
     for failure in failures:
-        consumer = bound.get(failure.consumer)
-        if consumer is None:
+        if failure.consumer not in bound:
             found = bind(table, name, [failure.consumer.removeprefix(f"{name}/")])
             (consumer,) = with_handlers(table, found, handlers or {})
-            bound[failure.consumer] = consumer
+            bound[failure.consumer] = consumer, sorter_of(table, [consumer])
+        consumer, sorter = bound[failure.consumer]
         try:
-            changes = list(consumer.changes(sorter_of(table, [consumer]).sort(failure.record)))
+            changes = list(consumer.changes(sorter.sort(failure.record)))
             if changes:
                 consumer.hand_over(changes)
         except Exception:  # noqa: BLE001 - it stays a failure, for whatever reason

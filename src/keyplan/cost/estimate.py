@@ -119,10 +119,8 @@ def estimate(design: Design, book: PriceBook) -> Estimate:
     """The month of a design, from its declared rates, numbers and sizes."""
     patterns = tuple(_pattern(pattern, book) for pattern in design.patterns)
     tables = tuple(_table(design, table, book) for table in design.tables)
-    standard = [table for table in design.tables if table.schema.table_class == "STANDARD"]
-    stored = sum(
-        part.storage_bytes for cost in tables for part in cost.parts if cost.name in {t.name for t in standard}
-    )
+    standard = {table.name for table in design.tables if table.schema.table_class == "STANDARD"}
+    stored = sum(part.storage_bytes for cost in tables if cost.name in standard for part in cost.parts)
     free = min(stored / GB, book.free.get("storage_gb", 0.0)) * book["storage_gb_month"]
     guesses = list(dict.fromkeys(guess for cost in patterns for guess in cost.expected.guesses))
     guesses += [f"{pattern.name} declares no rate" for pattern in design.patterns if pattern.facts.rate is None]
@@ -133,14 +131,8 @@ def _pattern(pattern: Pattern[..., object], book: PriceBook) -> PatternCost:
     told = expected(pattern)
     calls = pattern.facts.rate.average * SECONDS_A_MONTH if pattern.facts.rate is not None else 0.0
     table = pattern.plan.schema
-    price = _price_of(told.units, book, table.table_class) * calls
+    price = book.on_demand(told.units.read, told.units.written, table.table_class) * calls
     return PatternCost(pattern.name, table.name, told, calls, price)
-
-
-def _price_of(units: Units, book: PriceBook, table_class: str) -> float:
-    return units.read * book.of_class("read_unit", table_class) + units.written * book.of_class(
-        "write_unit", table_class
-    )
 
 
 def _table(design: Design, table: Table, book: PriceBook) -> TableCost:
@@ -164,9 +156,7 @@ def _recovered_bytes(parts: tuple[PartCost, ...]) -> float:
 def _part(design: Design, table: Table, index: Index | None, book: PriceBook) -> PartCost:
     load = _load(design, table, index)
     klass = table.schema.table_class
-    on_demand = SECONDS_A_MONTH * (
-        load.read * book.of_class("read_unit", klass) + load.write * book.of_class("write_unit", klass)
-    )
+    on_demand = SECONDS_A_MONTH * book.on_demand(load.read, load.write, klass)
     provisioned = 0.0 if index is not None and index.kind == "LSI" else _capacity(design, table, index, book)
     stored = _stored_bytes(table, index)
     storage = stored / GB * book.of_class("storage_gb_month", klass)
@@ -194,10 +184,8 @@ def _capacity(design: Design, table: Table, index: Index | None, book: PriceBook
         local = [one for one in table.schema.indexes if one.kind == "LSI"] if index is None else []
         loads = [_load(design, table, one) for one in (index, *local)]
         bought = _enough(sum(load.peak_read for load in loads), sum(load.peak_write for load in loads))
-    hourly = bought.read * book.of_class("read_unit_hour", klass) + bought.write * book.of_class(
-        "write_unit_hour", klass
-    )
-    return hourly * HOURS_A_MONTH
+    read_hour, write_hour = book.of_class("read_unit_hour", klass), book.of_class("write_unit_hour", klass)
+    return (bought.read * read_hour + bought.write * write_hour) * HOURS_A_MONTH
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,10 @@ class PriceBook:
         """The price of a unit or of storage for a table class."""
         return self[name if table_class == "STANDARD" else f"{name}_ia"]
 
+    def on_demand(self, read: float, write: float, table_class: str) -> float:
+        """The price of so many read and write units, paid one by one."""
+        return read * self.of_class("read_unit", table_class) + write * self.of_class("write_unit", table_class)
+
     def with_prices(self, changes: Mapping[str, float]) -> PriceBook:
         """The same book with some prices of your own. Raises PriceDataError for names it does not have."""
         unknown = [name for name in changes if name not in self.prices]

@@ -49,6 +49,6 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _standard(cost: TableCost, book: PriceBook) -> float:
     total = 0.0
     for part in cost.parts:
-        total += SECONDS_A_MONTH * (part.read * book["read_unit"] + part.write * book["write_unit"])
+        total += SECONDS_A_MONTH * book.on_demand(part.read, part.write, "STANDARD")
         total += part.storage_bytes / GB * book["storage_gb_month"]
     return total
