@@ -116,9 +116,7 @@ class Drawer:
     def _step(self, call: WriteCall[Any], repeated: Each | None, binding: Binding) -> bool:
         """The arguments of one step of a transaction, in terms of the transaction's own."""
         pattern = call.pattern
-        if repeated is None:
-            return self._write(pattern, call.arguments, binding)
-        if not isinstance(repeated.values, Param):
+        if repeated is None or not isinstance(repeated.values, Param):
             return self._write(pattern, call.arguments, binding)
         known, _ = binding.find(repeated.values)
         if known:

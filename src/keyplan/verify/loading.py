@@ -49,7 +49,8 @@ def load(
         loaded: list[tuple[str, int, int | None]] = []
         if problems is None:
             schemas[table.name] = table.schema
-            problems = [_accepted(fault) for fault in table_faults(table)]
+            # Of a table that can be created all the same.
+            problems = [Problem("wrong", fault_text(fault)) for fault in table_faults(table)]
             for spec in table.entities:
                 try:
                     for count in _fill(spec, makers[spec], recorder, stock):
@@ -77,11 +78,6 @@ def _create(table: Table, recorder: Recorder) -> list[Problem] | None:
 def fault_text(fault: Fault) -> str:
     """A fault in one line."""
     return f"{fault.code}: {fault.problem}; fix: {fault.fix}"
-
-
-def _accepted(fault: Fault) -> Problem:
-    """A fault of a table that can be created all the same."""
-    return Problem("wrong", fault_text(fault))
 
 
 def _fill(spec: EntitySpec, maker: Maker, recorder: Recorder, stock: Stock) -> Iterator[int]:

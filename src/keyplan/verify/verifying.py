@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
@@ -131,7 +131,7 @@ class _Run:
         lacking = [one for one in needed if self.loaded.schemas.get(one.name) is not one]
         problems += [Problem("not run", f"table {one.name} {self._why_not_there(one)}") for one in lacking]
         if problems:
-            return _result(pattern, [], tuple(dict.fromkeys(problems)), self._figures)
+            return self._result(pattern, [], tuple(dict.fromkeys(problems)))
         runs: list[_Call] = []
         for _ in range(_calls(pattern)):
             try:
@@ -144,7 +144,7 @@ class _Run:
         problems += _told([run.wrong for run in runs], "wrong", len(runs))
         if pattern.plan.reading and runs and not problems and not any(run.returned for run in runs):
             problems += self._always_empty(pattern, len(runs))
-        return _result(pattern, runs, tuple(problems), self._figures)
+        return self._result(pattern, runs, tuple(problems))
 
     def _why_not_there(self, schema: Schema) -> str:
         own = any(table.schema is schema for table in self.design.tables)
@@ -211,6 +211,25 @@ class _Run:
         why = why or (f": none has {' and '.join(reads)}" if reads else "")
         return [Problem("wrong", f"returned nothing in {calls} calls about items that are there ({there}){why}")]
 
+    def _result(
+        self, pattern: Pattern[..., Any], runs: Sequence[_Call], problems: tuple[Problem, ...]
+    ) -> PatternResult:
+        plan = pattern.plan
+        claims = tuple(judge(claim, self._figures(pattern, runs)) for claim in pattern.facts.claims) if runs else ()
+        fallen = tuple(claim_problem(one) for one in claims if one.standing == "fails")
+        return PatternResult(
+            name=pattern.name,
+            operation=plan.operation,
+            place=f"{plan.schema.name}/{plan.index.name}" if plan.index is not None else plan.schema.name,
+            calls=len(runs),
+            evaluated=sum(run.evaluated for run in runs) / len(runs) if runs else 0.0,
+            returned=sum(run.returned for run in runs) / len(runs) if runs else 0.0,
+            predicted=tuple(run.predicted for run in runs),
+            measured=tuple(run.measured for run in runs),
+            claims=claims,
+            problems=(*problems, *fallen),
+        )
+
     def _figures(self, pattern: Pattern[..., Any], runs: Sequence[_Call]) -> Figures:
         plan = pattern.plan
         decided = plan.operation in {"Query", "Scan"} and _grows(pattern) and self._scaled.intersection(plan.entities)
@@ -273,26 +292,3 @@ def _told(texts: Sequence[str | None], kind: Any, calls: int) -> list[Problem]:
 def _average(spent: Sequence[Spent]) -> Spent:
     told = average(tuple(spent))
     return Spent(told["read"], told["write"])
-
-
-def _result(
-    pattern: Pattern[..., Any],
-    runs: Sequence[_Call],
-    problems: tuple[Problem, ...],
-    figures: Callable[[Pattern[..., Any], Sequence[_Call]], Figures],
-) -> PatternResult:
-    plan = pattern.plan
-    claims = tuple(judge(claim, figures(pattern, runs)) for claim in pattern.facts.claims) if runs else ()
-    fallen = tuple(claim_problem(one) for one in claims if one.standing == "fails")
-    return PatternResult(
-        name=pattern.name,
-        operation=plan.operation,
-        place=f"{plan.schema.name}/{plan.index.name}" if plan.index is not None else plan.schema.name,
-        calls=len(runs),
-        evaluated=sum(run.evaluated for run in runs) / len(runs) if runs else 0.0,
-        returned=sum(run.returned for run in runs) / len(runs) if runs else 0.0,
-        predicted=tuple(run.predicted for run in runs),
-        measured=tuple(run.measured for run in runs),
-        claims=claims,
-        problems=(*problems, *fallen),
-    )
