@@ -45,19 +45,19 @@ def check(subject: Subject) -> Iterator[Finding]:
         elif plan.key is not None:
             yield from _key_of_one(pattern, plan.key)
         for condition in (plan.filter, plan.condition, plan.replace_when):
-            for name, value in _impossible(condition, plan.entities):
+            for entity, name, value in _impossible(condition, plan.entities):
                 yield Finding(
                     RULE.code,
                     "error",
                     pattern.name,
-                    f"{pattern.name} compares {name} with {value!r}, which {plan.entity.name}.{name} never is",
-                    _what_fits(plan.entity.fields[name], value),
+                    f"{pattern.name} compares {name} with {value!r}, which {entity.name}.{name} never is",
+                    _what_fits(entity.fields[name], value),
                     pattern.place,
-                    plan.entity.place,
+                    entity.place,
                 )
     for _, entity in subject.entities:
         for bound in entity.indexes:
-            for name, value in _impossible(bound.when, (entity,)):
+            for _, name, value in _impossible(bound.when, (entity,)):
                 yield Finding(
                     RULE.code,
                     "error",
@@ -169,16 +169,18 @@ def _wrong_constant(value: KeyValue) -> str | None:
     return None
 
 
-def _impossible(condition: Condition | None, entities: tuple[EntitySpec, ...]) -> Iterator[tuple[str, object]]:
-    """Fields that are compared with a value that none of the entities can hold there."""
+def _impossible(
+    condition: Condition | None, entities: tuple[EntitySpec, ...]
+) -> Iterator[tuple[EntitySpec, str, object]]:
+    """Fields that are compared with a value that no entity which has them can hold there, and the first of these."""
     for operand in condition.operands() if condition is not None else ():
         if isinstance(operand, Condition):
             yield from _impossible(operand, entities)
     for path, value, is_equal in _comparisons(condition):
-        fields = [entity.fields[path.field] for entity in entities if path.field in entity.fields]
+        having = [entity for entity in entities if path.field in entity.fields]
         never = _is_never if is_equal else _is_of_another_type
-        if len(path.parts) == 1 and fields and all(never(stored, value) for stored in fields):
-            yield path.field, value
+        if len(path.parts) == 1 and having and all(never(entity.fields[path.field], value) for entity in having):
+            yield having[0], path.field, value
 
 
 def _comparisons(condition: Condition | None) -> Iterator[tuple[Path, object, bool]]:
