@@ -126,6 +126,7 @@ def test_only_an_alias_that_is_read_alone_is_refused() -> None:
             name: str = Field(alias="Name")
 
     assert "populate_by_name=True" in str(refused.value)
+    assert refused.value.problem.startswith("Read.name cannot be stored: ")
 
     class Part(BaseModel):
         label: str = Field(validation_alias=AliasChoices("label", "Label"))

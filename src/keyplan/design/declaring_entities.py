@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keyplan.design.entities import BoundUnique, Entity, EntitySpec, Unique
-from keyplan.design.field_marks import check_aliases
+from keyplan.design.field_marks import check_alias
 from keyplan.design.field_types import UnstorableTypeError
 from keyplan.design.fields import StoredField, stored_field
 from keyplan.design.given import check_text
@@ -114,7 +114,7 @@ def _fields(model: type[Entity], schema: Schema, place: Place) -> dict[str, Stor
     taken: dict[str, str] = {}
     for name, info in model.model_fields.items():
         try:
-            check_aliases(model)
+            check_alias(model, name)
             field = stored_field(name, info, ttl=schema.ttl)
         except UnstorableTypeError as error:
             raise DesignError(

@@ -75,12 +75,17 @@ def check_unions(annotation: Any) -> None:
 
 def check_aliases(model: type[BaseModel]) -> None:
     """Refuse a model that could be written under its aliases and not be read by its fields' own names."""
+    for name in model.model_fields:
+        check_alias(model, name)
+
+
+def check_alias(model: type[BaseModel], name: str) -> None:
+    """The same of one field."""
     config = model.model_config
     if config.get("populate_by_name") or config.get("validate_by_name"):
         return
-    aliased = [name for name, info in model.model_fields.items() if info.validation_alias is not None]
-    if aliased:
+    if model.model_fields[name].validation_alias is not None:
         raise UnstorableTypeError(
-            f"{model.__name__}.{aliased[0]} has an alias, and only the alias is read",
+            f"{model.__name__}.{name} has an alias, and only the alias is read",
             "add populate_by_name=True to the model's model_config",
         )
