@@ -16,7 +16,7 @@ from keyplan.check.load import Work
 from keyplan.cost.expected import expected
 from keyplan.cost.sizes import item_size
 from keyplan.design.entities import EntitySpec
-from keyplan.design.keys import BoundKey, KeyAttribute
+from keyplan.design.keys import BoundKey, text_of
 from keyplan.design.patterns import Pattern
 from keyplan.design.places import Place
 from keyplan.design.plan import Plan
@@ -128,10 +128,6 @@ def _sources(plan: Plan) -> dict[str, Source]:
     return found
 
 
-def _shape(parts: Sequence[KeyAttribute]) -> str:
-    return ", ".join(f"{part.attribute} = {part.text}" for part in parts)
-
-
 def _reads(work: Work, index: Index | None) -> bool:
     return work.plan.reading and work.plan.index is index and work.plan.operation != "Scan"
 
@@ -170,7 +166,7 @@ def _grouped(
 ) -> Iterator[HotKey]:
     groups: dict[str, list[tuple[EntitySpec, BoundKey, Load]]] = {}
     for entity, bound, load in found:
-        shape = _shape(bound.attributes if items else bound.partition)
+        shape = text_of(bound.attributes if items else bound.partition)
         groups.setdefault(shape, []).append((entity, bound, load))
     for shape, members in groups.items():
         entity, bound, _ = members[0]

@@ -13,7 +13,7 @@ from functools import lru_cache
 from keyplan.check.names import is_identifier
 from keyplan.design.algebra import Overlap, captured, keys_overlap, range_captures
 from keyplan.design.fields import StoredField
-from keyplan.design.keys import BoundKey, KeyAttribute
+from keyplan.design.keys import KeyAttribute
 from keyplan.design.template_field import Field
 from keyplan.design.template_parse import Text
 from keyplan.design.templates import BoundTemplate, TemplateError, parse
@@ -95,11 +95,6 @@ def begins(prefix: BoundTemplate, other: BoundTemplate, known: frozenset[str]) -
 def in_range(template: BoundTemplate, other: BoundTemplate, known: frozenset[str]) -> str | None:
     """A key of `other` within some range over the hole of `template` after the known fields."""
     return None if apart(template, other) else range_captures(template, other, known)
-
-
-def key_texts(bound: BoundKey) -> str:
-    """A key as it reads in a message: PK = USER#{user_id}, SK = METADATA."""
-    return ", ".join(f"{part.attribute} = {part.text}" for part in bound.attributes)
 
 
 def is_far_fetched(found: Overlap) -> bool:

@@ -92,6 +92,11 @@ class KeyAttribute:
         return self.template.text if self.template is not None else "{" + ", ".join(self.fields) + "}"
 
 
+def text_of(parts: Iterable[KeyAttribute]) -> str:
+    """A key, or a part of it, as it reads in a message: PK = USER#{user_id}, SK = METADATA."""
+    return ", ".join(f"{part.attribute} = {part.text}" for part in parts)
+
+
 @dataclass(frozen=True, eq=False)
 class BoundKey:
     """An entity's key of the table (index None) or of an index."""
@@ -104,7 +109,12 @@ class BoundKey:
 
     def __repr__(self) -> str:
         where = "table" if self.index is None else self.index.name
-        return f"<Key of {where}: {', '.join(f'{part.attribute} = {part.text}' for part in self.attributes)}>"
+        return f"<Key of {where}: {self.text}>"
+
+    @property
+    def text(self) -> str:
+        """How it reads in messages."""
+        return text_of(self.attributes)
 
     @property
     def attributes(self) -> tuple[KeyAttribute, ...]:

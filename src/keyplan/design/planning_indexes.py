@@ -147,13 +147,12 @@ def _moves(asked: Asked, entity: EntitySpec, name: str) -> Fault:
 def _stale(asked: Asked, entity: EntitySpec, bound: BoundKey, lacking: Sequence[str], does: str) -> Fault:
     assert bound.index is not None, "only index keys can be stale"
     names = ", ".join(lacking)
-    key_text = ", ".join(f"{part.attribute} = {part.text}" for part in bound.attributes)
     fix = f"pass {names} with known({', '.join(f'{name}={name}' for name in lacking)}), or set"
     if does == "creates":
         fix = "set"
     return asked.fault(
         "KP401",
-        f"{asked.name} {does} {entity.name}, and its key of index {bound.index.name} ({key_text}) also needs {names}:"
+        f"{asked.name} {does} {entity.name}, and its key of index {bound.index.name} ({bound.text}) also needs {names}:"
         " the index would go stale",
         f"{fix} {'it' if len(lacking) == 1 else 'them'} too, or replace the whole item",
         bound.place,

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from keyplan.check.finding import Finding
-from keyplan.check.keyspace import apart, as_template, is_far_fetched, key_texts, overlap, shared, skeleton
+from keyplan.check.keyspace import apart, as_template, is_far_fetched, overlap, shared, skeleton
 from keyplan.check.names import is_moment
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
@@ -77,7 +77,7 @@ def _same_key(one: _Owner, other: _Owner, found: Overlap) -> Finding:
         RULE.code,
         "error" if sure else "warning",
         other.entity,
-        f"{one.name} ({key_texts(one.key)}) and {other.name} ({key_texts(other.key)}) can have one key: {how}",
+        f"{one.name} ({one.key.text}) and {other.name} ({other.key.text}) can have one key: {how}",
         f"begin the key of one of them with a text of its own, such as {other.entity.upper()}#",
         other.place,
         one.place,

@@ -20,7 +20,6 @@ from collections.abc import Iterator
 
 from keyplan.check.captures import captured_by, partition_shared
 from keyplan.check.finding import Finding
-from keyplan.check.keyspace import key_texts
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.design.entities import EntitySpec
@@ -46,7 +45,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                     "error" if found.exact else "warning",
                     pattern.name,
                     f"{pattern.name} reads {plan.entity.name} by {condition}, which also takes in {other.name}"
-                    f" ({key_texts(bound)}), for example {found.text}",
+                    f" ({bound.text}), for example {found.text}",
                     f"end the prefix with its separator, bound the range within it, or name {other.name} in the"
                     " pattern where it is wanted",
                     pattern.place,

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keyplan.check.finding import Finding
-from keyplan.check.keyspace import key_texts
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.design.entities import EntitySpec
@@ -36,7 +35,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                     RULE.code,
                     "warning",
                     entity.name,
-                    f"nothing in the key of {entity.name} ({key_texts(entity.key)}) says what it is, in table"
+                    f"nothing in the key of {entity.name} ({entity.key.text}) says what it is, in table"
                     f" {table.name} with {len(table.entities)} entities",
                     f"write a prefix such as {entity.name.upper()}#, or declare the table with"
                     ' discriminator="entity_type"',

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from keyplan.check.finding import Finding
-from keyplan.check.keyspace import key_texts
 from keyplan.check.names import words_of
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
@@ -40,7 +39,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                     "warning",
                     entity.name,
                     f"only {' and '.join(names)} tells items of {entity.name} in one partition apart"
-                    f" ({key_texts(entity.key)}): two of the same moment are one item",
+                    f" ({entity.key.text}): two of the same moment are one item",
                     f"put an id of the item behind {names[-1]} in the sort key",
                     entity.key.place,
                     table.schema.place,

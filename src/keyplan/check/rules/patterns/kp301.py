@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from keyplan.check.finding import Finding
-from keyplan.check.keyspace import key_texts
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.design.entities import EntitySpec
@@ -61,7 +60,7 @@ def _needed(part: KeyAttribute) -> Iterator[str]:
 
 def _not_found(entity: EntitySpec, names: tuple[str, ...]) -> Finding:
     keys = "; ".join(
-        (f"index {bound.index.name}: " if bound.index is not None else "") + key_texts(bound)
+        (f"index {bound.index.name}: " if bound.index is not None else "") + bound.text
         for bound in (entity.key, *entity.indexes)
     )
     wanted = " and ".join(names)

@@ -18,7 +18,7 @@ from itertools import combinations
 
 from keyplan.check.captures import partition_shared
 from keyplan.check.finding import Finding
-from keyplan.check.keyspace import key_texts, shared
+from keyplan.check.keyspace import shared
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.design.plan import Plan
@@ -53,7 +53,7 @@ def _strangers(plan: Plan) -> list[str]:
     for other in plan.siblings:
         bound = other.key_in(index) if other not in plan.entities else None
         if bound is not None and partition_shared(plan.key.partition, bound.partition):
-            found.append(f"{other.name} ({key_texts(bound)})")
+            found.append(f"{other.name} ({bound.text})")
     return found
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keyplan.check.finding import Finding
-from keyplan.check.keyspace import key_texts
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.design.conditions import All, Compare, Condition, Path
@@ -39,7 +38,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 "warning",
                 pattern.name,
                 f"{pattern.name} reads a whole range and filters by {field}, and index {bound.index.name}"
-                f" ({key_texts(bound)}) finds the same items by their key",
+                f" ({bound.text}) finds the same items by their key",
                 f'declare index="{bound.index.name}" and put {field} into the key condition',
                 pattern.place,
                 bound.place,
