@@ -57,24 +57,27 @@ def parts_of(subject: Subject) -> Iterator[Part]:
 
 
 def _part(table: Table, index: Index | None, works: list[Work]) -> Part:
-    totals = [0.0, 0.0, 0.0, 0.0]
-    for work in works:
-        if work.rate is None:
-            continue
-        read = work.units.read if _serves(work, index) else 0.0
-        write = work.units.write + _local(work, table) if index is None else work.units.indexes.get(index.name, 0.0)
-        for place, units in ((0, read * work.rate.average), (1, write * work.rate.average)):
-            totals[place] += units
-        for place, units in ((2, read * work.rate.highest), (3, write * work.rate.highest)):
-            totals[place] += units
-    return Part(table, index, *totals)
+    rated = [(_read(work, index), _written(work, table, index), rate) for work in works if (rate := work.rate)]
+    return Part(
+        table,
+        index,
+        read=sum(read * rate.average for read, _, rate in rated),
+        write=sum(write * rate.average for _, write, rate in rated),
+        peak_read=sum(read * rate.highest for read, _, rate in rated),
+        peak_write=sum(write * rate.highest for _, write, rate in rated),
+    )
 
 
-def _serves(work: Work, index: Index | None) -> bool:
-    """Whether a read takes its units from this part: local indexes take the table's."""
+def _read(work: Work, index: Index | None) -> float:
+    """The read units that a call takes from this part: local indexes take the table's."""
     asked = work.plan.index
-    return asked is index or (index is None and asked is not None and asked.kind == "LSI")
+    serves = asked is index or (index is None and asked is not None and asked.kind == "LSI")
+    return work.units.read if serves else 0.0
 
 
-def _local(work: Work, table: Table) -> float:
-    return sum(work.units.indexes.get(index.name, 0.0) for index in table.schema.indexes if index.kind == "LSI")
+def _written(work: Work, table: Table, index: Index | None) -> float:
+    """The write units, likewise."""
+    if index is not None:
+        return work.units.indexes.get(index.name, 0.0)
+    local = [one.name for one in table.schema.indexes if one.kind == "LSI"]
+    return work.units.write + sum(work.units.indexes.get(name, 0.0) for name in local)

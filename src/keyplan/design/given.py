@@ -51,11 +51,11 @@ def check_flags(**flags: object) -> None:
             raise refused(option, value, "neither True nor False", f"write {option}=True, or leave it out")
 
 
-def check_figures(least: float = 0, **figures: object) -> None:
-    """Refuse what is no number, or less than the least one; None is what is not said."""
+def check_figures(**figures: object) -> None:
+    """Refuse what is no number, or less than 0; None is what is not said."""
     for option, value in figures.items():
-        if value is not None and not is_figure(value, least):
-            raise refused(option, value, "no number that can be meant", f"give a number of at least {least}")
+        if value is not None and not is_figure(value):
+            raise refused(option, value, "no number that can be meant", "give a number of at least 0")
 
 
 def is_figure(value: object, least: float = 0, most: float = MOST) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from keyplan.design.conditions import All, Any_
 from keyplan.design.entities import EntitySpec
-from keyplan.design.field_encoding import encode_value
+from keyplan.design.field_encoding import encode_value, is_nothing
 from keyplan.design.field_types import AttributeValue
 from keyplan.design.plan import Plan
 from keyplan.design.requests_sources import Arguments, reader
@@ -134,7 +134,7 @@ class _Known:
 
     def fragment(self, arguments: Arguments) -> Fragment:
         value = self._read(arguments)
-        return self._absent if value is None or value == set() else self._equal
+        return self._absent if is_nothing(value) else self._equal
 
 
 def add_expressions(
