@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from pydantic import BaseModel, Field
 from tests.cost.lending import loans
 from tests.verify import club
 
-from keyplan.design import Cond, Entity, F, Items, Table, where
+from keyplan.design import Cond, Entity, F, Items, Table, key, pk, where
 from keyplan.design.design import Design
 from keyplan.verify import Report, verify
 from keyplan.verify.errors import SampleError
@@ -128,6 +129,33 @@ def test_what_lies_in_a_model_a_map_and_a_list_is_found_where_it_lies() -> None:
 
     found = verify(Design("people", (people,)))
     assert [(one.name, one.verdict) for one in found.patterns] == [("of_city", "OK"), ("better", "OK")]
+
+
+def test_a_filter_may_be_by_fields_that_only_one_of_several_entities_has() -> None:
+    things = Table("things", pk="PK", sk="SK")
+
+    @things.entity(key=key("OWNER#{owner}", "NOTE#{id}"), items=Items(count=100))
+    class Note(Entity):
+        owner: str
+        id: str
+
+    @things.entity(key=key("OWNER#{owner}", "TASK#{id}"), items=Items(count=100))
+    class Task(Entity):
+        owner: str
+        id: str
+        status: Literal["open", "done"] = "open"
+        points: int = Field(0, ge=0, le=9)
+
+    @things.query(Note, Task)
+    def with_status(owner: str, status: Literal["open", "done"]) -> Cond:
+        return pk(owner=owner) & where(F.status == status)
+
+    @things.scan(Note, Task)
+    def beyond(least: int) -> Cond:
+        return where(F.points >= least)
+
+    report = verify(Design("things", (things,)), items=200)
+    assert [(one.name, one.calls) for one in report.patterns] == [("with_status", 20), ("beyond", 2)]
 
 
 def test_what_is_created_begins_as_its_defaults_say_and_enters_the_index_that_they_put_it_in() -> None:

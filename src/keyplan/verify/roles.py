@@ -36,7 +36,10 @@ class Roles:
         """Give each parameter that is used a value, unless it has one."""
         equal = tuple(dict.fromkeys(use.field for use in uses if use.role == "equal" and not use.nested))
         for use in sorted(uses, key=lambda use: use.role in {"new", "amount"}):
-            value = _ROLES[use.role](self, spec, anchor, use, equal, pattern)
+            if use.field in spec.fields:
+                value = _ROLES[use.role](self, spec, anchor, use, equal, pattern)
+            else:  # a filter by what only another entity of the read has
+                value = self.any(annotation_of(use.source), use.field)
             if use.role == "part" and use.nested and value in binding.whole.values():
                 value = self.any(str, use.field)  # two names in one map that are the same would overlap
             binding.set(use.source.values if isinstance(use.source, Each) else use.source, value)
