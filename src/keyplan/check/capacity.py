@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from keyplan.check import wording
 from keyplan.check.heat import is_declared
 from keyplan.check.load import Work
 from keyplan.check.subject import Subject
@@ -34,7 +33,7 @@ class Part:
     @property
     def where(self) -> str:
         """The same for messages."""
-        return wording.where(self.table.name, self.index)
+        return self.table.schema.where(self.index)
 
     @property
     def place(self) -> Place:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from keyplan.check import wording
 from keyplan.check.key_shares import key_share
 from keyplan.check.load import Work
 from keyplan.cost.expected import expected
@@ -65,7 +64,7 @@ class HotKey:
     @property
     def where(self) -> str:
         """Table or index, for messages."""
-        return wording.where(self.table.name, self.index)
+        return self.table.schema.where(self.index)
 
     @property
     def name(self) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from keyplan.check.finding import Finding
 from keyplan.check.keyspace import as_template
 from keyplan.check.names import is_identifier, is_moment
-from keyplan.check.wording import where
 from keyplan.design.entities import EntitySpec
 from keyplan.design.fields import StoredField
 from keyplan.design.keys import BoundKey, KeyAttribute
@@ -24,8 +23,8 @@ def too_long(code: str, entity: EntitySpec, bound: BoundKey, part: KeyAttribute,
             code,
             "error",
             entity.name,
-            f"{part.attribute} of {entity.name}, a key of {where_of(entity, bound)} made as {part.text}, can have"
-            f" {most:,} bytes, and a key of its kind may have {limit:,}",
+            f"{part.attribute} of {entity.name}, a key of {entity.schema.where(bound.index)} made as {part.text}, can"
+            f" have {most:,} bytes, and a key of its kind may have {limit:,}",
             f"declare {longest} shorter, as a pattern of plain characters, or keep it out of the key",
             bound.place.at(part.text) if part.template else bound.place,
             bound.index.place if bound.index is not None else entity.schema.place,
@@ -43,17 +42,12 @@ def unbounded(code: str, entity: EntitySpec, bound: BoundKey, part: KeyAttribute
             code,
             "advice",
             entity.name,
-            f"nothing bounds {entity.name}.{name}, which {part.attribute} of {where_of(entity, bound)} is made of: a"
-            f" key of its kind may have {limit:,} bytes, and writes of longer ones are refused",
+            f"nothing bounds {entity.name}.{name}, which {part.attribute} of {entity.schema.where(bound.index)} is made"
+            f" of: a key of its kind may have {limit:,} bytes, and writes of longer ones are refused",
             f"declare it: Annotated[str, Field(max_length={_room(template, limit)})]",
             bound.place.at(part.text) if part.template else bound.place,
             entity.place,
         )
-
-
-def where_of(entity: EntitySpec, bound: BoundKey) -> str:
-    """The table or index that a key is of, in words."""
-    return where(entity.schema.name, bound.index)
 
 
 def _is_free(field: Field) -> bool:

@@ -40,11 +40,6 @@ class OfPlan:
     schema: Schema
     entities: Sequence[EntitySpec]
 
-    @property
-    def name(self) -> str:
-        """The table's name."""
-        return self.schema.name
-
 
 def create_request(table: Declared, name: str) -> Request:
     """The CreateTable request of a declared table."""

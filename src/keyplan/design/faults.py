@@ -33,10 +33,6 @@ class Table(Protocol):
     """What is looked at: a declared table, or a schema with its entities."""
 
     @property
-    def name(self) -> str:
-        """The table's name."""
-
-    @property
     def schema(self) -> Schema:
         """The table as it is created."""
 
@@ -60,7 +56,7 @@ def table_faults(table: Table) -> list[Fault]:
 
 def _names(table: Table) -> Iterator[Fault]:
     for name, place in [
-        (table.name, table.schema.place),
+        (table.schema.name, table.schema.place),
         *((index.name, index.place) for index in table.schema.indexes),
     ]:
         if not _NAME.fullmatch(name):
@@ -75,7 +71,7 @@ def _names(table: Table) -> Iterator[Fault]:
         if index.name in seen:
             yield Fault(
                 "KP109",
-                f"table {table.name} has two indexes called {index.name}",
+                f"table {table.schema.name} has two indexes called {index.name}",
                 "give one of them another name",
                 index.place.at(f'"{index.name}"'),
                 seen[index.name].place,
@@ -90,7 +86,7 @@ def _numbers_of_indexes(table: Table) -> Iterator[Fault]:
         if len(found) > most:
             yield Fault(
                 code,
-                f"table {table.name} has {len(found)} indexes of kind {kind}, and may have {most}",
+                f"table {table.schema.name} has {len(found)} indexes of kind {kind}, and may have {most}",
                 "drop those that no pattern uses, or serve several patterns by one overloaded index",
                 found[most].place,
                 table.schema.place,
@@ -98,7 +94,7 @@ def _numbers_of_indexes(table: Table) -> Iterator[Fault]:
 
 
 def _key_shapes(table: Table) -> Iterator[Fault]:
-    shapes = [(f"table {table.name}", table.schema.key, table.schema.place)]
+    shapes = [(f"table {table.schema.name}", table.schema.key, table.schema.place)]
     shapes += [(f"index {index.name}", index.attributes, index.place) for index in table.schema.indexes]
     for what, names, place in shapes:
         if len(set(names)) < len(names):
@@ -121,7 +117,7 @@ def _key_shapes(table: Table) -> Iterator[Fault]:
         if index.kind == "LSI" and table.schema.sort is None:
             yield Fault(
                 "KP113",
-                f"{index.name} is a local index of table {table.name}, which has no sort key",
+                f"{index.name} is a local index of table {table.schema.name}, which has no sort key",
                 "give the table a sort key, or make the index global",
                 index.place,
                 table.schema.place,
@@ -144,7 +140,7 @@ def _projections(table: Table) -> Iterator[Fault]:
         if total > limits.PROJECTED_ATTRIBUTES:
             yield Fault(
                 "KP108",
-                f"the indexes of table {table.name} list {total} attributes, and may list"
+                f"the indexes of table {table.schema.name} list {total} attributes, and may list"
                 f" {limits.PROJECTED_ATTRIBUTES} together",
                 "project all in some of them",
                 index.place,
@@ -167,7 +163,7 @@ def _key_types(table: Table) -> Iterator[Fault]:
     for entity, bound in _bound_keys(table):
         for part in bound.attributes:
             code = part.type_code
-            where = _where(table, bound.index)
+            where = table.schema.where(bound.index)
             if code not in KEY_TYPES:
                 yield Fault(
                     "KP101",
@@ -191,10 +187,6 @@ def _key_types(table: Table) -> Iterator[Fault]:
             seen.setdefault(part.attribute, (code, entity, bound))
 
 
-def _where(table: Table, index: Index | None) -> str:
-    return f"table {table.name}" if index is None else f"index {index.name}"
-
-
 def _optional_keys(table: Table) -> Iterator[Fault]:
     for entity in table.entities:
         for name in entity.key.fields:
@@ -213,7 +205,8 @@ def _expiry(table: Table) -> Iterator[Fault]:
         names = ", ".join(ttl.attribute for ttl in table.schema.ttls)
         yield Fault(
             "KP703",
-            f"table {table.name} names {len(table.schema.ttls)} attributes for expiry ({names}): a table has one",
+            f"table {table.schema.name} names {len(table.schema.ttls)} attributes for expiry ({names}): a table has"
+            " one",
             "use one attribute for every entity that expires",
             table.schema.place.at("ttl="),
         )
@@ -223,7 +216,7 @@ def _expiry(table: Table) -> Iterator[Fault]:
                 if stored.attribute == ttl.attribute and stored.type_code != "N":
                     yield Fault(
                         "KP701",
-                        f"{entity.name}.{stored.name} is the expiry of table {table.name} and is stored as"
+                        f"{entity.name}.{stored.name} is the expiry of table {table.schema.name} and is stored as"
                         f" {stored.type_code}: only a Number of epoch seconds expires anything",
                         "declare it as datetime, or as int seconds",
                         entity.place.at(f"{stored.name}:", width=len(stored.name)),

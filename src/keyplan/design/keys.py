@@ -138,7 +138,7 @@ def bind(
     """A written key against a table's or index's key attributes and an entity's fields."""
     partition = index.partition if index is not None else (schema.partition,)
     sort = index.sort if index is not None else schema.key[1:]
-    what = f"index {index.name}" if index is not None else f"table {schema.name}"
+    what = schema.where(index)
     _same_length(spec.partition, partition, what, "partition", spec.place)
     _same_length(spec.sort, sort, what, "sort", spec.place)
     for path in paths_of(spec.when):

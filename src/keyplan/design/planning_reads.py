@@ -11,7 +11,7 @@ from keyplan.design.conditions import Path, paths_of
 from keyplan.design.keys import BoundKey, KeyAttribute, no_such_field
 from keyplan.design.places import DesignError, Fault
 from keyplan.design.plan import KeyCondition, KeyValue, Plan
-from keyplan.design.planning_sort import given_fields, plan_sort, where_of
+from keyplan.design.planning_sort import given_fields, plan_sort
 from keyplan.design.projections import lacking
 from keyplan.design.schema import Index
 from keyplan.design.symbols import Each, EveryShard, Source
@@ -113,7 +113,7 @@ def _check_shards(asked: Asked, bound: BoundKey, name: str) -> None:
     holes = [hole for template in templates for hole in template.holes if hole.name == name]
     if not holes or any(hole.encoding.choices is None for hole in holes):
         raise DesignError(
-            f"{asked.name} asks for every shard of {name}, which {where_of(asked, bound)} has no shards of",
+            f"{asked.name} asks for every shard of {name}, which {asked.schema.where(bound.index)} has no shards of",
             place=asked.place.at("every_shard("),
             other=bound.place,
             fix=f"write {{{name}:shard(n)}} in the key's template, or each(values) for values that the caller knows",
@@ -134,8 +134,8 @@ def _elsewhere(asked: Asked, bound: BoundKey, cond: Cond) -> list[Fault]:
         faults.append(
             asked.fault(
                 "KP301",
-                f"{asked.name} reads partition {one} of {where_of(asked, bound)}, and {entity.name} is in {two}:"
-                " none of its items is ever there",
+                f"{asked.name} reads partition {one} of {asked.schema.where(bound.index)}, and {entity.name} is in"
+                f" {two}: none of its items is ever there",
                 f"leave {entity.name} out and read it by a pattern of its own, or give it the same partition key",
                 other.place,
             )
@@ -163,7 +163,7 @@ def walk_of(asked: Asked, fields: dict[str, Source]) -> Walk:
 
 
 def _cannot_serve(asked: Asked, bound: BoundKey, missing: Sequence[str], extra: Sequence[str]) -> Fault:
-    where = where_of(asked, bound)
+    where = asked.schema.where(bound.index)
     shape = " and ".join(f"{part.attribute} = {part.text}" for part in bound.partition)
     if missing:
         names = ", ".join(missing)

@@ -76,18 +76,14 @@ def _written(asked: Asked, bound: BoundKey, words: KeyWords) -> Sorted:
 # What no condition can say.
 
 
-def where_of(asked: Asked, bound: BoundKey) -> str:
-    """The table or index of a key, for messages."""
-    return f"index {bound.index.name}" if bound.index is not None else f"table {asked.schema.name}"
-
-
 def _no_sort_key(asked: Asked, bound: BoundKey, cond: Cond) -> Sorted:
     given = given_fields(cond)
     if not given and cond.sort_text is None:
         return Sorted()
     fault = asked.fault(
         "KP301",
-        f"{asked.name} says {', '.join(given) or 'a text'} of the sort key, and {where_of(asked, bound)} has none",
+        f"{asked.name} says {', '.join(given) or 'a text'} of the sort key, and {asked.schema.where(bound.index)} has"
+        " none",
         "add an index with such a sort key, or where(...) to filter what was read",
         bound.place,
     )
@@ -97,9 +93,9 @@ def _no_sort_key(asked: Asked, bound: BoundKey, cond: Cond) -> Sorted:
 def _not_leading(asked: Asked, bound: BoundKey, given: Sequence[str], order: Sequence[str]) -> Sorted:
     fault = asked.fault(
         "KP308" if len(bound.sort) > 1 else "KP301",
-        f"{asked.name} asks for {', '.join(given)} in the sort key of {where_of(asked, bound)}, which is made of"
-        f" {', '.join(order) or 'no field'} in this order: a condition names leading fields, without gaps, and a range"
-        " comes last",
+        f"{asked.name} asks for {', '.join(given)} in the sort key of {asked.schema.where(bound.index)}, which is made"
+        f" of {', '.join(order) or 'no field'} in this order: a condition names leading fields, without gaps, and a"
+        " range comes last",
         f"pass {', '.join(order[: len(given)]) or 'none of them'}, or add an index whose sort key begins with what is"
         " asked",
         bound.place,
@@ -116,9 +112,9 @@ def _unlike(asked: Asked, bound: BoundKey) -> Sorted | None:
         if other is not None and [part.text for part in other.sort] != text:
             fault = asked.fault(
                 "KP301",
-                f"{asked.name} asks for one range of {where_of(asked, bound)}, and its entities' sort keys differ there"
-                f" ({', '.join(text)} and {', '.join(part.text for part in other.sort)}): {entity.name} would be left"
-                " out",
+                f"{asked.name} asks for one range of {asked.schema.where(bound.index)}, and its entities' sort keys"
+                f" differ there ({', '.join(text)} and {', '.join(part.text for part in other.sort)}): {entity.name}"
+                " would be left out",
                 "ask for the whole partition, write the range out with sk.text(...), or declare a query for each",
                 other.place,
             )

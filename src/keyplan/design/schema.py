@@ -184,6 +184,10 @@ class Schema:
         """The index of a name."""
         return next((index for index in self.indexes if index.name == name), None)
 
+    def where(self, index: Index | None) -> str:
+        """The table, or one of its indexes, in a sentence."""
+        return f"table {self.name}" if index is None else f"index {index.name}"
+
     def key_attributes(self) -> tuple[str, ...]:
         """Every attribute that is part of a key of the table or of an index."""
         found = dict.fromkeys(self.key)

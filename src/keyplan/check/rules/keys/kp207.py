@@ -20,6 +20,7 @@ from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey
+from keyplan.design.schema import Index
 from keyplan.design.tables import Table
 from keyplan.design.template_parse import Text
 from keyplan.design.templates import BoundHole, BoundTemplate
@@ -31,13 +32,14 @@ _TIMES = frozenset({"utc_s", "utc_ms", "utc_us", "epoch_s", "epoch_ms", "date", 
 def check(subject: Subject) -> Iterator[Finding]:
     """Pairs of entities whose keys begin alike and go on with different spellings."""
     for table in subject.tables:
-        for index in (None, *(index.name for index in table.schema.indexes)):
+        for index in (None, *table.schema.indexes):
             for (one, ours), (other, theirs) in combinations(_keys(table, index), 2):
-                yield from _compared(one, ours, other, theirs, f"index {index}" if index else f"table {table.name}")
+                yield from _compared(one, ours, other, theirs, table.schema.where(index))
 
 
-def _keys(table: Table, index: str | None) -> list[tuple[EntitySpec, BoundKey]]:
-    return [(entity, bound) for entity in table.entities if (bound := entity.key_in(index)) is not None]
+def _keys(table: Table, index: Index | None) -> list[tuple[EntitySpec, BoundKey]]:
+    name = None if index is None else index.name
+    return [(entity, bound) for entity in table.entities if (bound := entity.key_in(name)) is not None]
 
 
 def _compared(one: EntitySpec, ours: BoundKey, other: EntitySpec, theirs: BoundKey, where: str) -> Iterator[Finding]:

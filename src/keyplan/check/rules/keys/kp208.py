@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keyplan.check.finding import Finding
-from keyplan.check.key_bytes import where_of
 from keyplan.check.names import is_moment
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
@@ -30,7 +29,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     for _, entity in subject.entities:
         told: set[str] = set()
         for bound in (entity.key, *entity.indexes):
-            where = where_of(entity, bound)
+            where = entity.schema.where(bound.index)
             for name in (name for part in bound.sort for name in part.fields):
                 stored = entity.fields[name]
                 field = Field.of(name, stored.info.annotation, stored.info)

@@ -32,7 +32,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         late = [bound for bound in (entity.key, *entity.indexes) if bound.partition[0].fields[:1] != (tenant,)]
         if late:
-            where = [f"index {bound.index.name}" if bound.index else f"table {entity.schema.name}" for bound in late]
+            where = [entity.schema.where(bound.index) for bound in late]
             yield Finding(
                 RULE.code,
                 "advice",

@@ -19,7 +19,6 @@ from keyplan.check.finding import Finding
 from keyplan.check.load import number
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.check.wording import where
 from keyplan.cost.shares import share_in_index
 from keyplan.cost.sizes import entry_size, item_size
 from keyplan.design.plan import Plan
@@ -36,7 +35,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         total = _bytes(table, plan)
         if total is not None and total <= limits.PAGE_BYTES:
             continue
-        what = where(table.name, plan.index)
+        what = table.schema.where(plan.index)
         units = None if total is None else total / limits.READ_UNIT_BYTES / (1 if plan.consistent else 2)
         size = (
             f"{total / 1e6:,.1f} MB, {number(units)} read units each time"

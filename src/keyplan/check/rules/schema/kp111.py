@@ -40,7 +40,7 @@ def _floats(entity: EntitySpec) -> Iterator[Finding]:
             if part.field is None or part.field.annotation is not float:
                 continue
             identity = bound.index is None or part in bound.partition
-            where = f"index {bound.index.name}" if bound.index is not None else f"table {entity.schema.name}"
+            where = entity.schema.where(bound.index)
             severity: Literal["error", "warning"] = "error" if identity else "warning"
             yield Finding(
                 RULE.code,

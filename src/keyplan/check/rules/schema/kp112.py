@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keyplan.check.finding import Finding
-from keyplan.check.key_bytes import where_of
 from keyplan.check.names import is_identifier, is_moment
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
@@ -45,7 +44,7 @@ def _about(entity: EntitySpec, bound: BoundKey, part: KeyAttribute, stored: Stor
         return None
     field = Field.of(stored.name, stored.info.annotation, stored.info)
     how = _empty_by_itself(stored, field, whole=part.template is None or part.text == f"{{{stored.name}}}")
-    where = where_of(entity, bound)
+    where = entity.schema.where(bound.index)
     place = bound.place.at(f"{{{stored.name}") if part.template is not None else entity.place.at(f"{stored.name}: ")
     if how:
         return Finding(

@@ -58,7 +58,7 @@ def _constant(hot: HotKey | None, bound: BoundKey | None, entity: EntitySpec) ->
     if items < _MANY_ITEMS and not _notable(write, read):
         return
     index = bound.index if bound is not None else hot.index if hot is not None else None
-    where = f"index {index.name}" if index is not None else f"table {entity.schema.name}"
+    where = entity.schema.where(index)
     text = _text(hot, bound)
     parts = [f"{items:,.0f} items"] if items else []
     parts += [f"{number(write)} write units a second at the peak"] if write else []

@@ -42,7 +42,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 continue
             refused = local and bound.index is None
             then = "with a local index every write beyond that is refused" if refused else "a query of it has no end"
-            where = f"index {bound.index.name}" if bound.index is not None else f"table {table.name}"
+            where = table.schema.where(bound.index)
             yield Finding(
                 RULE.code,
                 "error" if refused else "warning",
