@@ -136,7 +136,7 @@ def _projection(index: Index) -> Request:
 def create_tables(context: Context, tables: Sequence[Declared], *, wait: bool) -> Program[None]:
     """Make what is missing; raise TableDiffersError for what is there and is otherwise."""
     for table in tables:
-        for fault in table_faults(OfPlan(table.schema, table.entities)):
+        for fault in table_faults(table):
             raise fault.error()
     for table in tables:
         yield from _create(context, table)

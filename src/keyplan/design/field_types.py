@@ -36,11 +36,18 @@ class UnstorableTypeError(TypeError):
 
 def without_none(annotation: Any) -> tuple[Any, bool]:
     """The type without Annotated, NewType and None, and whether None was in it."""
-    optional = False
+    bare, optional, _ = stripped(annotation)
+    return bare, optional
+
+
+def stripped(annotation: Any) -> tuple[Any, bool, list[Any]]:
+    """The same, with the metadata of what was Annotated."""
+    optional, metadata = False, []
     while True:
         origin = get_origin(annotation)
         if origin is Annotated:
-            annotation = get_args(annotation)[0]
+            metadata += annotation.__metadata__
+            annotation = annotation.__origin__
         elif isinstance(annotation, typing.NewType):
             annotation = annotation.__supertype__
         elif origin is Literal and None in get_args(annotation):
@@ -51,7 +58,7 @@ def without_none(annotation: Any) -> tuple[Any, bool]:
         elif (named := unnamed(annotation)) is not annotation:
             annotation = named
         else:
-            return annotation, optional
+            return annotation, optional, metadata
 
 
 def unnamed(annotation: Any) -> Any:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import types
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
+
+from keyplan.design.field_types import stripped
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Field:
     @classmethod
     def of(cls, name: str, annotation: Any, info: FieldInfo | None = None) -> Field:
         """The field that an annotation declares, with the constraints of its pydantic FieldInfo."""
-        bare, optional, metadata = _stripped(annotation)
+        bare, optional, metadata = stripped(annotation)
         limits = dict(_limits([*metadata, *([info] if info is not None else [])]))
         choices = _choices(bare)
         if get_origin(bare) is Literal:
@@ -49,27 +50,6 @@ class Field:
 
 
 _NUMBER_LIMITS = (("ge", "minimum", 0), ("gt", "minimum", 1), ("le", "maximum", 0), ("lt", "maximum", -1))
-
-
-def _stripped(annotation: Any) -> tuple[Any, bool, list[Any]]:
-    """The type inside Annotated, NewType, type aliases and Optional; whether it may be None; its metadata."""
-    optional, metadata = False, []
-    while True:
-        if get_origin(annotation) is Annotated:
-            metadata += annotation.__metadata__
-            annotation = annotation.__origin__
-        elif hasattr(annotation, "__supertype__"):  # NewType
-            annotation = annotation.__supertype__
-        elif type(annotation).__name__ == "TypeAliasType":
-            annotation = annotation.__value__
-        elif get_origin(annotation) in {Union, types.UnionType} and types.NoneType in get_args(annotation):
-            optional = True
-            annotation = Union[tuple(a for a in get_args(annotation) if a is not types.NoneType)]  # noqa: UP007  made at run time
-        elif get_origin(annotation) is Literal and None in get_args(annotation):
-            optional = True
-            annotation = Literal[tuple(a for a in get_args(annotation) if a is not None)]
-        else:
-            return annotation, optional, metadata
 
 
 def _choices(bare: Any) -> tuple[Any, ...] | None:
