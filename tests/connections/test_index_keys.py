@@ -16,7 +16,7 @@ import keyplan
 from keyplan.clock import ManualClock
 from keyplan.connections.connection import Connection
 from keyplan.connections.errors import ConditionFailedError
-from keyplan.design import GSI, Change, Cond, Entity, Table, key, pk, put
+from keyplan.design import GSI, Change, Cond, Entity, F, Table, key, key_of, pk, put, set_
 from keyplan.design.entities import spec_of
 from keyplan.design.requests_items import maker_of
 from keyplan.engine.engine import Engine
@@ -115,3 +115,36 @@ def test_a_field_of_the_key_s_text_that_an_index_has_as_its_key_is_an_attribute_
         "customer": {"S": "ada"},
         "number": {"N": "7"},
     }
+
+
+def test_the_attributes_of_an_index_may_have_any_name_that_the_service_takes() -> None:
+    shop = Table("shop", pk="p-k", sk="s.k", indexes=[GSI("by_state", pk="gsi1-pk", sk="gsi1.sk")], ttl="ex-p")
+
+    @shop.entity(
+        key=key("ORDER#{number}", "ORDER"), indexes={"by_state": key("STATE#{state}", "{number}", when=F.state != "")}
+    )
+    class Order(Entity):
+        number: str
+        state: str = "new"
+
+    @shop.create(Order)
+    def place(order: Order) -> Change:
+        """Place an order."""
+        return put(order)
+
+    @shop.update(Order)
+    def move(number: str, state: str) -> Change:
+        """Put an order into another state."""
+        return key_of(number=number) & set_(state=state)
+
+    @shop.query(Order, index="by_state")
+    def in_state(state: str) -> Cond:
+        """The orders in a state."""
+        return pk(state=state)
+
+    with Engine.memory() as engine, keyplan.connect(engine=engine) as db:
+        db.run(place(Order(number="7")))
+        db.run(move("7", "sent"))
+        assert [one.number for one in db.run(in_state("sent"))] == ["7"]
+        db.run(move("7", ""))
+        assert db.run(in_state("sent")).items == ()

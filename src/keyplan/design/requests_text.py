@@ -84,6 +84,10 @@ class Placeholders:
             self._names[attribute] = self.free("#" + (_CLEAN.sub("_", attribute) or "_"))
         return self._names[attribute]
 
+    def value(self, called: str) -> str:
+        """The placeholder of a value."""
+        return self.free(":" + (_CLEAN.sub("_", called) or "v"))
+
     def free(self, wanted: str) -> str:
         """A placeholder that nothing else has, as near to this one as can be; short where there are many."""
         many = len(self._taken) >= _SPEAKING
@@ -116,7 +120,7 @@ class Writer:
 
     def value(self, called: str, make: Make) -> str:
         """The placeholder of a value that is made at each call."""
-        placeholder = self._placeholders.free(":" + (_CLEAN.sub("_", called) or "v"))
+        placeholder = self._placeholders.value(called)
         self._values.append((placeholder, make))
         return placeholder
 

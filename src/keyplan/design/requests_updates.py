@@ -120,7 +120,7 @@ class _Effects:
         for index, _ in self._effects:
             for attribute, _make in index.made:
                 writer = Writer(placeholders, spec.fields)
-                self._places[attribute] = (writer.name(attribute), placeholders.free(f":{attribute}"))
+                self._places[attribute] = (writer.name(attribute), placeholders.value(attribute))
 
     def bind(self, arguments: Arguments, clauses: Clauses) -> None:
         """Add the clauses of a call."""
