@@ -9,10 +9,10 @@ import typer
 
 from keyplan.cli.arguments import Region
 from keyplan.cli.check import Format
+from keyplan.cli.prices import book_of
 
 if TYPE_CHECKING:
     from keyplan.check.checking import Report
-    from keyplan.cost.prices import PriceBook
     from keyplan.diff.comparison import Comparison
     from keyplan.diff.loading import Loaded
 
@@ -38,7 +38,7 @@ def diff(
     from keyplan.diff.loading import load_apart  # noqa: PLC0415
     from keyplan.diff.uses import UnreadableProgramError  # noqa: PLC0415
 
-    book = _book(region)
+    book = book_of("diff", region)
     before, after = load_by(old, load_apart), load_by(new, load_apart)
     _check_apart(before, after)
     comparison = Comparison(before.design, after.design, book)
@@ -56,15 +56,6 @@ def diff(
 def _refuse(problem: str) -> NoReturn:
     typer.echo(f"keyplan diff: {problem}", err=True)
     raise typer.Exit(2)
-
-
-def _book(region: str) -> PriceBook:
-    from keyplan.cost.prices import PriceDataError, book  # noqa: PLC0415
-
-    try:
-        return book(region)
-    except PriceDataError as error:
-        _refuse(str(error))
 
 
 def _module(target: str) -> str:

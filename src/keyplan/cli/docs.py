@@ -8,6 +8,7 @@ import typer
 
 from keyplan.cli.arguments import DesignName, Output, Region
 from keyplan.cli.output import write
+from keyplan.cli.prices import book_of
 
 
 def docs(
@@ -20,15 +21,10 @@ def docs(
     from keyplan.check.checking import check  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cli.designs import load  # noqa: PLC0415
     from keyplan.cost.estimate import estimate  # noqa: PLC0415
-    from keyplan.cost.prices import PriceDataError, book  # noqa: PLC0415
     from keyplan.export.html import page  # noqa: PLC0415
     from keyplan.export.markdown import document  # noqa: PLC0415
 
     loaded = load(design)
     made = page if html else document
-    try:
-        text = made(loaded, check(loaded).findings, estimate(loaded, book(region)))
-    except PriceDataError as error:
-        typer.echo(f"keyplan docs: {error}", err=True)
-        raise typer.Exit(2) from None
-    write("docs", text, output)
+    month = estimate(loaded, book_of("docs", region))
+    write("docs", made(loaded, check(loaded).findings, month), output)

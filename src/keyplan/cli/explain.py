@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from keyplan.cli.arguments import Region
+from keyplan.cli.prices import book_of
 
 
 def explain(
@@ -16,7 +17,6 @@ def explain(
     """Explain a pattern: request, plan, cost, findings."""
     from keyplan.check.checking import check  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cli.designs import load, pattern_of  # noqa: PLC0415
-    from keyplan.cost.prices import PriceDataError, book  # noqa: PLC0415
     from keyplan.export.explain import explain as explained  # noqa: PLC0415
 
     target, _, name = pattern.rpartition(":" if ":" in pattern else ".")
@@ -25,9 +25,4 @@ def explain(
         raise typer.Exit(2)
     design = load(target)
     found = pattern_of("explain", design, name)
-    try:
-        prices = book(region)
-    except PriceDataError as error:
-        typer.echo(f"keyplan explain: {error}", err=True)
-        raise typer.Exit(2) from None
-    typer.echo(explained(found, prices, check(design).findings), nl=False)
+    typer.echo(explained(found, book_of("explain", region), check(design).findings), nl=False)
