@@ -13,7 +13,7 @@ from keyplan.design.asked import Asked
 from keyplan.design.conditions import UNKNOWN, paths_of
 from keyplan.design.conditions_evaluation import holds
 from keyplan.design.entities import EntitySpec
-from keyplan.design.keys import BoundKey
+from keyplan.design.keys import BoundKey, KeyAttribute
 from keyplan.design.places import Fault
 from keyplan.design.plan import IndexEffect
 from keyplan.design.symbols import Source
@@ -49,32 +49,27 @@ def index_effects(asked: Asked, change: Change, *, creates: bool) -> Effects:
     return tuple(effects), faults
 
 
-def _made_of(bound: BoundKey, entity: EntitySpec) -> set[str]:
-    """Fields whose values are copied or written into attributes of the index key.
+def _made(bound: BoundKey, entity: EntitySpec) -> list[KeyAttribute]:
+    """Attributes of the index key that only the program sets and removes.
 
-    Not those that are key attributes by themselves, which change with the field.
+    Not those that are fields by themselves, which change with the field, nor the primary key's.
     """
     own = {stored.attribute for stored in entity.fields.values()}
-    made = [
+    return [
         part
         for part in bound.attributes
         if part.attribute not in entity.schema.key and (part.template is not None or part.attribute not in own)
     ]
-    return {name for part in made for name in part.fields}
 
 
-def _is_made(bound: BoundKey, entity: EntitySpec) -> bool:
-    """Whether the key has attributes that are no fields, which only the program sets and removes."""
-    own = {stored.attribute for stored in entity.fields.values()}
-    return any(
-        part.attribute not in entity.schema.key and (part.template is not None or part.attribute not in own)
-        for part in bound.attributes
-    )
+def _made_of(bound: BoundKey, entity: EntitySpec) -> set[str]:
+    """Fields whose values are copied or written into such attributes."""
+    return {name for part in _made(bound, entity) for name in part.fields}
 
 
 def _deciding(bound: BoundKey, entity: EntitySpec) -> set[str]:
     """Fields whose change may change the attributes that only the program sets."""
-    if not _is_made(bound, entity):
+    if not _made(bound, entity):
         return set()
     conditions = {path.field for path in paths_of(bound.when)}
     return _made_of(bound, entity) | conditions | {name for name in bound.fields if entity.fields[name].optional}
