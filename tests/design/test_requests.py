@@ -419,6 +419,22 @@ def test_a_value_of_another_type_than_the_keys_is_refused() -> None:
         request(row("", 1))
 
 
+def test_adding_none_is_refused_as_such() -> None:
+    plain = Table("plain", pk="id")
+
+    @plain.entity()
+    class Row(Entity):
+        id: str
+        n: int = 0
+
+    @plain.update(Row)
+    def more(id: str, by: int | None) -> Change:
+        return key_of(id=id) & add(n=by)
+
+    with pytest.raises(ValueError, match="None is added to n, which takes a number"):
+        request(more("x", None))
+
+
 def test_comparing_with_none_says_what_to_write_instead() -> None:
     @shop.query(Order)
     def placed(buyer: str, place: str | None) -> Cond:

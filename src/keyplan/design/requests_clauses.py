@@ -87,8 +87,16 @@ def _remove(new_writer: NewWriter, path: Path, _source: Source, _encode: Encode)
 
 def _add(new_writer: NewWriter, path: Path, source: Source, _encode: Encode) -> Clause:
     writer = new_writer()
+    read = reader(source)
     name = writer.path(path)
-    value = writer.source(_called(path), source, encode_value)
+
+    def amount(arguments: Arguments) -> AttributeValue:
+        value = read(arguments)
+        if value is None:
+            raise ValueError(f"None is added to {_called(path)}, which takes a number")
+        return encode_value(value)
+
+    value = writer.value(_called(path), amount)
     if len(path.parts) == 1:
         return always("adds", writer.fragment(f"{name} {value}"))
     # ADD takes attributes only, not what lies in them.
