@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -51,6 +52,8 @@ class Context:
     """Tables that are known to be there, where missing ones are made."""
     moments: dict[str, int] = field(default_factory=dict)
     """By the token of a transaction: the moment that its first attempt was made, seconds since 1970."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    """Held while the moments are changed: threads share a connection."""
 
     def table(self, schema: Schema) -> str:
         """The real name of a table."""

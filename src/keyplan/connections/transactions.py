@@ -26,7 +26,7 @@ _TOKENS_REMEMBERED = 1000
 def transact(context: Context, calls: Sequence[WriteCall[Any]], token: str | None) -> Program[None]:
     """Apply all of some writes or none. Raises TransactionFailedError with a reason for each call."""
     told = token or str(uuid.UUID(int=context.clock.random.getrandbits(128), version=4))
-    now_s = _moment(context, token)
+    now_s = moment(context, token)
     skipped: frozenset[Any] = frozenset()
     for attempt in range(1, context.retries.attempts + 1):
         actions: list[Action] = []
@@ -60,13 +60,14 @@ def transact(context: Context, calls: Sequence[WriteCall[Any]], token: str | Non
     )
 
 
-def _moment(context: Context, token: str | None) -> int:
+def moment(context: Context, token: str | None) -> int:
     """The moment that expiry is compared with: of a repeated token its first, so that the request is the same."""
     if token is None:
         return context.now_s()
-    if token not in context.moments and len(context.moments) >= _TOKENS_REMEMBERED:
-        context.moments.pop(next(iter(context.moments)))
-    return context.moments.setdefault(token, context.now_s())
+    with context.lock:
+        if token not in context.moments and len(context.moments) >= _TOKENS_REMEMBERED:
+            context.moments.pop(next(iter(context.moments)))
+        return context.moments.setdefault(token, context.now_s())
 
 
 def has_raced(actions: Sequence[Action], reasons: Sequence[dict[str, Any]]) -> bool:
