@@ -237,12 +237,12 @@ def test_nothing_is_passed_over_while_its_destination_takes_nothing(inside: Worl
 
 def test_failures_are_kept_in_a_table_once_each_and_can_be_handed_to_the_mended_consumer(inside: World) -> None:
     shop, got = inside.shop, []
-    broken = True
+    broken = "broken"
 
     @shop.table.on_change(shop.Order, retries=0, on_failure="dead")
     def watch(change: Inserted) -> None:
         if broken:
-            raise Flaky("broken")
+            raise Flaky(broken)
         got.append(change.new)
 
     shop.orders(inside.db, 3)
@@ -253,11 +253,16 @@ def test_failures_are_kept_in_a_table_once_each_and_can_be_handed_to_the_mended_
     dead.send(kept)
     assert list(dead.read("shop/watch")) == kept
     assert len(kept) == 3
-    assert redrive(shop.table, kept) == kept
+    broken = "still broken"
+    again = redrive(shop.table, kept)
+    assert [(one.record, one.error, one.attempts) for one in again] == [
+        (one.record, "Flaky: still broken", 2) for one in kept
+    ]
+    assert all("still broken" in one.trace for one in again)
     handled: list[object] = []
     assert redrive(shop.table, kept, handlers={watch: handled.append}) == []
     assert len(handled) == 3
-    broken = False
+    broken = ""
     assert redrive(shop.table, kept) == []
     assert sorted(order.number for order in got) == [0, 1, 2]
 

@@ -7,7 +7,6 @@ sleeps: a segment that failed has a moment before which it is not tried again, a
 
 from __future__ import annotations
 
-import traceback
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from dataclasses import dataclass, field
 from keyplan import limits
 from keyplan.changes.checkpoints import Lane
 from keyplan.changes.consumers import BoundConsumer, Changes, Sorted
-from keyplan.changes.failures import Destination, Failure
+from keyplan.changes.failures import Destination, Failure, error_text, trace_of
 from keyplan.changes.notices import GivenUp, Notify, Retrying, Trouble
 from keyplan.clock import Clock
 from keyplan.connections.context import jittered_s
@@ -210,7 +209,7 @@ class Delivery:
                 segment.records[0].record.event_id,
                 segment.attempts + segment.before,
                 wait_s,
-                _text(error),
+                error_text(error),
             )
         )
         if halves:
@@ -229,12 +228,9 @@ class Delivery:
         return wait_s
 
     def _give_up(self, track: Track, segment: Segment, error: Exception, counts: Counts) -> bool:
-        trace = "".join(traceback.format_exception(error))
         attempts = max(1, segment.attempts + segment.before)
-        failures = [
-            Failure(track.consumer.name, one.record, _text(error), trace, attempts, self._clock.now())
-            for one in segment.records
-        ]
+        told = error_text(error), trace_of(error), attempts, self._clock.now()
+        failures = [Failure(track.consumer.name, one.record, *told) for one in segment.records]
         if track.consumer.declared.on_failure is None:
             track.stopped = failures[0]
             return False
@@ -248,7 +244,7 @@ class Delivery:
             self._destinations[name].send(segment.failures)
         except Exception as error:  # noqa: BLE001 - nothing is passed over before its destination has it
             wait_s = self._wait(track)
-            self._notify(Trouble(f"{track.consumer.name}: destination {name}", wait_s, _text(error)))
+            self._notify(Trouble(f"{track.consumer.name}: destination {name}", wait_s, error_text(error)))
             return False
         for failure in segment.failures:
             self._notify(GivenUp(failure, name))
@@ -265,7 +261,3 @@ def _call(consumer: BoundConsumer, segment: Segment) -> int:
     changes = [change for of_record in made for change in of_record]
     consumer.hand_over(changes)
     return len(changes)
-
-
-def _text(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"

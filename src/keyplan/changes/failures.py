@@ -9,12 +9,23 @@ from __future__ import annotations
 import json
 import os
 import threading
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from keyplan.changes.records import StreamRecord, as_plain, from_plain
+
+
+def error_text(error: Exception) -> str:
+    """The type and text of an error."""
+    return f"{type(error).__name__}: {error}"
+
+
+def trace_of(error: Exception) -> str:
+    """An error's traceback."""
+    return "".join(traceback.format_exception(error))
 
 
 @dataclass(frozen=True)
@@ -37,6 +48,10 @@ class Failure:
     def key_text(self) -> str:
         """The item's key, for people."""
         return " ".join(f"{name}={next(iter(value.values()))!r}" for name, value in self.record.keys.items())
+
+    def again(self, error: Exception) -> Failure:
+        """The same after one more attempt, which failed too."""
+        return replace(self, error=error_text(error), trace=trace_of(error), attempts=self.attempts + 1)
 
     def as_plain(self) -> dict[str, Any]:
         """As JSON holds it."""

@@ -20,6 +20,7 @@ def redrive(
 ) -> list[Failure]:
     """Hand records to the consumers that failed on them, one after the other; those that fail again.
 
+    Each of these says why it failed now, and that it was tried once more.
     The items may have changed since: what comes is the change as it was. `db` is needed where its tables have
     other names than they are declared with, `handlers` where the runner had them. Raises ConsumerSetupError for
     a consumer that is no longer declared.
@@ -37,6 +38,6 @@ def redrive(
             changes = list(consumer.changes(sorter.sort(failure.record)))
             if changes:
                 consumer.hand_over(changes)
-        except Exception:  # noqa: BLE001 - it stays a failure, for whatever reason
-            again.append(failure)
+        except Exception as error:  # noqa: BLE001 - it stays a failure, for whatever reason
+            again.append(failure.again(error))
     return again

@@ -56,6 +56,11 @@ def token(
         raise typer.Exit(1) from None
 
     pairs = [one.partition("=") for one in claim or ()]
+    for name, sign, value in pairs:
+        if not (name and sign):
+            wrong = f"{name}{sign}{value}"
+            typer.echo(f"keyplan token: {wrong!r} is no claim: write it as email=ada@example.org", err=True)
+            raise typer.Exit(2)
     key = development_key(folder / "keys")
     claims = {name: value for name, _, value in pairs}
     typer.echo(issue_development_token(key, subject, audience=AUDIENCE, roles=tuple(role or ()), claims=claims))

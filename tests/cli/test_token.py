@@ -1,0 +1,28 @@
+"""`keyplan token`: the claims that it is given are in the token, and what is no claim is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jwt
+import pytest
+from typer.testing import CliRunner
+
+from keyplan.cli.main import app
+
+
+def test_claims_are_in_the_token(tmp_path: Path) -> None:
+    told = ["token", "ada", "--folder", str(tmp_path), "--role", "admins", "--claim", "email=a=b@example.org"]
+    found = CliRunner().invoke(app, [*told, "--claim", "name="])
+    assert found.exit_code == 0
+    claims = jwt.decode(found.stdout.strip(), options={"verify_signature": False})
+    assert (claims["sub"], claims["email"], claims["name"]) == ("ada", "a=b@example.org", "")
+
+
+@pytest.mark.parametrize("claim", ["email", "", "=x"])
+def test_what_is_no_claim_is_refused(claim: str, tmp_path: Path) -> None:
+    found = CliRunner().invoke(app, ["token", "ada", "--folder", str(tmp_path), "--claim", claim])
+    assert found.exit_code == 2
+    assert found.stdout == ""
+    assert f"keyplan token: {claim!r} is no claim" in found.stderr
+    assert not list(tmp_path.iterdir()), "no key is made"
