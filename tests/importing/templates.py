@@ -15,9 +15,9 @@ KEY: dict[str, Any] = {
 TABLE: dict[str, Any] = {**KEY, "TableName": "things", "BillingMode": "PAY_PER_REQUEST"}
 
 
-def imported(template: dict[str, Any], **given: str) -> Source:
+def imported(template: dict[str, Any], name: str = "t.json", **given: str) -> Source:
     """What a template says."""
-    return cloudformation([Document("t.json", template)], given)
+    return cloudformation([Document(name, template)], given)
 
 
 def table(properties: dict[str, Any], kind: str = "AWS::DynamoDB::Table") -> SourceTable:

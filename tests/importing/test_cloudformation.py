@@ -109,7 +109,7 @@ def test_a_table_whose_condition_does_not_hold_is_left_out_and_told() -> None:
         "Conditions": {"No": {"Fn::Equals": ["a", "b"]}},
         "Resources": {"A": things, "B": {**things, "Condition": "No"}},
     }
-    found = imported(template)
+    found = imported(template, "a: b.json")
     assert [one.name for one in found.tables] == ["things"]
     assert found.gaps == ("Resources.B is not made: its condition No does not hold",)
 

@@ -159,3 +159,17 @@ def test_given_parameters_go_before_defaults_and_stand_for_pseudo_parameters() -
         resolved({"Fn::Sub": "${Stage}-${AWS::Region}"}, Stage="dev", **{"AWS::Region": "eu-west-1"}) == "dev-eu-west-1"
     )
     assert resolved({"Fn::If": ["Both", 1, 2]}, Open="x") == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("AWS::SSM::Parameter::Value<List<String>>", ["a", "b"]),
+        ("AWS::SSM::Parameter::Value<CommaDelimitedList>", ["a", "b"]),
+        ("AWS::SSM::Parameter::Value<String>", "a, b"),
+        ("List<String>", ["a", "b"]),
+        ("String", "a, b"),
+    ],
+)
+def test_a_list_that_is_given_for_a_parameter_is_split(kind: str, value: object) -> None:
+    assert Resolver({"Parameters": {"Names": {"Type": kind}}}, {"Names": "a, b"}).resolve({"Ref": "Names"}) == value

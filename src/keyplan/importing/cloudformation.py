@@ -82,19 +82,21 @@ def _tables(document: Document, resolver: Resolver, gaps: list[str]) -> Iterator
         kind = str(resource.get("Type"))
         if kind == _SCALING and "dynamodb" in str(resource).lower():
             gaps.append(f"{logical_id} scales capacity: a design has the capacity that is bought at first")
-        if kind in _TABLES and _is_made(resource, path, resolver, gaps):
+        if kind not in _TABLES:
+            continue
+        if _is_made(resource, path, resolver):
             yield _table(str(logical_id), resource, path, resolver)
+        else:
+            gaps.append(f"Resources.{logical_id} is not made: its condition {resource['Condition']} does not hold")
 
 
-def _is_made(resource: Mapping[str, Any], path: str, resolver: Resolver, gaps: list[str]) -> bool:
+def _is_made(resource: Mapping[str, Any], path: str, resolver: Resolver) -> bool:
     """Whether a resource's condition holds."""
     if "Condition" not in resource:
         return True
     holds = resolver.condition(resource["Condition"])
     if isinstance(holds, Unknown):
         raise ImportSourceError(f"{path}: {holds.reason}")
-    if not holds:
-        gaps.append(f"{path.partition(': ')[2]} is not made: its condition {resource['Condition']} does not hold")
     return bool(holds)
 
 

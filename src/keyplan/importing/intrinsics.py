@@ -108,7 +108,8 @@ class Resolver:
     def _typed(self, name: str, value: Any) -> Any:
         """A parameter's value: lists are given as text with commas."""
         kind = str(_mapping(self._parameters.get(name)).get("Type", "String"))
-        if isinstance(value, str) and (kind == "CommaDelimitedList" or kind.startswith("List<")):
+        kind = kind.removeprefix("AWS::SSM::Parameter::Value<")
+        if isinstance(value, str) and kind.startswith(("CommaDelimitedList", "List<")):
             return [part.strip() for part in value.split(",")]
         return value
 
