@@ -69,6 +69,7 @@ class Meaning:
             return False
         if self.plan.filter is not None:
             stored = {name: stored_as(value) for name, value in values.items()}
+            stored |= {name: stored.get(own) for name, own in _of_others(self.plan, spec).items()}
             told.append(decided(filled(self.plan.filter, arguments), stored))
         return False if False in told else None if None in told else True
 
@@ -113,6 +114,21 @@ class Meaning:
     def text(self, arguments: Arguments) -> str:
         """In words."""
         return " and ".join(wish.text(arguments) for wish in self.wishes) or "of that kind"
+
+
+@lru_cache(maxsize=4096)
+def _of_others(plan: Plan, spec: EntitySpec) -> dict[str, str]:
+    """Fields that only other entities of a read have: by which of its own fields an entity has their attribute, if any.
+
+    A condition looks for attributes, and is not true of an item that lacks them.
+    """
+    own = {stored.attribute: name for name, stored in spec.fields.items()}
+    return {
+        name: own.get(stored.attribute, "")
+        for other in plan.entities
+        for name, stored in other.fields.items()
+        if name not in spec.fields
+    }
 
 
 def has_expired(spec: EntitySpec, entity: Entity, now_s: int) -> bool:
