@@ -56,8 +56,15 @@ def test_a_place_is_line_column_and_length() -> None:
     assert tokens[-1].kind == END
 
 
-@pytest.mark.parametrize("text", ["#", "'open", '"open', "/* open", "a \\ b", "1e2147483648", "1.5e-2147483647"])
+@pytest.mark.parametrize(
+    "text", ["#", "'open", '"open', "/* open", "a \\ b", "1e2147483648", "1.5e-2147483647", f"1e{'9' * 5000}"]
+)
 def test_what_starts_no_token_is_refused_without_a_detail(text: str) -> None:
     with pytest.raises(ValidationError) as caught:
         tokenize(text)
     assert caught.value.message == "Statement wasn't well formed, can't be processed: "
+
+
+def test_zeros_before_an_exponent_count_for_nothing() -> None:
+    number = f"1e-{'0' * 5000}2"
+    assert kinds(number) == [(NUMBER, number)]

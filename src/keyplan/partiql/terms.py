@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from keyplan import limits
 from keyplan.errors import ValidationError
+from keyplan.messages import expressions as expression_messages
 from keyplan.messages import partiql as messages
 from keyplan.partiql.nodes import (
     COMPARISONS,
@@ -38,6 +39,8 @@ _FUNCTION_KEYWORDS = frozenset(("size", "exists", "count", "avg", "sum", "min", 
 _OPERATOR_KEYWORDS = frozenset(("is", "like", "in", "between", "and", "or"))
 _MOST_LEVELS = limits.EXPRESSION_OPERATORS // 4
 """How deep terms may be nested: more than any value or condition that the service takes."""
+_INDEX_DIGITS = 1000
+"""Indexes of fewer digits are refused with the expression that they stand in."""
 
 
 def read_term(cursor: Cursor, level: int = 0) -> Term:
@@ -249,10 +252,18 @@ def _read_step(cursor: Cursor) -> str | int:
     """What stands between brackets: a list index, or a name as a string."""
     token = cursor.advance()
     if token.kind == NUMBER and token.text.isdigit():
-        step: str | int = int(token.text)
+        step: str | int = _index(token.text)
     elif token.kind == STRING:
         step = token.text
     else:
         raise ValidationError(messages.malformed(messages.UNEXPECTED_TERM))
     cursor.expect_sign("]", "RIGHT_BRACKET")
     return step
+
+
+def _index(digits: str) -> int:
+    """A list index. Raises ValidationError for one of so many digits that Python reads no number from them."""
+    plain = digits.lstrip("0") or "0"
+    if len(plain) > _INDEX_DIGITS:
+        raise ValidationError(expression_messages.index_range(plain))
+    return int(plain)

@@ -43,6 +43,7 @@ KEYWORDS = frozenset(_WORDS.split())
 """Words that are no attribute names unless they are quoted."""
 
 INT_LIMIT = 2**31
+INT_DIGITS = len(str(INT_LIMIT))
 
 _TOKEN = re.compile(
     r"""
@@ -125,7 +126,11 @@ def _meaning(group: str, written: str) -> tuple[str, str]:
 def scale_of(number: str) -> int | None:
     """The digits behind a number's point less its exponent; None if either is more than 32 bits hold."""
     digits, _, exponent = number.lower().partition("e")
-    power = int(exponent or "0")
+    if len(exponent.lstrip("+-0")) > INT_DIGITS:
+        return None
+    power = int(exponent.lstrip("+-0") or "0")
+    if exponent.startswith("-"):
+        power = -power
     scale = len(digits.partition(".")[2]) - power
     return scale if -INT_LIMIT <= power < INT_LIMIT and -INT_LIMIT <= scale < INT_LIMIT else None
 

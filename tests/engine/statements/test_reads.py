@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterator
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -105,11 +107,33 @@ def test_order_is_that_of_the_sort_key(engine: Engine) -> None:
     assert found(engine, by_disjoint_ranges) == [("p", "4"), ("p", "1")]
 
 
-@pytest.mark.parametrize("token", ["", "x", "e30=", "WzEsMiwzXQ==", "\xff"])
+@pytest.mark.parametrize("token", ["", "x", "e30=", "WzEsMiwzXQ==", "\xff", "MQ==", "bnVsbA=="])
 def test_a_token_that_is_none_is_refused(engine: Engine, token: str) -> None:
     with pytest.raises(ServiceError) as caught:
         engine.call("ExecuteStatement", {"Statement": "SELECT * FROM t12", "NextToken": token})
     assert caught.value.code == "ValidationException"
+
+
+@pytest.mark.parametrize("pk", ["x", {"S": 5}, {}, {"N": "x"}, {"B": "%"}, None])
+def test_a_token_whose_key_is_altered_is_refused(engine: Engine, pk: Any) -> None:
+    request = {"Statement": "SELECT * FROM t12", "Limit": 1}
+    told, step, _ = orjson.loads(urlsafe_b64decode(engine.call("ExecuteStatement", request)["NextToken"]))
+    token = urlsafe_b64encode(orjson.dumps([told, step, {"pk": pk, "sk": {"S": "1"}}])).decode()
+    with pytest.raises(ServiceError) as caught:
+        engine.call("ExecuteStatement", {**request, "NextToken": token})
+    assert caught.value.code == "ValidationException"
+
+
+@pytest.mark.parametrize("digits", ["9" * 5000, "0" * 4500 + "3000000000"])
+def test_an_index_of_thousands_of_digits_is_out_of_range(engine: Engine, digits: str) -> None:
+    with pytest.raises(ServiceError, match="List index is not within the allowable range"):
+        engine.call("ExecuteStatement", {"Statement": f"SELECT * FROM t12 WHERE a[{digits}] = 1"})
+
+
+def test_a_parameter_with_an_exponent_of_thousands_of_digits_is_no_number(engine: Engine) -> None:
+    parameters = [{"N": f"1e{'9' * 5000}"}]
+    with pytest.raises(ServiceError, match="numeric value"):
+        engine.call("ExecuteStatement", {"Statement": "SELECT * FROM t12 WHERE a = ?", "Parameters": parameters})
 
 
 def test_a_page_ends_at_one_megabyte(engine: Engine) -> None:

@@ -16,13 +16,14 @@ from keyplan.engine.receipts import Receipt
 from keyplan.engine.statements import plan
 from keyplan.engine.statements.prepared import Prepared, shown_name
 from keyplan.engine.statements.writes import key_of
-from keyplan.errors import ValidationError
+from keyplan.errors import ServiceError, ValidationError
 from keyplan.expressions.read import descend
 from keyplan.messages import partiql as messages
 from keyplan.messages import queries as query_messages
 from keyplan.partiql import translate, trees
 from keyplan.partiql.nodes import Path, Select
 from keyplan.values import encoding
+from keyplan.values.attribute import normalise_item
 from keyplan.values.encoding import Form
 from keyplan.values.types import AttributeValue, Item
 
@@ -191,10 +192,21 @@ def _token_of(place: _Place, digest: bytes) -> str:
 def _place_of(token: str, digest: bytes, steps: int) -> _Place:
     try:
         told, step, key = orjson.loads(urlsafe_b64decode(token))
-    except ValueError as error:
+    except (TypeError, ValueError) as error:  # a number, for one, cannot be taken apart
         raise ValidationError(messages.TOKEN_INVALID) from error
     if told != digest.hex():
         raise ValidationError(messages.TOKEN_OTHER_REQUEST)
-    if not isinstance(step, int) or not 0 <= step < steps or not (key is None or isinstance(key, dict)):
+    if not isinstance(step, int) or not 0 <= step < steps or not (key is None or _is_key(key)):
         raise ValidationError(messages.TOKEN_INVALID)
-    return _Place(step, key)
+    try:
+        return _Place(step, None if key is None else normalise_item(key, wire=True)[0])
+    except ServiceError as error:
+        raise ValidationError(messages.TOKEN_INVALID) from error
+
+
+def _is_key(key: Any) -> bool:
+    """Whether that has the form of a key: names with values of scalar types."""
+    return isinstance(key, dict) and all(
+        isinstance(value, dict) and len(value) == 1 and all(isinstance(content, str) for content in value.values())
+        for value in key.values()
+    )
