@@ -32,7 +32,7 @@ def test_any_moment_can_be_told(at_s: float, told: str) -> None:
     assert moments.text(at_s) == told
 
 
-@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, 10**400])
 @pytest.mark.parametrize(
     ("operation", "members"),
     [

@@ -14,9 +14,12 @@ _FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799  # of the years 1 and 9999,
 def epoch_s(given: datetime | float) -> float:
     """A Timestamp in seconds since 1970: it is a datetime in Python form, seconds in JSON.
 
-    Raises SerializationError for what is no number.
+    Raises SerializationError for what is no number, or none that can be a moment.
     """
-    at_s = given.timestamp() if isinstance(given, datetime) else float(given)
+    try:
+        at_s = given.timestamp() if isinstance(given, datetime) else float(given)
+    except (OverflowError, ValueError):  # an int beyond all floats, or the year 0 where local time is ahead
+        at_s = math.nan
     if not math.isfinite(at_s):
         raise SerializationError(messages.not_convertible("DECIMAL_VALUE", "Date"))
     return at_s
