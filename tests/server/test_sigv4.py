@@ -122,6 +122,13 @@ class TestVerified:
         assert code == "InvalidSignatureException"
         assert message.startswith("Signature expired: 20231114T221320Z")
 
+    @pytest.mark.parametrize("digits", [400, 5000])
+    def test_a_time_to_expire_beyond_all_numbers_is_refused_like_another_change(self, digits: int) -> None:
+        request = presigned(expires=60)
+        request.target = request.target.replace(b"X-Amz-Expires=60", b"X-Amz-Expires=" + b"9" * digits)
+        code, _ = refusal(request)
+        assert code == "InvalidSignatureException"
+
     @pytest.mark.parametrize("part", ["body", "target", "method", "x-amz-target", "x-amz-date"])
     def test_any_change_is_noticed(self, part: str) -> None:
         request = signed()

@@ -33,6 +33,7 @@ from keyplan.server.wire import Request
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 SKEW_MINUTES = 15
+_MOST_SECONDS = 10**12
 _HEADER_PARTS = ("Credential", "Signature", "SignedHeaders")
 _QUERY_PARTS = (
     "X-Amz-Algorithm",
@@ -135,12 +136,20 @@ class Verified:
             latest, current = _stamp(now + skew), _stamp(now)
             raise InvalidSignatureError(texts.signature_early(stamp, latest, current, SKEW_MINUTES))
         if signature.expires is not None:
-            seconds = int(signature.expires) if signature.expires.isdecimal() else 0
+            seconds = _seconds(signature.expires)
             if now > signed_at + seconds:
                 raise InvalidSignatureError(texts.query_expired(stamp, seconds, _stamp(now)))
         elif signed_at < now - skew:
             earliest, current = _stamp(now - skew), _stamp(now)
             raise InvalidSignatureError(texts.signature_expired(stamp, earliest, current, SKEW_MINUTES))
+
+
+def _seconds(expires: str) -> int:
+    """How long a presigned request counts; what is no number is 0, and none is more than dates can reach."""
+    if not expires.isdecimal():
+        return 0
+    digits = expires.lstrip("0") or "0"
+    return int(digits) if len(digits) < len(str(_MOST_SECONDS)) else _MOST_SECONDS
 
 
 def read_signature(request: Request) -> Signature:
