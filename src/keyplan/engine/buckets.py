@@ -143,7 +143,11 @@ class FolderBuckets:
         path = self._folder
         for part in (bucket, *key.split("/")) if key else (bucket,):
             path /= part
-            if path.is_symlink():
+            try:
+                is_link = path.is_symlink()
+            except OSError as error:  # no name of a file is that long
+                raise _told(error) from error
+            if is_link:
                 raise BucketError(ACCESS_DENIED, f"{path} is a link, which buckets do not follow")
         return path
 

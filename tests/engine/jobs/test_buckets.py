@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.engine.jobs.making import Workshop
 
 from keyplan.engine.buckets import BucketError, FolderBuckets, opened
 from keyplan.engine.engine import Engine
@@ -117,3 +118,13 @@ def test_a_folder_that_cannot_be_written_is_told(buckets: FolderBuckets, monkeyp
     with pytest.raises(BucketError) as caught:
         put(buckets, "a")
     assert caught.value.code == "S3AccessDenied"
+
+
+def test_a_key_that_is_no_name_of_a_file_is_told_as_such(shop: Workshop) -> None:
+    shop.create()
+    ended = shop.export(S3Prefix="x" * 300)
+    assert (ended["ExportStatus"], ended["FailureCode"]) == ("FAILED", "S3Error")
+    assert "File name too long" in ended["FailureMessage"]
+    imported = shop.begin_import(f"{'x' * 300}/a")
+    shop.engine.jobs.wait()
+    assert shop.imported(imported["ImportArn"])["FailureCode"] == "S3Error"
