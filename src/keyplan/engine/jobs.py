@@ -16,6 +16,7 @@ import itertools
 import logging
 import os
 import threading
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -170,7 +171,7 @@ class Hold:
         return document
 
     def release(self) -> None:
-        """Leave the job to whoever comes next."""
+        """Leave the job to whoever comes next. Raises LostError."""
 
         def work(transaction: Transaction) -> None:
             save(transaction, {**self.confirm(transaction), "runner": None})
@@ -244,6 +245,7 @@ class Jobs(Worker[Document]):
                 _log.exception("%s failed", arn_of(document))
                 module.fail(self._engine, hold, INTERNAL, messages.INTERRUPTED)
         except StoppedError:
-            hold.release()
+            with suppress(LostError):
+                hold.release()
         except LostError:
             return

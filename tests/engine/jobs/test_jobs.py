@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,29 @@ def test_a_job_that_another_took_over_is_left_alone(shop: Workshop, monkeypatch:
     assert document is not None
     assert (document["runner"], document["progress"]["imported"]) == ("another", 1)
     assert shop.status() == "CREATING"
+
+
+def test_an_engine_that_is_closed_leaves_a_job_that_another_took_over_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = Shop(tmp_path)
+    shop.write("a", json_lines(item("1")))
+    escaped: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", escaped.append)
+
+    def taken_over(engine: Engine, document: jobs.Document, _hold: jobs.Hold) -> None:
+        crashed(shop, jobs.IMPORT, jobs.arn_of(document))
+        engine.jobs._stop.set()
+        raise jobs.StoppedError
+
+    monkeypatch.setattr(imports, "run", taken_over)
+    begun = shop.begin_import()
+    shop.engine.jobs.wait()
+    document = jobs.find(shop.engine.store.view(), jobs.IMPORT, begun["ImportArn"])
+    assert document is not None
+    assert document["runner"] == "a process that is gone"
+    shop.engine.close()
+    assert not escaped
 
 
 def test_a_beat_is_written_now_and_then(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
