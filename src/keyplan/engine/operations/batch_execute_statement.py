@@ -91,7 +91,8 @@ def _answer(
                 engine, prepared, prepared.select, form, consistent=bool(asked.get("ConsistentRead"))
             )
         else:
-            items, receipt = writes.write(engine, prepared, form)
+            on_failure = asked.get("ReturnValuesOnConditionCheckFailure")
+            items, receipt = writes.write(engine, prepared, form, on_failure=on_failure)
     except tuple(_CODES) as error:
         failed = _failed(error)
         return {**failed, "TableName": name} if isinstance(error, _OF_ITEM) else failed
@@ -104,7 +105,10 @@ def _answer(
 
 def _failed(error: ServiceError) -> dict[str, Any]:
     code = next(code for kind, code in _CODES.items() if isinstance(error, kind))
-    return {"Error": {"Code": code, "Message": error.message}}
+    told = {"Code": code, "Message": error.message}
+    if "Item" in error.members:  # as BatchStatementError has it where ReturnValuesOnConditionCheckFailure asks for it
+        told["Item"] = error.members["Item"]
+    return {"Error": told}
 
 
 def _read(
