@@ -97,11 +97,18 @@ class Service:
         return self._write(attempts.resume(attempt, self._now()), attempt)
 
     def submit(self, user_id: str, attempt_id: str, texts: Mapping[str, str]) -> StoredAttempt:
-        """Submit an attempt in progress; answers that are not given are those that were saved."""
+        """Submit an attempt in progress; answers that are not given are those that were saved.
+
+        One that would fall silent while it is graded is touched first, lest the sweep give up what was handed in.
+        """
         attempt = self.attempt(user_id, attempt_id)
         saved = {answer.question_id: answer.answer for answer in attempt.answers}
         scenario = self.scenario(attempt.scenario_id)
-        return self._write(self._graded(attempt, scenario, {**saved, **texts}), attempt)
+        given = {**saved, **texts}
+        if attempts.would_fall_silent(attempt, self._now()):
+            attempts.final_answers(scenario, given)  # answers that are refused touch nothing
+            attempt = self._write(attempts.resume(attempt, self._now()), attempt)
+        return self._write(self._graded(attempt, scenario, given), attempt)
 
     def abandon(self, user_id: str, attempt_id: str) -> StoredAttempt:
         """Give an attempt up. Raises AttemptClosed."""

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.systems.thinking_trainer.stage import Caller, Stage
+from tests.systems.thinking_trainer.making import assessment
+from tests.systems.thinking_trainer.stage import ANSWERS, Caller, Stage
 
 from keyplan.clock import ManualClock
 from keyplan.connections.errors import ThrottledError
 from keyplan.errors import ProvisionedThroughputExceededError
 from keyplan_systems.thinking_trainer import design
-from keyplan_systems.thinking_trainer.domain.attempts import SILENCE
+from keyplan_systems.thinking_trainer.domain.attempts import SILENCE, Status
 from keyplan_systems.thinking_trainer.domain.records import instant_of
+from keyplan_systems.thinking_trainer.domain.rubric import Assessment
+from keyplan_systems.thinking_trainer.evaluation.evaluator import Submission
+from keyplan_systems.thinking_trainer.service import Service
 
 
 def test_a_day_of_silence_ends_an_attempt_and_a_touch_keeps_it(stage: Stage, ada: Caller, clock: ManualClock) -> None:
@@ -58,6 +63,43 @@ def test_whoever_comes_back_while_the_sweep_is_at_it_keeps_their_attempt(
     assert stage.service.abandon_silent() == 0
     assert returns == []
     assert ada.get(f"/attempts/{draft}").json()["status"] == "in-progress"
+
+
+class Sweeping:
+    """Grades, after time has passed and the sweep has come by."""
+
+    def __init__(self, service: Service, clock: ManualClock, seconds: float) -> None:
+        self._service, self._clock, self._seconds = service, clock, seconds
+
+    def evaluate(self, submission: Submission) -> Assessment:
+        """The same for everybody."""
+        assert submission.answers
+        self._clock.advance(self._seconds)
+        assert self._service.abandon_silent() == 0
+        return assessment(3)
+
+
+@pytest.mark.parametrize("silent_s", [24 * 3600 - 1, 24 * 3600, 30 * 3600])  # the sweep may be late
+def test_an_attempt_handed_in_at_the_last_moment_is_not_given_up_while_it_is_graded(
+    stage: Stage, ada: Caller, clock: ManualClock, silent_s: int
+) -> None:
+    draft = ada.begun()
+    clock.advance(silent_s)
+    handed_in = instant_of(clock.now())
+    service = replace(stage.service, evaluator=Sweeping(stage.service, clock, 180))
+    done = service.submit("ada", draft, ANSWERS)
+    assert (done.status, done.timestamp) == (Status.COMPLETED, handed_in)
+    assert ada.get(f"/attempts/{draft}").json()["status"] == "completed"
+
+
+def test_answers_that_are_refused_do_not_keep_an_attempt_from_the_sweep(
+    stage: Stage, ada: Caller, clock: ManualClock
+) -> None:
+    draft = ada.begun()
+    clock.advance(24 * 3600 - 1)
+    assert ada.post(f"/attempts/{draft}/submit", {"answers": []}).status_code == 400
+    clock.advance(1)
+    assert stage.service.abandon_silent() == 1
 
 
 @pytest.mark.parametrize("refused", ["GetItem", "PutItem"])

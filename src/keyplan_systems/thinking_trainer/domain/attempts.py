@@ -37,6 +37,9 @@ bytes, and with questions and evaluation more than the 409,600 an item may have.
 SILENCE = timedelta(hours=24)
 """An attempt in progress that nobody touched for this long counts as given up."""
 
+LONGEST_GRADING = timedelta(hours=1)
+"""Longer than anybody grades: three tries with a slow model, and the waits between them, take minutes."""
+
 
 class Status(StrEnum):
     """Where an attempt stands."""
@@ -246,6 +249,11 @@ def abandon(attempt: Attempt, now: datetime) -> Attempt:
 def is_silent(attempt: Attempt, now: datetime) -> bool:
     """Whether a sweeper should abandon it: in progress, and untouched for 24 hours or more."""
     return attempt.status is Status.IN_PROGRESS and instant(now) - attempt.touched_at >= SILENCE
+
+
+def would_fall_silent(attempt: Attempt, now: datetime) -> bool:
+    """Whether a sweeper might abandon it while answers that are handed in now are graded."""
+    return is_silent(attempt, now + LONGEST_GRADING)
 
 
 def require_open(attempt: Attempt, verb: str) -> None:
