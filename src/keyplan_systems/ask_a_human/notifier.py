@@ -9,6 +9,7 @@ and that must not cost anybody their subscription. Links must be https addresses
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ FCM_URL = "https://fcm.googleapis.com"
 FCM_SCOPE = "https://www.googleapis.com/auth/firebase.messaging"
 TIMEOUT_S = 10.0
 QUOTA_PAUSE_S = 60.0  # the quota refills each minute; used where the answer names no time
+LONGEST_PAUSE_S = 30 * 86_400.0  # longer than any question waits: thousands of digits are no number any more
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,9 +253,9 @@ def _retry_after(answer: httpx.Response, now_s: float) -> float | None:
     text = answer.headers.get("Retry-After")
     if text is None:
         return None
-    if text.strip().isdigit():
-        return float(text)
+    if re.fullmatch("[0-9]+", text.strip()):
+        return min(float(text), LONGEST_PAUSE_S)
     try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - now_s)
+        return min(max(0.0, parsedate_to_datetime(text).timestamp() - now_s), LONGEST_PAUSE_S)
     except ValueError:
         return None  # not a pause at all; the caller's own backoff stands

@@ -132,6 +132,9 @@ def test_each_error_is_told_apart(
         (503, {"Retry_After": formatdate(1_700_000_090, usegmt=True)}, 90.0),
         (503, {"Retry_After": formatdate(1_600_000_000, usegmt=True)}, 0.0),
         (503, {"Retry_After": "soon"}, None),
+        (503, {"Retry_After": "\u00b2"}, None),
+        (503, {"Retry_After": "9" * 400}, 30 * 86_400.0),
+        (503, {"Retry_After": "Fri, 31 Dec 9999 23:59:59 GMT"}, 30 * 86_400.0),
     ],
 )
 def test_the_pause_the_service_asks_for_is_kept(
