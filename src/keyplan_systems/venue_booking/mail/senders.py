@@ -97,7 +97,7 @@ class SmtpSender:
         except smtplib.SMTPResponseException as error:
             raise _response_error(error) from error
         except smtplib.SMTPNotSupportedError as error:
-            raise MailRefusedError(f"the server cannot do what is configured: {error}") from error
+            raise MailRefusedError(f"the server cannot do what the letter needs: {error}") from error
         except (smtplib.SMTPException, OSError) as error:
             raise MailUnavailableError(f"no answer from {self._settings.host}: {error}") from error
         return Sent(refused=tuple(sorted(refused)))
@@ -126,6 +126,10 @@ class SmtpSender:
                 server.starttls(context=self._context())
             if settings.username is not None and settings.password is not None:
                 server.login(settings.username, settings.password)
+        except smtplib.SMTPNotSupportedError as error:
+            server.close()
+            # As with a refused login, no letter can leave until the operator, or whoever stands between, lets it.
+            raise MailUnavailableError(f"{settings.host} cannot do what is configured: {error}") from error
         except BaseException:
             server.close()
             raise
