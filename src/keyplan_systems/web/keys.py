@@ -62,7 +62,9 @@ def _usable_key(entry: object) -> PyJWK | None:
         return None
     try:
         key = PyJWK(_public_part(entry))
-    except PyJWTError:
+    except (PyJWTError, TypeError):  # a TypeError where a member is of another kind than it should be
+        return None
+    if not isinstance(key.key_id, str | None):
         return None
     if isinstance(key.key, RSAPublicKey) and key.key.key_size < SMALLEST_RSA_KEY_BITS:
         return None

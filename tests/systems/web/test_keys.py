@@ -38,6 +38,9 @@ def test_only_public_signing_keys_of_sufficient_strength_are_usable() -> None:
         {**short, "kid": "short"},
         {"kty": "EC", "crv": "P-9", "kid": "odd"},
         {**OKPAlgorithm.to_jwk(private, as_dict=True), "kid": "private"},
+        entry("", kid=["list"]),
+        entry("", kid=7),
+        entry("misnamed", alg=["EdDSA"]),
         "no object",
     ]
     keys = parse_keys(orjson.dumps({"keys": entries}), "set")
