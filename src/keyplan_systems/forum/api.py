@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as NoConnectionError
 
 from keyplan.clock import Clock
 from keyplan.connections.errors import CursorError, ThrottledError, TransactionConflictError, UnavailableError
@@ -249,7 +250,7 @@ def _busy(_error: Exception) -> Problem:
 
 
 def _silent(_error: Exception) -> Problem:
-    """Either database, the relational one also where another's lock was not given back in time."""
+    """Either database, the relational one also where no lock or none of its connections was given back in time."""
     return Problem(503, "The database does not answer.", headers={"Retry-After": "5"})
 
 
@@ -260,6 +261,7 @@ TRANSLATIONS: Mapping[type[Exception], Callable[[Any], Problem]] = {
     TransactionConflictError: _busy,
     UnavailableError: _silent,
     OperationalError: _silent,
+    NoConnectionError: _silent,
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as NoConnectionError
 from tests.systems.forum.live import ANN, BEN, PATIENCE_S, TEACHER, TUTOR, Live, Writer
 
 from keyplan.connections.errors import ThrottledError, TransactionConflictError, UnavailableError
@@ -218,6 +219,7 @@ def test_values_of_another_kind_are_refused_and_not_read_as_something(live: Live
         (ThrottledError("too much"), "The database is busy."),
         (UnavailableError("no answer"), "The database does not answer."),
         (OperationalError("SELECT 1", None, Exception("database is locked")), "The database does not answer."),
+        (NoConnectionError("QueuePool limit of size 5 overflow 10 reached"), "The database does not answer."),
     ],
     ids=lambda one: type(one).__name__,
 )
