@@ -22,8 +22,9 @@ REDACTED: Final = "[redacted]"
 _SECRET_NAME = re.compile(
     r"authorization|cookie|passw|secret|token|api_?key|private_?key|credential|signature|fingerprint", re.IGNORECASE
 )
-# Values that give themselves away: bearer headers and JWTs inside a longer text.
-_SECRET_TEXT = re.compile(r"(?i:bearer\s+)\S+|\beyJ[\w-]{5,}\.[\w-]+\.[\w-]*")
+# Values that give themselves away: bearer headers, JWTs inside a longer text, and tokens of query strings, which the
+# server logs with every websocket, however they are escaped.
+_SECRET_TEXT = re.compile(r"(?i:bearer\s+)\S+|(?i:(?<=[?&]token=))[^&\s\"]+|\beyJ[\w-]{5,}\.[\w-]+\.[\w-]*")
 
 _STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 

@@ -66,6 +66,10 @@ def test_tokens_inside_texts_are_hidden() -> None:
     jwt = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZGEifQ.c2ln"
     assert formatted("sent Bearer abc.def to %s", jwt)["message"] == f"sent {REDACTED} to {REDACTED}"
     assert redact("where", [f"/x?t={jwt}"]) == [f"/x?t={REDACTED}"]
+    escaped = jwt.replace(".", "%2E")
+    assert formatted('"WebSocket /ws?a=1&token=%s&b=2" 403', escaped)["message"] == (
+        f'"WebSocket /ws?a=1&token={REDACTED}&b=2" 403'
+    )
 
 
 def test_what_is_no_text_and_numbers_of_any_size_do_not_cost_a_line() -> None:
