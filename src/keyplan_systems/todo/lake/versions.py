@@ -13,7 +13,7 @@ One case needs care. A writer that slept through the removal of old version file
 of them anew, and would take that for a commit. It is told by the version it built on: vacuum removes
 in rising order, so if that one is gone while later ones exist, the commit does not count and the
 change is done again. Doing a change again is harmless, because every change looks first whether
-its work is done.
+its work is done. So that the first commit builds on a version too, an empty lake gets a number 0.
 """
 
 from __future__ import annotations
@@ -84,6 +84,8 @@ class Versions:
                 continue  # vacuum removed what only older versions name, or what was written for one
             if changed is None:
                 return base
+            if base.version == 0 and self._storage.create(name_of(0), dump(base)):
+                continue  # the next look tells whether the lake is still empty
             number = base.version + 1
             changed = replace(changed, version=number, committed_at=self._clock.now())
             if self._storage.create(name_of(number), dump(changed)) and self._counts(base, number):

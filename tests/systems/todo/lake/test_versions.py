@@ -68,21 +68,26 @@ def test_nothing_to_do_makes_no_version(tmp_path: Path) -> None:
 
 
 class Sleeping(Folder):
-    """A folder whose writer sleeps once between deciding to commit and committing."""
+    """A folder whose writer sleeps once, before or after it creates a version."""
 
-    wakes: Callable[[], Any] | None = None
+    before: tuple[int, Callable[[], Any]] | None = None
+    after: tuple[int, Callable[[], Any]] | None = None
 
     def create(self, path: str, body: bytes) -> bool:
-        """Sleep, then create."""
-        if self.wakes is not None:
-            meanwhile, self.wakes = self.wakes, None
+        """Sleep, create, sleep."""
+        if self.before is not None and path == name_of(self.before[0]):
+            (_, meanwhile), self.before = self.before, None
             meanwhile()
-        return super().create(path, body)
+        created = super().create(path, body)
+        if self.after is not None and path == name_of(self.after[0]):
+            (_, meanwhile), self.after = self.after, None
+            meanwhile()
+        return created
 
 
-@pytest.mark.parametrize("known", [0, 3])
+@pytest.mark.parametrize(("known", "before"), [(0, 0), (0, 1), (3, 4)])
 def test_a_writer_that_slept_through_the_removal_of_its_version_commits_on_the_newest(
-    tmp_path: Path, known: int
+    tmp_path: Path, known: int, before: int
 ) -> None:
     others = Versions(Folder(tmp_path), ManualClock())
     for number in range(known):
@@ -92,15 +97,33 @@ def test_a_writer_that_slept_through_the_removal_of_its_version_commits_on_the_n
     def meanwhile() -> None:
         for number in range(10):
             others.commit(adding(f"meanwhile-{number}"))
-        for version in range(1, known + 8):  # as vacuum removes, in rising order
+        for version in range(known + 8):  # as vacuum removes, in rising order
             storage.remove(name_of(version))
 
-    storage.wakes = meanwhile
+    storage.before = before, meanwhile
     done = Versions(storage, ManualClock()).commit(adding("late"))
     assert done.version == known + 11
     latest = others.latest()
     assert latest == done
     assert len(latest.files) == known + 11
+
+
+@pytest.mark.parametrize("known", [0, 1, 3])
+def test_a_commit_counts_once_though_others_follow_before_it_is_looked_at(tmp_path: Path, known: int) -> None:
+    others = Versions(Folder(tmp_path), ManualClock())
+    for number in range(known):
+        others.commit(adding(f"before-{number}"))
+    storage = Sleeping(tmp_path)
+    storage.after = known + 1, lambda: others.commit(adding("meanwhile"))
+    bases = []
+
+    def change(base: Snapshot) -> Snapshot | None:
+        bases.append(base.version)
+        return adding("mine")(base)
+
+    assert Versions(storage, ManualClock()).commit(change).version == known + 1
+    assert set(bases) == {known}
+    assert [file.path for file in others.latest().files][-2:] == ["mine", "meanwhile"]
 
 
 def test_a_change_that_always_loses_gives_up(tmp_path: Path) -> None:
