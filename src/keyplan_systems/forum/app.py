@@ -83,9 +83,9 @@ def build(resources: Resources) -> Built:
 
 
 def _seconds(variable: str, otherwise: float) -> float:
-    """A setting as a positive number of seconds. Raises ValueError for anything else."""
+    """A setting as a positive number of seconds; one that is empty is none. Raises ValueError for anything else."""
     text = os.environ.get(variable)
-    if text is None:
+    if not text:
         return otherwise
     if not text.isdecimal() or int(text) == 0:
         raise ValueError(f"{variable} is a whole number of seconds, not {text!r}")

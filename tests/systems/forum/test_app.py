@@ -249,13 +249,13 @@ def test_connections_last_as_long_as_the_gateways_unless_told_otherwise(
         return hub(log, clock, limits)
 
     monkeypatch.setattr(app, "Hub", noted)
-    with built(tmp_path, ":memory:"):
-        pass
-    for variable in (app.IDLE, app.TOTAL):
-        monkeypatch.setenv(variable, "30")
-    with built(tmp_path, ":memory:"):
-        pass
-    assert [(one.idle_s, one.total_s) for one in found] == [(600, 7200), (30, 30)]
+    for value in (None, "", "30"):
+        for variable in (app.IDLE, app.TOTAL):
+            if value is not None:
+                monkeypatch.setenv(variable, value)
+        with built(tmp_path, ":memory:"):
+            pass
+    assert [(one.idle_s, one.total_s) for one in found] == [(600, 7200), (600, 7200), (30, 30)]
 
 
 def test_the_relational_database_may_be_postgresql(

@@ -82,7 +82,7 @@ class Venue(BaseModel):
     def _known_zone(cls, name: str) -> str:
         try:
             ZoneInfo(name)
-        except (ZoneInfoNotFoundError, ValueError) as error:
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:  # OSError: a folder of zones, such as Europe
             raise ValueError(f"{name!r} is no IANA time zone") from error
         return name
 

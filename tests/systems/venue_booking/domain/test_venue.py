@@ -56,6 +56,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"durations": {"X": ("MORNING", "MORNING")}}, "neighbouring"),
     ({"time_zone": "Europe/Atlantis"}, "no IANA time zone"),
     ({"time_zone": "../etc/passwd"}, "no IANA time zone"),
+    ({"time_zone": "Europe"}, "no IANA time zone"),
     ({"lead_days": 10, "horizon_days": 9}, "must not be below"),
     ({"lead_days": -1}, "greater than or equal"),
     ({"rooms": 3}, "Extra inputs"),
