@@ -59,5 +59,4 @@ def price_of(written: float, read: float, schema: Schema, book: PriceBook) -> fl
     """Dollars of units; those of capacity that is bought by the hour cost nothing more."""
     if isinstance(schema.billing, Provisioned):
         return 0.0
-    klass = schema.table_class
-    return written * book.of_class("write_unit", klass) + read * book.of_class("read_unit", klass)
+    return book.on_demand(read, written, schema.table_class)

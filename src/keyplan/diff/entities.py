@@ -9,7 +9,7 @@ from keyplan.design.tables import Table
 from keyplan.diff.changes import Change, Rewrite, Step, staged
 from keyplan.diff.entity_keys import index_key_changes, primary_key_changes
 from keyplan.diff.fields import Entities, field_changes, field_names, key_names
-from keyplan.diff.key_forms import Form, key_form, key_text
+from keyplan.diff.key_forms import Form, key_form
 from keyplan.diff.matching import Matched, matched
 
 _WHOLE_ITEMS = ("put", "replace", "batch_put")
@@ -110,7 +110,7 @@ def _unique_form(spec: EntitySpec, rule: BoundUnique, names: dict[str, str]) -> 
 
 def _unique_added(pair: Entities, rule: BoundUnique) -> Change:
     fields = ", ".join(rule.fields)
-    what = f"{fields} of {pair.new.name} is unique now, by sentinels {key_text(rule.key)}"
+    what = f"{fields} of {pair.new.name} is unique now, by sentinels {rule.key.text}"
     how = "Stored items have no sentinel: their values can be taken a second time until each has one."
     name = pair.new.name
     steps = staged(
@@ -128,9 +128,9 @@ def _unique_added(pair: Entities, rule: BoundUnique) -> Change:
 
 def _unique_removed(pair: Entities, rule: BoundUnique) -> Change:
     fields = ", ".join(rule.fields)
-    what = f"{fields} of {pair.new.name} is unique no more by sentinels {key_text(rule.key)}"
+    what = f"{fields} of {pair.new.name} is unique no more by sentinels {rule.key.text}"
     how = "The sentinels stay, and are released no more: while the old version runs, they refuse values that are free."
-    steps = (Step("remove", f"delete the sentinels {key_text(rule.key)}", "BatchWriteItem"),)
+    steps = (Step("remove", f"delete the sentinels {rule.key.text}", "BatchWriteItem"),)
     work = Rewrite(pair.old, None, sentinels=1, items=False)
     return Change(
         "unique removed", "code", pair.table, pair.new.name, what, how, pair.new.place, rule.key.place, work, steps

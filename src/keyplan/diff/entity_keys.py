@@ -13,7 +13,7 @@ from keyplan.design.keys import BoundKey, KeyAttribute
 from keyplan.diff.changes import Change, Rewrite, Step, staged
 from keyplan.diff.fields import Entities, field_names, key_names
 from keyplan.diff.forms import condition_form
-from keyplan.diff.key_forms import Form, agree, attribute_form, key_form, key_text
+from keyplan.diff.key_forms import Form, agree, attribute_form, key_form
 
 
 def primary_key_changes(pair: Entities) -> Iterator[Change]:
@@ -22,7 +22,7 @@ def primary_key_changes(pair: Entities) -> Iterator[Change]:
     types = [[(part.attribute, part.type_code) for part in one.key.attributes] for one in (old, new)]
     if agree(key_form(old, old.key), key_form(new, new.key, names)) or types[0] != types[1]:
         return  # a table with other key attributes is told of as a whole
-    what = f"the key of {new.name} is {key_text(new.key)}, and was {key_text(old.key)}"
+    what = f"the key of {new.name} is {new.key.text}, and was {old.key.text}"
     how = "Stored items lie under the old key: the new version does not find them, and may create them a second time."
     owned = ", and name the new one in its sentinels" if old.sentinels else ""
     moved = f"under its new key, and delete it under the old in one transaction{owned}"
@@ -128,7 +128,7 @@ def own_attributes(pair: Entities, bound: BoundKey) -> list[str]:
 def _enters(pair: Entities, now: BoundKey) -> Change:
     assert now.index is not None, "a key of an index"
     name = now.index.name
-    what = f"{pair.new.name} is in index {name} now: {key_text(now)}"
+    what = f"{pair.new.name} is in index {name} now: {now.text}"
     how = f"Stored items have no key there, and are missing from what {name} answers until they get one."
     steps = staged(
         write=f"a version that writes {_names(pair, now)} of {pair.new.name}",
@@ -153,10 +153,10 @@ def _leaves(pair: Entities, was: BoundKey) -> Change:
 
 def _index_key(pair: Entities, was: BoundKey, now: BoundKey) -> Change:
     assert now.index is not None, "a key of an index"
-    if key_text(was) == key_text(now):
+    if was.text == now.text:
         what = f"who of {pair.new.name} is in index {now.index.name}, or what its key is made of, is another"
     else:
-        what = f"the key of {pair.new.name} in index {now.index.name} is {key_text(now)}, and was {key_text(was)}"
+        what = f"the key of {pair.new.name} in index {now.index.name} is {now.text}, and was {was.text}"
     how = f"Stored items keep the old key: reads of {now.index.name} by the new one do not find them."
     name, index = pair.new.name, now.index.name
     steps = staged(

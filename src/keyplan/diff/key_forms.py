@@ -68,8 +68,3 @@ def kind_of(annotation: Any) -> str:
     if not isinstance(bare, type):
         return "plain"
     return next((kind.__name__ for kind in _KINDS if issubclass(bare, kind)), "plain")
-
-
-def key_text(bound: BoundKey) -> str:
-    """A key as it reads in a message."""
-    return ", ".join(f"{part.attribute} = {part.text}" for part in bound.attributes)

@@ -137,10 +137,8 @@ _CONDITIONS = {
 
 
 def _cost(plan: Plan, told: Expected, book: PriceBook) -> str:
-    klass = plan.schema.table_class
     units = told.units
-    read = units.read * book.of_class("read_unit", klass)
-    written = units.written * book.of_class("write_unit", klass)
+    price = book.on_demand(units.read, units.written, plan.schema.table_class)
     lines = []
     if plan.reading:
         lines.append(
@@ -151,5 +149,5 @@ def _cost(plan: Plan, told: Expected, book: PriceBook) -> str:
             [f"table {units.write:,.1f}", *(f"{name} {part:,.1f}" for name, part in units.indexes.items())]
         )
         lines.append(f"{units.written:,.1f} write units ({parts})")
-    lines.append(f"${(read + written) * 1e6:,.2f} per million calls ({book.region}, prices of {book.dated}, on demand)")
+    lines.append(f"${price * 1e6:,.2f} per million calls ({book.region}, prices of {book.dated}, on demand)")
     return "\n".join(["Cost, at declared sizes", *(f"  {line}" for line in lines)])

@@ -144,7 +144,7 @@ def _key_of_table(schema: Schema) -> str:
 
 def _entities_told(table: Table) -> str:
     told = [
-        f"{entity.name}: {', '.join(f'{part.attribute} = {part.text}' for part in entity.key.attributes)};"
+        f"{entity.name}: {entity.key.text};"
         f" in {', '.join(bound.index.name for bound in entity.indexes if bound.index) or 'no index'}"
         for entity in table.entities
     ]
