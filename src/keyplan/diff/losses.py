@@ -71,10 +71,14 @@ def _formats_differ(old: StoredAs | None, new: StoredAs | None) -> bool:
     return old != new and old in numbers and new in numbers
 
 
+def is_absent(old: StoredField, new: StoredField) -> bool:
+    """Whether items may be stored without a field that is needed now."""
+    return (old.optional or old.is_set) and new.is_needed
+
+
 def _presence(old: StoredField, new: StoredField) -> Iterator[Loss]:
     """An attribute that may be absent is read as the default, or as None, or as an empty set."""
-    may_lack = old.optional or old.is_set
-    if may_lack and new.is_needed:
+    if is_absent(old, new):
         yield Loss("lacking", "items without it are stored, and it is required now")
 
 

@@ -116,9 +116,10 @@ def rewrite(works: list[Rewrite], month: Estimate, tables: Mapping[str, Table]) 
     is_written = any(one.items for one in works)
     is_held = any(one.sentinels for one in works) and new is not None
     items = stored * _share(works)
+    is_moved = any(one.rekeyed for one in works)
     # Under another key it is a put and a delete; an item whose sentinel alone is put is checked in the transaction.
-    actions = 2 if any(one.rekeyed for one in works) else 1 if is_written or is_held else 0
-    times = TRANSACTIONAL if actions == 2 or is_held else 1
+    actions = 2 if is_moved else 1 if is_written or is_held else 0
+    times = TRANSACTIONAL if is_moved or is_held else 1
     sentinels = stored * sum(one.share * one.sentinels for one in works) * write_units(_SENTINEL_BYTES)
     written = times * (items * actions * size + sentinels)
     indexes = _entries(works, stored) if is_written else {}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from keyplan.cost.shares import plain, shares_of
 from keyplan.design.entities import EntitySpec
 from keyplan.design.fields import StoredField
-from keyplan.diff.losses import Loss
+from keyplan.diff.losses import Loss, is_absent
 
 
 def present_share(spec: EntitySpec, field: str) -> float:
@@ -21,10 +21,10 @@ def lacking_share(spec: EntitySpec, old: StoredField, new: StoredField, count: i
     `count`: how many things are lacking; one of them is the field itself, where it may be absent.
     """
     told = None if spec.items is None else spec.items.present.get(old.name)
-    is_absent = (old.optional or old.is_set) and new.is_needed
-    if told is None or (is_absent and count > 1):
+    lacks = is_absent(old, new)
+    if told is None or (lacks and count > 1):
         return 1.0
-    return 1 - told if is_absent else told
+    return 1 - told if lacks else told
 
 
 def gone_share(spec: EntitySpec, field: str, lost: Sequence[Loss]) -> float | None:
