@@ -38,9 +38,11 @@ def entry_size(entity: EntitySpec, bound: BoundKey) -> Size:
     whole = item_size(entity)
     if bound.index.project in {"all", None}:
         return whole
-    held = _key_bytes(entity.key) + _key_bytes(bound)
+    keys = {part.attribute: part for part in (*entity.key.attributes, *bound.attributes)}
+    held = sum(_part_bytes(part) for part in keys.values())
     if isinstance(bound.index.project, tuple):
-        held += sum(_field_bytes(one) for one in entity.fields.values() if one.attribute in bound.index.project)
+        projected = set(bound.index.project) - set(keys)
+        held += sum(_field_bytes(one) for one in entity.fields.values() if one.attribute in projected)
     average = min(held, whole.average)
     return Size(average, min(held, whole.p99), None, declared=whole.declared)
 
@@ -52,7 +54,13 @@ def _all_bytes(entity: EntitySpec) -> int:
 
 def _key_bytes(bound: BoundKey) -> int:
     """Key attributes that templates make; plain fields are counted among the fields."""
-    return sum(len(part.attribute.encode()) + _template_bytes(part) for part in bound.attributes if part.template)
+    return sum(_part_bytes(part) for part in bound.attributes if part.template)
+
+
+def _part_bytes(part: KeyAttribute) -> int:
+    if part.field is not None:
+        return _field_bytes(part.field)
+    return len(part.attribute.encode()) + _template_bytes(part)
 
 
 def _template_bytes(part: KeyAttribute) -> int:
