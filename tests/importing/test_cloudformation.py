@@ -142,6 +142,17 @@ def test_scaling_and_loops_are_told() -> None:
     assert [gap.split()[0] for gap in found.gaps] == ["S", "Fn::ForEach::X"]
 
 
+def test_what_may_lie_behind_other_resources_is_told() -> None:
+    kinds = ("AWS::CloudFormation::Stack", "AWS::Serverless::Application", "Custom::DynamoDBReplica")
+    others = {f"R{number}": {"Type": kind, "Properties": {}} for number, kind in enumerate(kinds)}
+    found = imported({"Resources": {"A": {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}, **others}})
+    assert found.gaps == (
+        "R0 is a stack of its own: import its template too",
+        "R1 is an application of its own: import its template too",
+        "R2 makes a replica: replication is not part of a design",
+    )
+
+
 def test_what_else_scales_is_not_told() -> None:
     target = {"Type": "AWS::ApplicationAutoScaling::ScalableTarget", "Properties": {"ServiceNamespace": "ecs"}}
     things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}

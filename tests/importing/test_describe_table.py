@@ -144,9 +144,23 @@ def test_local_indexes_are_counted_too() -> None:
     assert found.gaps == ()
 
 
+def test_an_index_that_is_being_filled_has_no_number_yet() -> None:
+    index = {**TABLE["GlobalSecondaryIndexes"][0], "IndexStatus": "CREATING", "Backfilling": True, "ItemCount": 0}
+    (found,) = tables({**TABLE, "GlobalSecondaryIndexes": [index]})
+    assert found.figures == Figures(8, 125, {})
+
+
 @pytest.mark.parametrize("member", ["ItemCount", "TableSizeBytes"])
 def test_a_table_without_a_number_has_no_figures(member: str) -> None:
     assert tables({name: told for name, told in TABLE.items() if name != member})[0].figures is None
+
+
+def test_the_request_that_creates_a_table_says_its_mode_itself() -> None:
+    request = {name: TABLE[name] for name in ("TableName", "AttributeDefinitions", "KeySchema")}
+    index = {name: TABLE["GlobalSecondaryIndexes"][0][name] for name in ("IndexName", "KeySchema", "Projection")}
+    (found,) = tables({**request, "BillingMode": "PAY_PER_REQUEST", "GlobalSecondaryIndexes": [index]})
+    assert found.billing == OnDemand()
+    assert found.gaps == ()
 
 
 def test_on_demand_tables_say_zeros() -> None:

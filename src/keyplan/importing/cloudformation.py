@@ -28,6 +28,12 @@ _TABLES: dict[str, Callable[[Node], Properties]] = {
 _NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 """Developer guide, "Supported data types and naming rules"; what is filled in by other tools is still none."""
 _SCALING = "AWS::ApplicationAutoScaling::ScalableTarget"
+_ELSEWHERE = {
+    "AWS::CloudFormation::Stack": "is a stack of its own: import its template too",
+    "AWS::Serverless::Application": "is an application of its own: import its template too",
+    "Custom::DynamoDBReplica": "makes a replica: replication is not part of a design",
+}
+"""By kind of resource: what may lie behind it that is not read here."""
 
 
 def cloudformation(documents: Sequence[Document], given: Mapping[str, str]) -> Source:
@@ -82,6 +88,8 @@ def _tables(document: Document, resolver: Resolver, gaps: list[str]) -> Iterator
         kind = str(resource.get("Type"))
         if kind == _SCALING and "dynamodb" in str(resource).lower():
             gaps.append(f"{logical_id} scales capacity: a design has the capacity that is bought at first")
+        if kind in _ELSEWHERE:
+            gaps.append(f"{logical_id} {_ELSEWHERE[kind]}")
         if kind not in _TABLES:
             continue
         if _is_made(resource, path, resolver):

@@ -75,7 +75,7 @@ def _more(document: Document) -> Iterator[tuple[str, Any]]:
 
 
 def _table(described: Node, more: Mapping[str, Any]) -> SourceTable:
-    mode = described.at("BillingModeSummary", "BillingMode")
+    mode = described.at("BillingModeSummary", "BillingMode") or described.get("BillingMode")
     on_demand = mode is not None and mode.text() == "PAY_PER_REQUEST"
     made = {name: value for name, value in described.mapping().items() if name not in _STATES}
     made |= {name: value for name, value in more.items() if value}
@@ -99,6 +99,11 @@ def _figures(described: Node) -> Figures | None:
     count, size = described.get("ItemCount"), described.get("TableSizeBytes")
     if count is None or size is None or not count.whole():
         return None
-    indexes = [one for kind in ("Global", "Local") for one in described.each(f"{kind}SecondaryIndexes")]
+    indexes = [
+        one
+        for kind in ("Global", "Local")
+        for one in described.each(f"{kind}SecondaryIndexes")
+        if (status := one.get("IndexStatus")) is None or status.text() != "CREATING"  # nothing of it is counted yet
+    ]
     held = {one.need("IndexName").text(): found.whole() for one in indexes if (found := one.get("ItemCount"))}
     return Figures(count.whole(), round(size.whole() / count.whole()), held)
