@@ -22,6 +22,7 @@ from keyplan.check.rising import rising_start
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.design.patterns import Pattern
+from keyplan.design.plan import Plan
 
 RULE = Rule("KP321", "oldest-instead-of-newest", ("warning",))
 _NEWEST = re.compile(r"(^|[_\W])(recent|latest|newest|last|most recent)($|[_\W])", re.IGNORECASE)
@@ -34,7 +35,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         if plan.operation != "Query" or plan.descending or limit is None or not _wants_newest(pattern):
             continue
         bound = plan.entity.key_in(plan.index.name if plan.index is not None else None)
-        field = None if bound is None or (plan.key and plan.key.sort) else rising_start(bound.sort, plan.entity)
+        field = None if bound is None or _is_asked(plan) else rising_start(bound.sort, plan.entity)
         if bound is not None and field is not None:
             yield Finding(
                 RULE.code,
@@ -46,6 +47,11 @@ def check(subject: Subject) -> Iterator[Finding]:
                 pattern.place,
                 bound.place,
             )
+
+
+def _is_asked(plan: Plan) -> bool:
+    """Whether the call says where in the sort key to read; what keeps other entities out does not."""
+    return plan.key is not None and any(one.low.sources or one.high is not None for one in plan.key.sort)
 
 
 def _wants_newest(pattern: Pattern[..., Any]) -> bool:
