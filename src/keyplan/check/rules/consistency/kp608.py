@@ -7,15 +7,15 @@ The same is true of a whole item that is read, changed and put back.
 State the expected state in the write: `when(F.status == "pending")`; the refusal is the answer "already decided".
 Or give the entity a version and pass it with `at_version(...)`, or pass what is known with `known(status=...)`.
 
-Found are updates that set a field with a few declared values from a parameter, without a condition on that
-field or a version, and replacements of whole items of entities without a version.
+Found are updates that set a field with a few declared values from a parameter, or one that another pattern adds to,
+without a condition on that field or a version, and replacements of whole items of entities without a version.
 
 Source: developer guide, "Condition expressions" and "Optimistic locking with version number".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from keyplan.check.finding import Finding
@@ -32,13 +32,19 @@ RULE = Rule("KP608", "lost-update", ("warning",))
 
 def check(subject: Subject) -> Iterator[Finding]:
     """State changes and replacements that do not look at what was there."""
+    adding = {
+        (plan.entity.name, action.path.field): pattern.name
+        for _, pattern, plan in subject.patterns
+        for action in plan.actions
+        if action.name == "add" and len(action.path.parts) == 1
+    }
     for _, pattern, plan in subject.patterns:
         if plan.version is not None:
             continue
         if pattern.kind == "replace" and plan.condition is None:
             yield _replaced(pattern, plan)
         elif plan.operation == "UpdateItem":
-            yield from _set(pattern, plan)
+            yield from _set(pattern, plan, adding)
 
 
 def _replaced(pattern: Pattern[..., Any], plan: Plan) -> Finding:
@@ -55,15 +61,20 @@ def _replaced(pattern: Pattern[..., Any], plan: Plan) -> Finding:
     )
 
 
-def _set(pattern: Pattern[..., Any], plan: Plan) -> Iterator[Finding]:
+def _set(pattern: Pattern[..., Any], plan: Plan, adding: Mapping[tuple[str, str], str]) -> Iterator[Finding]:
     looked_at = {path.field for path in paths_of(plan.condition)} | set(plan.known)
     counted = [action.path.field for action in plan.actions if action.name == "add"]
     for action in plan.actions:
         name = action.path.field
         if action.name != "set" or len(action.path.parts) > 1 or is_constant(action.source) or action.source is None:
             continue
+        if name in looked_at:
+            continue
+        if (plan.entity.name, name) in adding:
+            yield _counted_elsewhere(pattern, plan, name, adding[plan.entity.name, name])
+            return
         choices = choices_of(plan.entity.fields[name])
-        if choices is None or plan.entity.fields[name].type_code == "BOOL" or name in looked_at:
+        if choices is None or plan.entity.fields[name].type_code == "BOOL":
             continue
         beside = f", which may depend on {', '.join(counted)} that it counts in the same write" if counted else ""
         yield Finding(
@@ -77,3 +88,16 @@ def _set(pattern: Pattern[..., Any], plan: Plan) -> Iterator[Finding]:
             plan.entity.place,
         )
         return
+
+
+def _counted_elsewhere(pattern: Pattern[..., Any], plan: Plan, name: str, other: str) -> Finding:
+    return Finding(
+        RULE.code,
+        "warning",
+        pattern.name,
+        f"{pattern.name} sets {plan.entity.name}.{name}, which {other} adds to, whatever it was before: what was added"
+        " since it was read is lost",
+        f"add the difference, or when(F.{name} == ...) with what was read, or a version and at_version(...)",
+        pattern.place,
+        plan.entity.place,
+    )

@@ -8,7 +8,9 @@ Within one call that is taken care of: a transaction carries a token, and for te
 first answer. A caller that calls again sends another token, and so does one that comes back after ten minutes.
 
 Make the write a part of a transaction that also creates an item for the request (its id as the key, with an
-expiry), or state a condition that only the first one meets, such as the version that was read.
+expiry), or state a condition that only the first one meets, such as the version that was read. A bound on what is
+counted (`when(F.free >= count)`) is none: while enough is left, the second one meets it too. Nor is a condition on what
+the write leaves as it is.
 
 Source: API reference, TransactWriteItems (ClientRequestToken); developer guide, "Programming errors: retries".
 """
@@ -20,6 +22,7 @@ from collections.abc import Iterator
 from keyplan.check.finding import Finding
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
+from keyplan.design.conditions import All, Any_, Between, Compare, Condition, paths_of
 from keyplan.design.plan import Plan
 
 RULE = Rule("KP610", "repeated-write-counts-twice", ("warning",))
@@ -37,8 +40,8 @@ def check(subject: Subject) -> Iterator[Finding]:
                 RULE.code,
                 "warning",
                 pattern.name,
-                f"{pattern.name} is repeated when no answer came, and adds to {', '.join(twice)} without a condition:"
-                " a repetition of a write that did happen counts twice",
+                f"{pattern.name} is repeated when no answer came, and adds to {', '.join(twice)} without a condition"
+                " that only the first one meets: a repetition of a write that did happen counts twice",
                 "create an item for the request's id in the same transaction, or add at_version(...) or a condition"
                 " that only the first one meets",
                 pattern.place,
@@ -50,4 +53,28 @@ def _counts(plan: Plan) -> list[str]:
 
 
 def _guards(plan: Plan) -> bool:
-    return plan.exists == "must_not" or plan.condition is not None or plan.version is not None
+    """Whether a step refuses to happen a second time."""
+    if plan.exists == "must_not" or plan.version is not None:
+        return True
+    if plan.operation not in {"UpdateItem", "ConditionCheck"}:
+        return plan.condition is not None
+    changed = {action.path.field for action in plan.actions}
+    return not changed.isdisjoint(plan.known) or _met_once(plan.condition, changed, _counted(plan))
+
+
+def _counted(plan: Plan) -> set[str]:
+    return {action.path.field for action in plan.actions if action.name in {"add", "append"}}
+
+
+def _met_once(condition: Condition | None, changed: set[str], counted: set[str]) -> bool:
+    """Whether a write that changes these fields can no longer meet its own condition."""
+    if isinstance(condition, All):
+        return any(_met_once(part, changed, counted) for part in condition.parts)
+    if isinstance(condition, Any_):
+        return all(_met_once(part, changed, counted) for part in condition.parts)
+    looked_at = {path.field for path in paths_of(condition)} & changed
+    return bool(looked_at - counted if _is_bound(condition) else looked_at)
+
+
+def _is_bound(condition: Condition | None) -> bool:
+    return isinstance(condition, Between) or (isinstance(condition, Compare) and condition.op not in {"=", "<>"})
