@@ -177,6 +177,7 @@ STATEMENTS: tuple[Statement, ...] = (
     ),
     statement(
         r"(expir\w+|TTL|time to live).*\b(immediately|at once|exactly|instantly|within (a few )?(seconds|minutes))",
+        r"\b(immediately|exactly|instantly) (when|as) .*\b(expir\w+|TTL|time to live)\b",
         problem="expired items are deleted in the background, up to days later",
         fix="compare the expiry with the clock wherever it matters",
         source="developer guide, time to live",

@@ -23,7 +23,9 @@ from keyplan.cost.prices import GB
 
 RULE = Rule("KP824", "claimed-to-cost-nothing", ("warning",))
 _NOTHING = re.compile(
-    r"\$\s*0(?:\.0+)?(?![\d.])|\b(zero|no) costs?\b|\bcosts? nothing\b|\bfree of charge\b", re.IGNORECASE
+    r"\$\s*0(?:\.0+)?(?![\d.])|\b(zero|no) costs?\b|\bcosts? nothing\b|\bfree of charge\b"
+    r"|\bind(ex(es)?|ices)\b[^.]*\b(is|are) free\b",
+    re.IGNORECASE,
 )
 _ADDITIONAL = re.compile(r"\bno (additional|extra) cost", re.IGNORECASE)
 

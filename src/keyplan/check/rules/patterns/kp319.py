@@ -4,7 +4,8 @@
 the condition can have are compared with all texts that the entity's template can make; where the two share
 none, the query is always empty, without any error. The same is found of prefixes that no key begins with, of
 text compared with a Number, in keys and in filters, of values that a Literal or Enum field does not have, and
-of constants that cannot be sent, such as nan or a moment without a time zone; and of constants in the key of one item.
+of constants that cannot be sent, such as nan or a moment without a time zone; of constants in the key of one item; and
+of a field that is to have two values at once.
 
 Use `begins_with` for the beginning of a key, or give the fields and let the planner write the condition:
 `pk(user_id=user_id) & sk(status=status)`.
@@ -23,7 +24,7 @@ from keyplan.check.finding import Finding
 from keyplan.check.keyspace import as_template, begins, overlap
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.design.conditions import Between, Compare, Condition, Function, In, Path
+from keyplan.design.conditions import All, Between, Compare, Condition, Function, In, Path
 from keyplan.design.entities import EntitySpec
 from keyplan.design.field_encoding import encode_value
 from keyplan.design.field_types import UnstorableTypeError, type_code
@@ -54,6 +55,16 @@ def check(subject: Subject) -> Iterator[Finding]:
                     _what_fits(entity.fields[name], value),
                     pattern.place,
                     entity.place,
+                )
+            for name, one, other in _at_once(condition):
+                yield Finding(
+                    RULE.code,
+                    "error",
+                    pattern.name,
+                    f"{pattern.name} wants {name} to be {one!r} and {other!r} at once",
+                    f"join them by |, or write F.{name}.is_in({one!r}, {other!r})",
+                    pattern.place,
+                    plan.entity.place,
                 )
     for _, entity in subject.entities:
         for bound in entity.indexes:
@@ -181,6 +192,19 @@ def _impossible(
         never = _is_never if is_equal else _is_of_another_type
         if len(path.parts) == 1 and having and all(never(entity.fields[path.field], value) for entity in having):
             yield having[0], path.field, value
+
+
+def _at_once(condition: Condition | None) -> Iterator[tuple[str, object, object]]:
+    """Fields that a condition wants to equal two constants that differ, and these."""
+    wanted: dict[str, object] = {}
+    for part in condition.parts if isinstance(condition, All) else ():
+        if not (isinstance(part, Compare) and part.op == "=" and isinstance(part.left, Path)):
+            continue
+        name, value = part.left.field, part.right
+        if len(part.left.parts) > 1 or isinstance(value, (Condition, Param, Path, Each, EveryShard)):
+            continue
+        if wanted.setdefault(name, value) != value:
+            yield name, wanted[name], value
 
 
 def _comparisons(condition: Condition | None) -> Iterator[tuple[Path, object, bool]]:
