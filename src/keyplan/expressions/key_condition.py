@@ -148,6 +148,8 @@ def bind(
     classic = len(partition) + len(sort) <= _CLASSIC_KEY_ATTRIBUTES
     if classic and not 0 < len(terms) <= _CLASSIC_KEY_ATTRIBUTES:
         raise ValidationError(messages.KEY_CONDITION_COUNT)
+    if len(partition) > 1:
+        _require_equalities(terms, partition)
     _require_named(terms, partition, sort)
     for attribute in partition:
         if terms[attribute][0] != "=":
@@ -160,6 +162,15 @@ def bind(
         return KeyRange(partition_values, (), None, ())
     operator, values = terms[named[-1]]
     return KeyRange(partition_values, equals, operator, values)
+
+
+def _require_equalities(
+    terms: Mapping[str, tuple[SortOperator, tuple[AttributeValue, ...]]], partition: Sequence[str]
+) -> None:
+    """Every attribute of a partition key of several equals something."""
+    missing = [name for name in partition if name not in terms or terms[name][0] != "="]
+    if missing:
+        raise ValidationError(messages.key_unequal(missing))
 
 
 def _require_named(terms: Mapping[str, object], partition: Sequence[str], sort: Sequence[str]) -> None:

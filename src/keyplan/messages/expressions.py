@@ -249,6 +249,11 @@ def key_missing(attribute: str) -> str:
     return f"Query condition missed key schema element: {attribute}"
 
 
+def key_unequal(missing: Sequence[str]) -> str:
+    """A partition key of several attributes of which some have no equality."""
+    return f"HASH key attributes {', '.join(missing)} must have equality conditions specified in the query"
+
+
 def key_gap(missing: Sequence[str], present: str) -> str:
     """A sort key attribute has a condition while earlier ones have no equality."""
     return (
