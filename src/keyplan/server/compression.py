@@ -10,6 +10,7 @@ import zlib
 from functools import lru_cache
 
 THRESHOLD_BYTES = 4096  # answers smaller than this are sent as they are
+_GZIP_MAGIC = b"\x1f\x8b"  # how each gzip begins
 _GZIP_MEMBERS = 1000  # a gzip body may be several in a row; more than this is an attack
 _CHUNK_BYTES = 64 * 1024
 _LEVEL = 1  # answers are made while a client waits: speed before size
@@ -79,10 +80,15 @@ def inflate(body: bytes, encoding: bytes, limit_bytes: int) -> bytes:
 
 
 def _inflate(body: bytes, coding: bytes, limit_bytes: int) -> bytes:
-    """Members one after the other: gzip allows several, deflate has one."""
+    """Members one after the other: gzip allows several, deflate has one.
+
+    What follows a gzip and is none itself is passed over, as the service does.
+    """
     pieces: list[bytes] = []
     size = position = members = 0
     while position < len(body):
+        if members and coding == b"gzip" and not body.startswith(_GZIP_MAGIC, position):
+            break
         members += 1
         if members > _GZIP_MEMBERS or (members > 1 and coding == b"deflate"):
             raise BadEncodingError("data after the end of the compressed body")
