@@ -187,8 +187,10 @@ def _summary(described: dict[str, Any], now: float, items: int, billed: int) -> 
 
 
 def describe(document: Document, form: Form) -> dict[str, Any]:
-    """ExportDescription."""
+    """ExportDescription. Its type is told where it was asked for, as the service does."""
     described: dict[str, Any] = document["description"]
+    if "ExportType" not in document["parameters"]:
+        described = {name: value for name, value in described.items() if name != "ExportType"}
     values = (described.get("FilterSpecification") or {}).get("ExpressionAttributeValues")
     if values is None:
         return described

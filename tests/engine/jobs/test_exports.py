@@ -34,7 +34,6 @@ def test_an_export_is_begun_and_completed(shop: Workshop) -> None:
         "S3Prefix": "out",
         "S3SseAlgorithm": "AES256",
         "ExportFormat": "DYNAMODB_JSON",
-        "ExportType": "FULL_EXPORT",
         "ExportTime": NOW,
     }
     assert re.fullmatch(r".*:table/notes/export/01790000000000-[0-9a-f]{8}", begun["ExportArn"])
