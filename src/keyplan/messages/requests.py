@@ -190,11 +190,10 @@ def unsupported_parameter(name: str) -> str:
     return f"The parameter {name} is not supported by keyplan"
 
 
-# Tags and time to live.
+# Tags.
 ARN_MISSING = "Invalid TableArn"
 NO_TAGS = "Atleast one Tag needs to be provided as Input."
 NO_TAG_KEYS = "Atleast one Tag Key needs to be provided as Input."
-TTL_ATTRIBUTE_EMPTY = "TimeToLiveSpecification.AttributeName must be non empty"
 
 
 def invalid_arn(arn: str) -> str:
