@@ -44,6 +44,11 @@ def test_three_hundred_operators_are_read_and_one_more_is_not() -> None:
         read(" OR ".join(["a=b"] * 200))
 
 
+def test_a_function_that_does_not_exist_is_told_rather_than_too_many_of_it() -> None:
+    with pytest.raises(ValidationError, match=r"Invalid function name; function: f$"):
+        read("a < " + "f(" * 400 + "b" + ")" * 400)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -11,6 +11,7 @@ from functools import partial
 
 from keyplan import limits
 from keyplan.errors import ValidationError
+from keyplan.expressions.functions import CONDITION_FUNCTIONS, OPERAND_COUNTS, UPDATE_FUNCTIONS
 from keyplan.expressions.nodes import (
     And,
     Between,
@@ -30,17 +31,6 @@ from keyplan.expressions.reserved import is_reserved
 from keyplan.expressions.resolve import path_text
 from keyplan.messages import expressions as messages
 from keyplan.values.types import AttributeValue, Values, type_of
-
-CONDITION_FUNCTIONS = {
-    "attribute_exists": 1,
-    "attribute_not_exists": 1,
-    "attribute_type": 2,
-    "begins_with": 2,
-    "contains": 2,
-}
-OPERAND_FUNCTIONS = {"size": 1}
-UPDATE_FUNCTIONS = {"if_not_exists": 2, "list_append": 2}
-OPERAND_COUNTS = CONDITION_FUNCTIONS | OPERAND_FUNCTIONS | UPDATE_FUNCTIONS
 
 TYPES = frozenset({"S", "N", "B", "SS", "NS", "BS", "BOOL", "NULL", "L", "M"})
 ORDERED_TYPES = frozenset("SNB")

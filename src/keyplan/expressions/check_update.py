@@ -10,12 +10,11 @@ from __future__ import annotations
 from functools import partial
 
 from keyplan.expressions.check import (
-    OPERAND_COUNTS,
-    UPDATE_FUNCTIONS,
     check_distinct,
     check_operand_count,
     check_path_text,
 )
+from keyplan.expressions.functions import OPERAND_COUNTS, UPDATE_FUNCTIONS
 from keyplan.expressions.nodes import (
     Action,
     AddAction,

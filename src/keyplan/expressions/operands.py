@@ -49,8 +49,9 @@ def read_operand(cursor: Cursor) -> Operand:
             opened.append(_Open(None))
             continue
         if cursor.kind == WORD and cursor.peek_kind() == "(":
-            cursor.count_operator()
-            opened.append(_Open(cursor.advance().text))
+            function = cursor.advance().text
+            cursor.count_function(function)
+            opened.append(_Open(function))
             cursor.advance()
             continue
         operand = _close(cursor, opened, _read_simple(cursor))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from keyplan import limits
 from keyplan.errors import ValidationError
+from keyplan.expressions.functions import OPERAND_COUNTS
 from keyplan.messages import expressions as messages
 
 KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "SET", "REMOVE", "ADD", "DELETE"})
@@ -66,12 +67,13 @@ class Cursor:
     `parameter` is the request parameter that the expression came in; it begins every error.
     """
 
-    __slots__ = ("_operators", "at", "kind", "parameter", "text", "tokens")
+    __slots__ = ("_operators", "_unknown_function", "at", "kind", "parameter", "text", "tokens")
 
     def __init__(self, text: str, parameter: str) -> None:
         self.text = text
         self.parameter = parameter
         self._operators = 0
+        self._unknown_function: str | None = None
         if not text.strip(" \t\r\n"):
             raise self.invalid(messages.EMPTY)
         size_bytes = len(text.encode("utf-8", "surrogatepass"))
@@ -120,5 +122,14 @@ class Cursor:
         The limit also bounds how deep a tree can get, and so every walk over one.
         """
         self._operators += 1
-        if self._operators > limits.EXPRESSION_OPERATORS:
-            raise self.invalid(messages.too_many_operators(self._operators))
+        if self._operators <= limits.EXPRESSION_OPERATORS:
+            return
+        if self._unknown_function is not None:
+            raise self.invalid(messages.function_unknown(self._unknown_function))
+        raise self.invalid(messages.too_many_operators(self._operators))
+
+    def count_function(self, name: str) -> None:
+        """Counts a function as an operator; of a name that is none and too many operators, the name is told."""
+        if self._unknown_function is None and name not in OPERAND_COUNTS:
+            self._unknown_function = name
+        self.count_operator()

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from keyplan.errors import ValidationError
 from keyplan.expressions import compiled, nodes
-from keyplan.expressions.check import CONDITION_FUNCTIONS
+from keyplan.expressions.functions import CONDITION_FUNCTIONS
 from keyplan.expressions.render import render_condition, render_update
 from keyplan.messages import expressions as expression_messages
 from keyplan.messages import partiql as messages
