@@ -27,6 +27,7 @@ from keyplan.design import (
     key,
     pk,
     put,
+    sk,
     transaction,
     where,
 )
@@ -385,3 +386,32 @@ def test_a_replacement_moves_only_keys_that_are_made_of_more_than_the_primary_ke
         return put(membership)
 
     assert expected(change).units.indexes == {"inverted": 1, "roles": 2}
+
+
+def test_what_a_filter_lets_through_does_not_tell_what_is_read() -> None:
+    table = Table("goods", pk="category", sk="sku")
+
+    @table.entity(items=Items(50_000, bytes=Bytes(600), distinct={"category": 100}))
+    class Good(Entity):
+        category: str
+        sku: str
+        cents: int
+
+    @table.query(Good, returns=1)
+    def cheaper(category: str, cents: int) -> Cond:
+        return pk(category=category) & where(F.cents < cents)
+
+    @table.query(Good, returns=1, evaluates=20)
+    def measured(category: str, cents: int) -> Cond:
+        return pk(category=category) & where(F.cents < cents)
+
+    @table.scan(Good, returns=1)
+    def anywhere(cents: int) -> Cond:
+        return where(F.cents < cents)
+
+    @table.query(Good, returns=1)
+    def of_kind(category: str, kind: str, cents: int) -> Cond:
+        return pk(category=category) & sk.between(sku=(kind, kind)) & where(F.cents < cents)
+
+    told = [expected(one) for one in (cheaper, measured, anywhere, of_kind)]
+    assert [(one.evaluated, one.returned) for one in told] == [(500, 1), (20, 1), (50_000, 1), (1, 1)]

@@ -72,6 +72,8 @@ def _range(plan: Plan, facts: Facts) -> Expected:
     found = {entity: matching(plan, entity, unsaid) for entity in plan.entities}
     others = {entity: matching(plan, entity, guesses) for entity in _read_in_passing(plan)}
     evaluated = told if told is not None else sum(found.values())
+    if told is not None and facts.evaluates is None and not unsaid and _filters_everything(plan):
+        evaluated = max(evaluated, sum(found.values()))
     returned = facts.returns if facts.returns is not None else evaluated
     limit = plan.limit or plan.page_size
     if limit is not None and plan.filter is None:
@@ -82,6 +84,12 @@ def _range(plan: Plan, facts: Facts) -> Expected:
     requests = _requests(plan, evaluated, sum(found.values()))
     read = requests * read_units(int(total_bytes / requests), consistent=plan.consistent) + fetches(plan, evaluated)
     return Expected(Units(read=read), evaluated, returned, tuple(dict.fromkeys(guesses)))
+
+
+def _filters_everything(plan: Plan) -> bool:
+    """Whether all of a partition or table is read, so that what comes back does not tell how much that is."""
+    in_range = plan.key is not None and any(one.op not in {"=", "begins_with"} for one in plan.key.sort)
+    return plan.filter is not None and plan.limit is None and plan.page_size is None and not in_range
 
 
 def fetches(plan: Plan, evaluated: float) -> float:

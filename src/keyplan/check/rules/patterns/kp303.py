@@ -60,8 +60,9 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _removed(pattern: Pattern[..., Any], plan: Plan) -> float | None:
     facts = pattern.facts
-    if facts.returns is not None and facts.evaluates:
-        return max(0.0, 1 - facts.returns / facts.evaluates)
+    evaluated = facts.evaluates or expected(pattern).evaluated
+    if facts.returns is not None and (facts.evaluates or evaluated > facts.returns):
+        return max(0.0, 1 - facts.returns / evaluated)
     assert plan.filter is not None, "the caller looked"
     kept = kept_share(plan.filter, plan.entity) if len(plan.entities) == 1 else None
     return None if kept is None else 1 - kept
