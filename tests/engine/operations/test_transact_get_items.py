@@ -57,10 +57,10 @@ def test_responses_are_in_the_order_of_the_request(engine: Engine) -> None:
     assert answer["Responses"][1:] == [{}, {"Item": {"id": {"S": "a"}}}]
 
 
-def test_a_projection_may_leave_an_empty_item(engine: Engine) -> None:
+def test_a_projection_that_finds_nothing_leaves_no_item(engine: Engine) -> None:
     put(engine, "notes", "a", 20)
     projected = get("notes", "a", ProjectionExpression="#n", ExpressionAttributeNames={"#n": "nothing"})
-    assert read(engine, projected)["Responses"] == [{"Item": {}}]
+    assert read(engine, projected)["Responses"] == [{}]
 
 
 def test_the_wire_form_says_the_same(engine: Engine) -> None:

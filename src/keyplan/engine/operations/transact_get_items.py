@@ -83,8 +83,10 @@ def _prepare(get: dict[str, Any], form: Form) -> _Get:
 
 
 def _response(read: Read, row: tuple[int, bytes] | None, form: Form) -> dict[str, Any]:
+    """What one read shows: no Item where there is none, and none where the projection finds nothing in it."""
     if row is None:
         return {}
     if read.project is None:
         return {"Item": form.stored(row[1])}
-    return {"Item": form.item(read.project(encoding.decode(row[1])))}
+    shown = read.project(encoding.decode(row[1]))
+    return {"Item": form.item(shown)} if shown else {}
