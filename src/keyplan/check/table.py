@@ -110,6 +110,7 @@ from keyplan.check.rules.keys import (
     kp214,
     kp215,
     kp216,
+    kp217,
 )
 from keyplan.check.rules.patterns import (
     kp301,
