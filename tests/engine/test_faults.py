@@ -83,6 +83,7 @@ def outcomes(count: int, call: Callable[[int], object]) -> list[str]:
 @pytest.mark.parametrize(
     "wrong",
     [
+        {"throttle": 0.2},
         {"conflicts": 1.1},
         {"stale_reads": -0.1},
         {"gsi_lag": -1},

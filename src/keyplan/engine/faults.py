@@ -98,6 +98,8 @@ class Faults:
             value = getattr(self, name)
             if not 0 <= value <= 1:
                 raise ValueError(f"{name} is a probability, 0 to 1: {value!r}")
+        if self.throttle not in (False, True):
+            raise ValueError(f"throttle is True or False: {self.throttle!r}")
         low, high = self.lag_range
         if not 0 <= low <= high:
             raise ValueError(f"gsi_lag is in seconds, a number or a pair (least, most): {self.gsi_lag!r}")
