@@ -41,7 +41,7 @@ class Selection:
                 term = self.key_condition.terms.get(name)
                 for placeholder in () if term is None else term.values:
                     _check_key(name, kind, (self.values or {})[placeholder])
-            self.key_condition.bind(self.values, *schema.roles)
+            self.span(table)
             for name in schema.names:
                 if self.filter is not None and name in self.filter.condition.attributes:
                     raise ValidationError(query_messages.filter_on_key(self.filter.parameter, name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from keyplan import limits
 from keyplan.engine.catalog import Index, Table
 from keyplan.engine.keys import IndexKey, KeyAttribute, KeySchema
 from keyplan.errors import ValidationError
@@ -19,6 +20,7 @@ from keyplan.values.keybytes import (
     segment_bounds,
     successor,
 )
+from keyplan.values.sizes import value_bytes
 from keyplan.values.types import AttributeValue, Item
 
 
@@ -51,7 +53,7 @@ def partition_span(index: Index | None, partition: tuple[AttributeValue, ...]) -
 
 
 def condition_span(index: Index | None, selected: KeyRange) -> Span:
-    """The keys that a key condition selects."""
+    """The keys that a key condition selects. Raises ValidationError for a partition key value that is too long."""
     prefix = _prefix(index, selected.partition)
     if index is None:
         return _table_span(prefix, selected)
@@ -59,6 +61,9 @@ def condition_span(index: Index | None, selected: KeyRange) -> Span:
 
 
 def _prefix(index: Index | None, partition: tuple[AttributeValue, ...]) -> bytes:
+    """What the keys of one partition key value start with. Raises ValidationError for one that is too long."""
+    if sum(map(value_bytes, partition)) > limits.PARTITION_KEY_BYTES:
+        raise ValidationError(item_messages.PARTITION_KEY_TOO_LONG)
     if index is not None:
         return index.key.prefix(partition)
     ((kind, content),) = partition[0].items()

@@ -24,6 +24,7 @@ from keyplan.expressions.ordering import compare, same
 from keyplan.expressions.project import compile_projection
 from keyplan.messages import expressions as messages
 from keyplan.values import numbers
+from keyplan.values.sets import in_order
 from keyplan.values.types import AttributeValue, Item, Values, type_of
 
 Parameters: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -286,7 +287,7 @@ def _add(current: AttributeValue | None, type_code: str, value: AttributeValue) 
     if type_code == "L":
         return {"L": existing + added}
     present = set(existing)
-    return {type_code: existing + [member for member in added if member not in present]}
+    return {type_code: in_order(type_code, existing + [member for member in added if member not in present])}
 
 
 def _delete(current: AttributeValue | None, type_code: str, value: AttributeValue) -> AttributeValue | None:

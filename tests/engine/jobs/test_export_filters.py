@@ -41,6 +41,10 @@ def test_a_key_condition_takes_one_partition(shop: Workshop) -> None:
             "Query condition",
         ),
         ({"KeyConditionExpression": "id = :id", "ExpressionAttributeValues": {":id": {"N": "1"}}}, "One or more"),
+        (
+            {"KeyConditionExpression": "id = :id", "ExpressionAttributeValues": {":id": {"S": "x" * 70_000}}},
+            "One or more parameter values were invalid: Size of hashkey",
+        ),
         ({"FilterExpression": "id = :id"}, "Invalid FilterExpression"),
         ({"ExpressionAttributeNames": {"#a": "a"}}, "ExpressionAttributeNames can only"),
         ({}, "Invalid Request: Invalid FilterSpecification: The specification can not be empty"),
