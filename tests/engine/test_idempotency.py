@@ -109,6 +109,14 @@ def test_the_order_of_members_makes_no_other_parameters() -> None:
     assert idempotency.token_of({"TransactItems": []}) is None
 
 
+def test_binary_makes_the_same_parameters_whatever_holds_it() -> None:
+    tokens = {
+        idempotency.token_of({"ClientRequestToken": "t", "TransactItems": [{"B": content}]})
+        for content in (b"abc", bytearray(b"abc"), memoryview(b"a-b-c")[::2])
+    }
+    assert len(tokens) == 1
+
+
 def test_a_cancelled_transaction_leaves_its_token_unused(engine: Engine) -> None:
     check = {"TableName": "counters", "Key": {"id": {"S": "a"}}, "ConditionExpression": "attribute_exists(id)"}
     request = {"ClientRequestToken": "t", "TransactItems": [{"ConditionCheck": check}]}

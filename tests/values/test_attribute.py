@@ -23,6 +23,7 @@ from keyplan.values.attribute import normalise, normalise_item
         ({"N": "1.0"}, {"N": "1"}, 2),
         ({"B": b"\x00\x01"}, {"B": "AAE="}, 2),
         ({"B": bytearray(b"abc")}, {"B": "YWJj"}, 3),
+        ({"B": memoryview(b"a-b-c")[::2]}, {"B": "YWJj"}, 3),
         ({"B": "text"}, {"B": "dGV4dA=="}, 4),
         ({"B": b""}, {"B": ""}, 0),
         ({"BOOL": False}, {"BOOL": False}, 1),

@@ -60,7 +60,7 @@ def token_of(request: dict[str, Any]) -> Token | None:
 
 def _binary(value: Any) -> str:
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return b64encode(value).decode()
+        return b64encode(bytes(value)).decode()
     raise TypeError(f"a request cannot hold {type(value).__name__}")
 
 

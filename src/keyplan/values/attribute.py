@@ -232,7 +232,7 @@ def canonical_binary(content: Any, *, wire: bool) -> str:
     """Binary as canonical base64 text, from base64 text (wire) or from bytes (Python)."""
     if not wire:
         _expect(content, str | bytes | bytearray | memoryview)
-        return b64encode(content.encode() if isinstance(content, str) else content).decode()
+        return b64encode(content.encode() if isinstance(content, str) else bytes(content)).decode()
     _expect(content, str)
     try:
         encoded = b64encode(b64decode(content, validate=True)).decode()

@@ -92,5 +92,5 @@ def _json(content: Any) -> str:
 
 def _binary_text(content: Any) -> Any:
     if isinstance(content, bytes | bytearray | memoryview):
-        return b64encode(content).decode()
+        return b64encode(bytes(content)).decode()
     raise TypeError(type(content).__name__)
