@@ -90,3 +90,8 @@ def test_a_bomb_is_given_up_early() -> None:
     bomb = compression.compress(bytes(200_000_000), b"gzip")
     with pytest.raises(compression.TooLargeError):
         compression.inflate(bomb, b"gzip", 1_000_000)
+
+
+def test_a_quality_that_is_no_number_is_unreadable_too() -> None:
+    assert compression.negotiate(b"deflate;q=0.5,gzip;q=nan") == b"gzip"
+    assert compression.negotiate(b"gzip;q=0.5,deflate;q=nan") == b"deflate"

@@ -6,6 +6,7 @@ are in the tests. It reads quality values leniently: unreadable ones count as 1,
 
 from __future__ import annotations
 
+import math
 import zlib
 from functools import lru_cache
 
@@ -60,9 +61,10 @@ def _quality(parameters: bytes) -> float:
         name, _, value = part.partition(b"=")
         if name.strip() == b"q":
             try:
-                return min(max(float(value.strip() or b"1"), 0.0), 1.0)
+                quality = float(value.strip() or b"1")
             except ValueError:
                 return 1.0
+            return 1.0 if math.isnan(quality) else min(max(quality, 0.0), 1.0)
     return 1.0
 
 
