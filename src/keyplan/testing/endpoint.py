@@ -30,13 +30,14 @@ def serving(engine: ServedEngine) -> Iterator[str]:
 
 
 def _run(engine: ServedEngine, bound: socket.socket, ready: Future[Callable[[], object]]) -> None:
-    with asyncio.Runner(loop_factory=loop_factory) as runner:
-        try:
+    try:
+        with asyncio.Runner(loop_factory=loop_factory) as runner:  # makes the loop, which may fail too
             runner.run(_serve(engine, bound, ready))
-        except Exception as error:
-            if ready.done():
-                raise
-            ready.set_exception(error)
+    except Exception as error:
+        if ready.done():
+            raise
+        bound.close()
+        ready.set_exception(error)
 
 
 async def _serve(engine: ServedEngine, bound: socket.socket, ready: Future[Callable[[], object]]) -> None:
