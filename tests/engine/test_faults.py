@@ -569,3 +569,14 @@ def test_threads_among_faults_lose_nothing(tmp_path: Path, clock: ManualClock) -
         engine.settle()
         assert engine.call("Scan", {"TableName": "things", "ConsistentRead": True})["Count"] == sum(written)
         assert fsck.check(engine) == []
+
+
+def test_tables_that_are_gone_leave_no_throughput_behind() -> None:
+    with Engine.memory(faults=Faults(throttle=True)) as engine:
+        for _ in range(5):
+            tables_of.create(engine)
+            put(engine, "a")
+            engine.call("DeleteTable", {"TableName": "things"})
+        assert engine.faults is not None
+        assert engine.faults._throttle is not None
+        assert len(engine.faults._throttle._resources) == 1

@@ -126,7 +126,7 @@ class Injector:
         # Seeded, so that runs repeat: nothing here guards a secret.
         self._random = {each.name: random.Random(f"{faults.seed}/{each.name}") for each in fields(Faults)}  # noqa: S311
         self._history = History(faults.stale_s) if faults.stale_reads else None
-        self._throttle = Throttle(self._random["throttle"]) if faults.throttle else None
+        self._throttle = Throttle(self._random["throttle"], engine.catalog.known) if faults.throttle else None
         self._local = threading.local()
         engine.view = self._view
         engine.moment = self._moment

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keyplan.engine import throughput
@@ -26,6 +26,7 @@ from keyplan.engine.partitions import (
 )
 from keyplan.errors import ProvisionedThroughputExceededError, ServiceError, ThrottlingError
 from keyplan.messages import faults as messages
+from keyplan.store.rows import Tree
 from keyplan.values import units
 
 if TYPE_CHECKING:
@@ -148,8 +149,10 @@ class Resource:
 class Throttle:
     """All tables' and indexes' throughput."""
 
-    def __init__(self, source: random.Random) -> None:
+    def __init__(self, source: random.Random, known: Callable[[], list[Table]]) -> None:
+        """`known`: all tables that there are."""
         self._random = source
+        self._known = known
         self._lock = threading.Lock()
         self._resources: dict[int, Resource] = {}
 
@@ -160,9 +163,15 @@ class Throttle:
         tree = table.tree if index is None else index.tree
         resource = self._resources.get(tree.number)
         if resource is None:
+            self._forget_gone()
             resource = self._resources[tree.number] = Resource(table, index, self._random)
         resource.follow(table)
         return resource
+
+    def _forget_gone(self) -> None:
+        """Tables and indexes that are gone leave nothing behind: trees are never numbered alike."""
+        trees = {tree.number for table in self._known() for tree in (table.tree, *_index_trees(table))}
+        self._resources = {number: one for number, one in self._resources.items() if number in trees}
 
     def write(
         self, table: Table, key: bytes, old: Version | None, new: Version | None, *, factor: int, now: float
@@ -225,6 +234,10 @@ class Throttle:
                 return []
             return [charge(after[0], units.write_units(max(before[1], after[1])))]
         return [charge(each[0], units.write_units(each[1])) for each in (before, after) if each is not None]
+
+
+def _index_trees(table: Table) -> list[Tree]:
+    return [index.tree for index in table.indexes.values()]
 
 
 def _entry(index: Index, key: bytes, version: Version | None) -> tuple[bytes, int, bytes] | None:
