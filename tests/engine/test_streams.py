@@ -116,3 +116,27 @@ def test_what_is_no_sequence_number_is_refused(text: str) -> None:
 
 def test_sequence_numbers_round_trip() -> None:
     assert streams.sequence_of(streams.sequence_number(12_345)) == 12_345
+
+
+@pytest.mark.parametrize("wrong_by_s", [-2 * limits.STREAM_RETENTION_S, 2 * limits.STREAM_RETENTION_S])
+def test_records_go_in_order_though_the_clock_was_wrong_for_a_while(clock: ManualClock, wrong_by_s: float) -> None:
+    right = clock.now()
+    with Engine.memory(clock=clock) as engine:
+        tables_of.create(engine, **tables_of.with_stream())
+        put(engine, "first")
+        clock.advance(limits.STREAM_RETENTION_S - 60)
+        put(engine, "second")
+        clock._now += wrong_by_s
+        put(engine, "when the clock was wrong")
+        clock._now = right + limits.STREAM_RETENTION_S + 60
+        seen = records(engine, stream_arn(engine))
+        assert len(seen) == 2
+        request = {"StreamArn": stream_arn(engine), "ShardId": shard_of(engine)}
+        after = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": seen[0]["dynamodb"]["SequenceNumber"]}
+        iterator = engine.call("GetShardIterator", {**request, **after})["ShardIterator"]
+        assert engine.call("GetRecords", {"ShardIterator": iterator})["Records"] == seen[1:]
+
+
+def shard_of(engine: Engine) -> str:
+    described = engine.call("DescribeStream", {"StreamArn": stream_arn(engine)})["StreamDescription"]
+    return str(described["Shards"][0]["ShardId"])

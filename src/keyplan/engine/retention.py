@@ -1,7 +1,8 @@
 """Retention of stream records: 24 hours, then they and at last the stream are gone.
 
 The background thread trims now and then; whoever reads a stream trims it first if something in it is
-due, so that what is too old is never seen, however late the thread is.
+due, so that what is too old is never seen, however late the thread is. Records go from a shard's beginning only: where
+the clock was set back, one that seems old stays as long as one before it.
 """
 
 from __future__ import annotations
@@ -51,18 +52,17 @@ def _trim(engine: Engine, arn: str) -> int:
         document = streams.find(transaction, arn)
         if document is None:
             return 0
-        log, now = streams.log_of(document), engine.clock.now()
-        if stream_logs.is_gone(document, now):
-            removed = transaction.trim(log, math.inf)
+        log, now, shards = streams.log_of(document), engine.clock.now(), range(document["shards"])
+        is_gone = stream_logs.is_gone(document, now)
+        before = math.inf if is_gone else now - limits.STREAM_RETENTION_S
+        last = [transaction.last_of_older(log, shard, before) for shard in shards]
+        removed = sum(transaction.trim(log, shard, last[shard]) for shard in shards)
+        if is_gone:
             stream_logs.drop(transaction, document)
             return removed
-        before = now - limits.STREAM_RETENTION_S
-        document["trimmed"] = [
-            max(streams.trimmed(document, shard), last_before(transaction, log, shard, before))
-            for shard in range(document["shards"])
-        ]
+        document["trimmed"] = [max(streams.trimmed(document, shard), last[shard]) for shard in shards]
         transaction.put_document(stream_logs.DOCUMENT_PREFIX + arn, orjson.dumps(document))
-        return transaction.trim(log, before)
+        return removed
 
     return engine.store.write(work)
 
@@ -70,7 +70,7 @@ def _trim(engine: Engine, arn: str) -> int:
 def last_before(view: View, log: Log, shard: int, before: float) -> int:
     """The last sequence of a shard written before a moment; 0 if there is none.
 
-    Times rise with sequences, so this halves its way instead of reading every body.
+    Times rise with sequences, unless the clock was set back, so this halves its way instead of reading every body.
     """
     first, last = view.bounds(log, shard)
     if first is None or last is None:

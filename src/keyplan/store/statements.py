@@ -106,6 +106,7 @@ class LogStatements(NamedTuple):
     append: str
     read: str
     bounds: str
+    last_of_older: str
     trim: str
 
 
@@ -125,5 +126,9 @@ def log(number: int) -> LogStatements:
             f"SELECT sequence, written_at, body FROM {name} WHERE shard = ? AND sequence >= ? ORDER BY sequence LIMIT ?"
         ),
         bounds=f"SELECT min(sequence), max(sequence) FROM {name} WHERE shard = ?",
-        trim=f"DELETE FROM {name} WHERE written_at < ?",
+        last_of_older=(
+            f"SELECT max(sequence) FROM {name} WHERE shard = ?1 AND sequence < coalesce((SELECT sequence FROM {name}"
+            f" WHERE shard = ?1 AND written_at >= ?2 ORDER BY sequence LIMIT 1), {2**63 - 1})"
+        ),
+        trim=f"DELETE FROM {name} WHERE shard = ? AND sequence <= ?",
     )

@@ -124,9 +124,14 @@ class Writing(Connected):
         self._cursor.execute(log.append, (written_at, shard, body))
         return self.connection.last_insert_rowid()
 
-    def trim(self, log: Log, before: float) -> int:
-        """Drop records written before a moment; how many."""
-        self._cursor.execute(log.trim, (before,))
+    def last_of_older(self, log: Log, shard: int, before: float) -> int:
+        """The last of the records at a shard's beginning that were all written before a moment; 0 if there is none."""
+        found: int | None = self._cursor.execute(log.last_of_older, (shard, before)).get
+        return found or 0
+
+    def trim(self, log: Log, shard: int, last: int) -> int:
+        """Drop a shard's records up to a sequence; how many."""
+        self._cursor.execute(log.trim, (shard, last))
         return self.connection.changes()
 
     def put_document(self, name: str, body: bytes) -> None:
