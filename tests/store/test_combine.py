@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import threading
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -106,3 +108,58 @@ def test_a_call_gets_the_error_it_was_given(combiner: Combiner) -> None:
     combiner._settle = settle
     with pytest.raises(OSError, match="full"):
         combiner.submit(lambda: None, settled=True)
+
+
+class InterruptedHereError(Exception):
+    """What a signal's handler raises, wherever the thread is."""
+
+
+def submit_late(combiner: Combiner) -> list[str]:
+    """What a call of another thread gives; nothing if it waits for ever."""
+    results: list[str] = []
+    late = threading.Thread(target=lambda: results.append(combiner.submit(lambda: "late", settled=True)), daemon=True)
+    late.start()
+    late.join(5)
+    return results
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signals to threads")
+def test_a_thread_interrupted_while_it_waits_holds_up_nobody(combiner: Combiner, batches: Batches) -> None:
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise InterruptedHereError
+
+    def interrupt_once_queued() -> None:
+        while not combiner._queue:
+            combine.give_way()
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+
+    batches.hold.clear()
+    first = threading.Thread(target=combiner.submit, args=(lambda: "first", True))
+    first.start()
+    while not batches.sizes:
+        combine.give_way()
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        threading.Thread(target=interrupt_once_queued).start()
+        with pytest.raises(InterruptedHereError):
+            combiner.submit(lambda: "never", settled=True)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+        batches.hold.set()
+    first.join(WAIT_S)
+    assert submit_late(combiner) == ["late"]
+    assert batches.sizes == [1, 1]
+
+
+def test_a_thread_interrupted_before_it_leads_leaves_that_to_others(
+    combiner: Combiner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt() -> None:
+        raise InterruptedHereError
+
+    combiner._company = 2
+    with monkeypatch.context() as patch:
+        patch.setattr(combine, "give_way", interrupt)
+        with pytest.raises(InterruptedHereError):
+            combiner.submit(lambda: "never", settled=True)
+    assert submit_late(combiner) == ["late"]

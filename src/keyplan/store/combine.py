@@ -23,7 +23,7 @@ LOOKS_IN_VAIN = 4
 class Call:
     """One piece of work waiting to be run, and what became of it."""
 
-    __slots__ = ("done", "error", "result", "settled", "wake", "work")
+    __slots__ = ("done", "error", "leads", "result", "settled", "wake", "work")
 
     def __init__(self, work: Callable[..., Any], settled: bool) -> None:
         self.work = work
@@ -31,6 +31,7 @@ class Call:
         self.result: Any = None
         self.error: BaseException | None = None
         self.done = False
+        self.leads = False
         self.wake = threading.Lock()
         self.wake.acquire()
 
@@ -51,27 +52,45 @@ class Combiner:
         call = Call(work, settled)
         with self._mutex:
             self._queue.append(call)
-            leads = not self._led
+            call.leads = not self._led
             self._led = True
-        if not leads:
-            call.wake.acquire()  # until it is done, or this thread is to lead
+        try:
+            if not call.leads:
+                call.wake.acquire()  # until it is done, or this thread is to lead
+            if not call.done:
+                self._await_company()
+        except BaseException:
+            # Of a signal's handler, as Ctrl-C has one: nobody must wait for a thread that is not there any more.
+            self._withdraw(call)
+            raise
         if not call.done:
             self._lead(call)
         if call.error is not None:
             raise call.error
         return call.result
 
+    def _withdraw(self, call: Call) -> None:
+        """Leave the queue, and to the next one in it what this thread was to lead."""
+        with self._mutex:
+            if call in self._queue:
+                self._queue.remove(call)
+            if call.leads:
+                self._hand_on()
+
+    def _hand_on(self) -> None:
+        """Have the first in the queue lead. Under the mutex."""
+        self._led = bool(self._queue)
+        if self._queue:
+            self._queue[0].leads = True
+            self._queue[0].wake.release()
+
     def _lead(self, own: Call) -> None:
-        self._await_company()
         with self._mutex:
             batch, self._queue = self._queue, []
         self._company = max(self._company // 2, len(batch))
         ticket = self._run(batch)
         with self._mutex:
-            successor = self._queue[0] if self._queue else None
-            self._led = successor is not None
-        if successor is not None:
-            successor.wake.release()
+            self._hand_on()
         self._settle(batch, ticket)
         for call in batch:
             call.done = True

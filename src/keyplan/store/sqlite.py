@@ -204,18 +204,24 @@ class SqliteStore:
 
     def _run_batch(self, calls: list[Call]) -> int:
         """Run the calls of several threads in one transaction; the number of its commit."""
-        with self._lock:
-            try:
-                with failures(self.path):
-                    self._begin()
-                    self._run_calls(calls)
-                    self._commit()
-            except BaseException as error:  # noqa: BLE001 - handed to the threads whose calls they were
-                with suppress(StorageError):
-                    self._undo(error)
-                for call in calls:
-                    call.error = error  # nothing of the batch is kept, whatever became of each call
-            return self.sync.committed if self.sync is not None else 0
+        try:
+            with self._lock:
+                self._run_in_one(calls)
+        except BaseException as error:  # noqa: BLE001 - handed to the threads whose calls they were
+            for call in calls:
+                call.error = error  # nothing of the batch is kept, whatever became of each call
+        return self.sync.committed if self.sync is not None else 0
+
+    def _run_in_one(self, calls: list[Call]) -> None:
+        try:
+            with failures(self.path):
+                self._begin()
+                self._run_calls(calls)
+                self._commit()
+        except BaseException as error:
+            with suppress(StorageError):
+                self._undo(error)
+            raise
 
     def _run_calls(self, calls: list[Call]) -> None:
         if len(calls) == 1:
