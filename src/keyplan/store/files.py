@@ -41,9 +41,10 @@ def prepare(connection: apsw.Connection, path: str) -> None:
 
     Raises DatabaseVersionError, DatabaseCorruptError, and SQLite's own exceptions.
     """
-    if _is_ours(connection, path):
+    if _is_ours(connection, path) and connection.pragma("journal_mode") == "wal":
         return
-    connection.pragma("journal_mode", "wal")  # a database in memory stays as it is
+    # Ours without a log is a copy made by SQLite's VACUUM. A database in memory stays as it is.
+    connection.pragma("journal_mode", "wal")
     connection.execute(statements.BEGIN)
     try:
         if not _is_ours(connection, path):  # another process may have been first
@@ -86,6 +87,8 @@ def new_file(path: str) -> Iterator[apsw.Connection]:
         yield connection
         connection.pragma("journal_mode", "wal")
         connection.close()
+        for left in ("-wal", "-shm"):  # by a database of that name that is gone: SQLite would take it for this one's
+            Path(f"{path}{left}").unlink(missing_ok=True)
         unfinished.replace(path)
     except BaseException:
         connection.close()
