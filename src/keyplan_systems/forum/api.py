@@ -206,7 +206,7 @@ def is_following(rights: Rights, uses: Uses) -> dict[str, bool]:
 @router.put(f"{_THREAD}/follow", status_code=204, tags=["notifications"])
 def follow(rights: Rights, uses: Uses) -> None:
     """Be told of new messages."""
-    uses.following.follow(place_of(rights.key), rights.user_id)
+    uses.follow(rights)
 
 
 @router.delete(f"{_THREAD}/follow", status_code=204, tags=["notifications"])

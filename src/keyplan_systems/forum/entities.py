@@ -184,6 +184,11 @@ class Follow(Entity):
     ttl: int | None = None
     """Seconds since 1970; nothing while the thread is open."""
 
+    @property
+    def place(self) -> Place:
+        """Its thread."""
+        return Place(self.participant_id, self.item_id)
+
 
 @forum.entity(
     key=key("NOTIF#{user_id}", "{at_ms:013d}#{event_id}"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 
 from keyplan.clock import Clock
@@ -20,6 +21,9 @@ CLOSED_FOLLOW_SECONDS: Final = 14 * _DAY
 """How long follows outlive the closing of their thread."""
 NOTIFICATION_SECONDS: Final = 60 * _DAY
 EXCERPT_CHARACTERS: Final = 200
+
+_PASSED = (ConditionFailedError, NotFoundError)
+"""It has followed this change, or a later one, or has been given up."""
 
 _NOTIFICATION_ID = re.compile(r"([0-9]{13})-([A-Za-z0-9._-]{1,100})")
 
@@ -42,6 +46,12 @@ class Following:
         """The user follows the thread; again is as good as once."""
         self._add(place, user_id, 0)
 
+    def let_end(self, place: Place, user_id: str, status_seq: int) -> None:
+        """Let a follow of a closed thread end, unless it ends already or an event after this one has said otherwise."""
+        follower = self._db.run(design.follow_of(place, user_id))
+        if follower is not None and follower.ttl is None:
+            self._end(follower, status_seq)
+
     def unfollow(self, place: Place, user_id: str) -> None:
         """The user no longer follows the thread; again is as good as once."""
         self._db.run(design.unfollow(place, user_id))
@@ -62,7 +72,10 @@ class Following:
             for user_id in people:
                 self._add(event.place, user_id, event.seq)
         for follower in list(self._db.iterate(design.followers(event.place))):
-            self._apply(follower, event, None if opened else int(self._clock.now()) + CLOSED_FOLLOW_SECONDS)
+            if opened:
+                self._keep(follower, event.seq)
+            else:
+                self._end(follower, event.seq)
 
     def _add(self, place: Place, user_id: str, status_seq: int) -> None:
         new = Follow(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id, status_seq=status_seq)
@@ -71,14 +84,14 @@ class Following:
         except AlreadyExistsError:
             return  # he follows it already
 
-    def _apply(self, follower: Follow, event: Event, ttl: int | None) -> None:
-        try:
-            if ttl is None:
-                self._db.run(design.keep_follow(event.place, follower.user_id, event.seq))
-            else:
-                self._db.run(design.end_follow(event.place, follower.user_id, event.seq, ttl))
-        except (ConditionFailedError, NotFoundError):
-            return  # it has followed this change, or a later one, or has been given up
+    def _keep(self, follower: Follow, status_seq: int) -> None:
+        with suppress(*_PASSED):
+            self._db.run(design.keep_follow(follower.place, follower.user_id, status_seq))
+
+    def _end(self, follower: Follow, status_seq: int) -> None:
+        ttl = int(self._clock.now()) + CLOSED_FOLLOW_SECONDS
+        with suppress(*_PASSED):
+            self._db.run(design.end_follow(follower.place, follower.user_id, status_seq, ttl))
 
     # Notifications.
 

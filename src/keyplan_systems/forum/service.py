@@ -139,6 +139,14 @@ class Service:
         """A thread's events by their own time, newest first. Raises CursorError."""
         return self.log.history(place_of(rights.key), limit, cursor)
 
+    def follow(self, rights: ThreadRights) -> None:
+        """The user follows the thread; of a closed one, for as long as follows outlive its closing."""
+        place = place_of(rights.key)
+        self.following.follow(place, rights.user_id)
+        seq = self.log.last_seq(place)  # before the status: an opening that it does not tell of comes later
+        if threads.is_closed(self.database, rights.key):
+            self.following.let_end(place, rights.user_id, seq)
+
     def notify(self, change: Inserted[Event]) -> None:
         """Tell the followers of a message's thread of it: those who may read the thread, as SQL says now."""
         message = change.new

@@ -12,6 +12,7 @@ from keyplan_systems.forum import sample
 from keyplan_systems.forum.domain import Status, ThreadKey, ThreadUpdate
 from keyplan_systems.forum.entities import Event, EventType, Place
 from keyplan_systems.forum.relational.models import ItemPermissionRow
+from keyplan_systems.forum.tokens import ThreadRights
 
 DAY = 24 * 3600
 PLACE = Place(ANN, sample.LOOPS)
@@ -168,3 +169,27 @@ def test_who_may_no_longer_read_a_thread_is_told_nothing_of_it_though_he_follows
     live.writer(TEACHER).say("not for tutors")
     assert "not for tutors" in told(live, ANN)
     assert "not for tutors" not in told(live, TUTOR)
+
+
+def rights_of(user_id: str) -> ThreadRights:
+    return ThreadRights(key=sample.THREAD, user_id=user_id, is_mine=False, can_watch=True, can_write=False)
+
+
+def test_a_follow_of_a_closed_thread_ends_like_those_that_were_there(live: Live) -> None:
+    shut(live)
+    live.clock.advance(DAY)
+    now_s = int(live.clock.now())
+    live.service.follow(rights_of(BEN))
+    end_s = follows(live)[BEN]
+    assert end_s is not None
+    assert now_s + 14 * DAY <= end_s <= int(live.clock.now()) + 14 * DAY
+    live.clock.advance(DAY)
+    live.service.follow(rights_of(BEN))
+    assert follows(live)[BEN] == end_s
+    reopen(live)
+    assert follows(live)[BEN] is None
+
+
+def test_a_follow_of_an_open_thread_stays(live: Live) -> None:
+    live.service.follow(rights_of(BEN))
+    assert follows(live)[BEN] is None

@@ -66,6 +66,13 @@ def get_thread(database: Database, clock: Clock, issuer: ThreadTokenIssuer, user
     return ThreadView(key, status, thread, rights, issuer.issue(rights))
 
 
+def is_closed(database: Database, key: ThreadKey) -> bool:
+    """Whether a thread was closed; one that was never opened is not."""
+    with database.read() as session:
+        thread = threads_of(session, [key]).get(key)
+    return thread is not None and not thread.status.is_open
+
+
 def readers_of(database: Database, clock: Clock, key: ThreadKey, users: Collection[str]) -> frozenset[str]:
     """Those of some users who may read a thread."""
     with database.read() as session:
