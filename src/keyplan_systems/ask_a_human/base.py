@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from keyplan.clock import Clock
@@ -16,6 +17,7 @@ from keyplan.connections.errors import (
     OutcomeUnknownError,
     RunError,
     TransactionFailedError,
+    UnreadableItemError,
     VersionConflictError,
 )
 from keyplan.design import Call, WriteCall
@@ -48,16 +50,26 @@ class Failures:
 
     def each(self, do: Callable[[Thing], Given | None], things: Iterable[Thing]) -> list[Given]:
         """What is given for each thing, where something is; a thing that fails keeps none behind it waiting."""
+        return [given for thing in things if (given := self._try(partial(do, thing))) is not None]
+
+    def first(self, do: Callable[[Thing], Given | None], things: Iterable[Thing], most: int) -> list[Given]:
+        """The same for so many things; those that rest on what nobody can read, now or later, take no place."""
         given: list[Given] = []
-        for thing in things:
-            try:
-                one = do(thing)
-            except RunError as error:
-                self.found.append(error)
-                continue
+        tried, waiting = 0, iter(things)
+        while tried < most and (thing := self._try(lambda: next(waiting, None))) is not None:
+            before = len(self.found)
+            one = self._try(partial(do, thing))
             if one is not None:
                 given.append(one)
+            tried += not any(isinstance(error, UnreadableItemError) for error in self.found[before:])
         return given
+
+    def _try(self, do: Callable[[], Given | None]) -> Given | None:
+        try:
+            return do()
+        except RunError as error:
+            self.found.append(error)
+            return None
 
     def tell(self) -> None:
         """Raise an ExceptionGroup of what failed, if anything did."""

@@ -64,8 +64,9 @@ class Pusher:
     def _do_rounds(self, failures: Failures) -> int:
         """Whoever may be told is read before any round is taken: a round is over once it is taken."""
         now_ms = self._base.now_ms
-        errands = self._connection.run(design_questions.due_errands(PUSH, iso(now_ms)), limit=ROUNDS_AT_ONCE)
-        due = failures.each(lambda errand: self._due(errand, now_ms), errands)
+        waiting = design_questions.due_errands(PUSH, iso(now_ms))
+        errands = self._connection.iterate(waiting, page_size=ROUNDS_AT_ONCE)
+        due = failures.first(lambda errand: self._due(errand, now_ms), errands, ROUNDS_AT_ONCE)
         people = self._sample(sum(notifications.target(question) for _, question in due), now_ms)
         taken = failures.each(lambda one: self._take(*one, now_ms), due)
         pushes = [push for pair in self._dealt(people, taken) if (push := self._claim(*pair)) is not None]
@@ -196,8 +197,8 @@ class Pusher:
 
     def _do_retries(self, failures: Failures) -> int:
         due = design_push.due_deliveries(iso(self._base.now_ms))
-        waiting = self._connection.run(due, limit=DELIVERIES_AT_ONCE)
-        again = failures.each(self._retake, waiting)
+        waiting = self._connection.iterate(due, page_size=DELIVERIES_AT_ONCE)
+        again = failures.first(self._retake, waiting, DELIVERIES_AT_ONCE)
         self._send(again, failures)
         return len(again)
 

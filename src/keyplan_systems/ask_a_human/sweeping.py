@@ -27,8 +27,8 @@ class Sweeper:
     def run_once(self) -> int:
         """Expire what is due; how many questions were. Raises an ExceptionGroup of what failed, after all the rest."""
         now_ms, failures = self._base.now_ms, Failures()
-        due = self._connection.run(design_questions.due_errands(EXPIRE, iso(now_ms)), limit=AT_ONCE)
-        swept = sum(failures.each(lambda errand: self._sweep(errand, now_ms), due))
+        due = self._connection.iterate(design_questions.due_errands(EXPIRE, iso(now_ms)), page_size=AT_ONCE)
+        swept = sum(failures.first(lambda errand: self._sweep(errand, now_ms), due, AT_ONCE))
         failures.tell()
         return swept
 

@@ -12,11 +12,12 @@ from tests.systems.ask_a_human.test_push import MINUTE, Scripted
 from tests.systems.elsewhere import Elsewhere
 
 from keyplan.clock import ManualClock
-from keyplan.connections.errors import ThrottledError
+from keyplan.connections.errors import ThrottledError, UnreadableItemError
 from keyplan.engine.engine import Engine
 from keyplan.errors import InternalServerError, ProvisionedThroughputExceededError
-from keyplan_systems.ask_a_human import entities
+from keyplan_systems.ask_a_human import design_questions, entities, pushing, sweeping
 from keyplan_systems.ask_a_human.domain.notifications import DeadToken, Outcome, TryLater
+from keyplan_systems.ask_a_human.domain.questions import Status
 from keyplan_systems.ask_a_human.pushing import Pusher
 from keyplan_systems.ask_a_human.sweeping import Sweeper
 
@@ -275,3 +276,44 @@ def is_round(operation: str, text: str) -> bool:
 def is_retry(operation: str, text: str) -> bool:
     """Whether a request takes a push that is to be tried again."""
     return operation not in {"Query", "GetItem"} and "DELIVERY#" in text
+
+
+def make_unreadable(stage: Stage, question: str) -> None:
+    """As another program may leave a question: no text is its prompt."""
+    told = {"UpdateExpression": "SET prompt = :none", "ExpressionAttributeValues": {":none": {"N": "1"}}}
+    stage.connection._call(
+        "UpdateItem", {"TableName": entities.questions.name, "Key": {"question_id": {"S": question}}, **told}
+    )
+
+
+def test_questions_that_nobody_can_read_keep_no_other_from_its_round(
+    stage: Stage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pushing, "ROUNDS_AT_ONCE", 2)
+    audience(stage, 3)
+    for _ in range(2):
+        make_unreadable(stage, stage.asked(min_responses=1))
+        clock.advance(1)
+    readable = stage.asked(min_responses=1)
+    service = Scripted()
+    with pytest.raises(ExceptionGroup) as caught:
+        stage.pusher(service).run_once()
+    assert [type(one) for one in caught.value.exceptions] == [UnreadableItemError] * 2
+    assert told_of(service) == [readable] * 3
+
+
+def test_questions_that_nobody_can_read_keep_no_other_from_expiring(
+    stage: Stage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeping, "AT_ONCE", 2)
+    for _ in range(2):
+        make_unreadable(stage, stage.asked())
+        clock.advance(1)
+    readable = stage.asked()
+    clock.advance(24 * 3600)
+    with pytest.raises(ExceptionGroup) as caught:
+        Sweeper(stage.service.base).run_once()
+    assert [type(one) for one in caught.value.exceptions] == [UnreadableItemError] * 2
+    found = stage.connection.run(design_questions.question_by_id(readable))
+    assert found is not None
+    assert found.status is Status.EXPIRED
