@@ -5,6 +5,9 @@ its key, in this table or another: they stay, are paid for, and are read as if t
 
 Give them an expiry of their own, written with them, or delete them when the stream tells that their owner expired.
 
+What belongs to an item has all fields of its key and more, and lies in its partition, or one of these fields is called
+after it (`question_id` of a Question). A presence and a profile that share a `user_id` are parts of a user both.
+
 Source: developer guide, "Using time to live (TTL)": expiry works on single items.
 """
 
@@ -14,6 +17,7 @@ from collections.abc import Iterator
 
 from keyplan.check.expiry import always_expires
 from keyplan.check.finding import Finding
+from keyplan.check.names import words_of
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.design.entities import EntitySpec
@@ -22,7 +26,7 @@ RULE = Rule("KP716", "expiry-leaves-parts", ("warning",))
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Entities without expiry whose key begins with the whole key of one that expires."""
+    """Entities without expiry whose key has the whole key of one that expires."""
     entities = [entity for _, entity in subject.entities]
     watched = {
         entity.name
@@ -49,6 +53,16 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _belongs(part: EntitySpec, owner: EntitySpec) -> bool:
-    """Whether the key of a part has all fields of its owner's key, and more."""
+    """Whether the key of a part has all fields of its owner's key, and more, because it is the owner's."""
     mine, its = set(part.key.fields), set(owner.key.fields)
-    return its < mine
+    return its < mine and (_lie_together(part, owner) or _is_named_after(owner, its))
+
+
+def _lie_together(part: EntitySpec, owner: EntitySpec) -> bool:
+    mine, its = ([one.text for one in entity.key.partition] for entity in (part, owner))
+    return part.schema is owner.schema and mine == its
+
+
+def _is_named_after(owner: EntitySpec, fields: set[str]) -> bool:
+    noun = words_of(owner.name).rpartition("_")[2]
+    return any(noun in words_of(name).split("_") for name in fields)
