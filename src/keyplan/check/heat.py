@@ -1,7 +1,8 @@
 """How load falls on keys: what the most used partition key, and the most used item, take a second.
 
 Shares come from the numbers of `Items(distinct=...)`; where a key has a field of which nothing is declared,
-nothing is said of its load.
+nothing is said of its load. Where the day, month, year or hour of writing is a part of the key, new items all go to the
+present one, however many there are in time.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from typing import Any
 
 from keyplan.check.key_shares import key_share
 from keyplan.check.load import Work
+from keyplan.check.rising import rises
 from keyplan.cost.expected import expected
 from keyplan.cost.sizes import item_size
 from keyplan.design.entities import EntitySpec
-from keyplan.design.keys import BoundKey, text_of
+from keyplan.design.keys import BoundKey, KeyAttribute, text_of
 from keyplan.design.patterns import Pattern
 from keyplan.design.places import Place
 from keyplan.design.plan import Plan
@@ -23,6 +25,9 @@ from keyplan.design.schema import Index
 from keyplan.design.symbols import Source
 from keyplan.design.tables import Table
 from keyplan.values.units import write_units
+
+_PERIODS = {"year", "month", "date", "hour"}
+"""Specs of holes that many moments share."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +132,17 @@ def _sources(plan: Plan) -> dict[str, Source]:
     return found
 
 
+def _present(plan: Plan, parts: Iterable[KeyAttribute]) -> dict[str, Source]:
+    """The fields of a new item whose part of a key is the period of writing: the same in all that are written now."""
+    if plan.item is None:
+        return {}
+    specs: dict[str, set[str]] = {}
+    for part in parts:
+        for hole in part.template.holes if part.template is not None else ():
+            specs.setdefault(hole.name, set()).add(hole.spec)
+    return {name: "now" for name, held in specs.items() if held <= _PERIODS and rises(plan.entity.fields[name])}
+
+
 def _reads(work: Work, index: Index | None) -> bool:
     return work.plan.reading and work.plan.index is index and work.plan.operation != "Scan"
 
@@ -141,7 +157,7 @@ def _table_loads(table: Table, works: Iterable[Work], *, items: bool) -> Iterato
             continue
         entity = work.plan.entity
         parts = entity.key.attributes if items else entity.key.partition
-        share = key_share(parts, entity, _sources(work.plan))
+        share = key_share(parts, entity, _sources(work.plan) | _present(work.plan, parts))
         if share is not None:
             write = work.units.write + sum(work.units.indexes.get(name, 0.0) for name in local)
             yield entity, entity.key, Load(work.pattern, share, work.units.read, write)
@@ -155,7 +171,7 @@ def _index_loads(index: Index, works: Iterable[Work]) -> Iterator[tuple[EntitySp
                 continue
             write = work.units.indexes.get(index.name, 0.0)
             read = work.units.read / len(work.plan.entities) if _reads(work, index) else 0.0
-            share = key_share(bound.partition, entity, _sources(work.plan))
+            share = key_share(bound.partition, entity, _sources(work.plan) | _present(work.plan, bound.partition))
             if share is not None and (read or write):
                 yield entity, bound, Load(work.pattern, share, read, write)
 

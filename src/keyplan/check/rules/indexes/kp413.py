@@ -39,7 +39,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 continue
             for name, choices in _closed(entity):
                 wanted = _wanted(readers, name)
-                if wanted is None or not set(wanted) < set(choices):
+                if wanted is None or len(wanted) >= len(choices) or any(value not in choices for value in wanted):
                     continue
                 share = _share(entity, name, wanted)
                 if share is not None and share > _MOST:
