@@ -125,13 +125,18 @@ def submit_late(combiner: Combiner) -> list[str]:
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signals to threads")
 def test_a_thread_interrupted_while_it_waits_holds_up_nobody(combiner: Combiner, batches: Batches) -> None:
+    interrupted = threading.Event()
+
     def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise InterruptedHereError
+        if not interrupted.is_set():
+            interrupted.set()
+            raise InterruptedHereError
 
     def interrupt_once_queued() -> None:
         while not combiner._queue:
             combine.give_way()
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+        while not interrupted.wait(0.01):  # one that comes just before the thread waits does not wake it
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
 
     batches.hold.clear()
     first = threading.Thread(target=combiner.submit, args=(lambda: "first", True))
@@ -140,9 +145,11 @@ def test_a_thread_interrupted_while_it_waits_holds_up_nobody(combiner: Combiner,
         combine.give_way()
     before = signal.signal(signal.SIGUSR1, interrupt)
     try:
-        threading.Thread(target=interrupt_once_queued).start()
+        sender = threading.Thread(target=interrupt_once_queued)
+        sender.start()
         with pytest.raises(InterruptedHereError):
             combiner.submit(lambda: "never", settled=True)
+        sender.join(WAIT_S)
     finally:
         signal.signal(signal.SIGUSR1, before)
         batches.hold.set()
