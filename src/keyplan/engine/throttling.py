@@ -26,7 +26,6 @@ from keyplan.engine.partitions import (
 )
 from keyplan.errors import ProvisionedThroughputExceededError, ServiceError, ThrottlingError
 from keyplan.messages import faults as messages
-from keyplan.store.rows import Tree
 from keyplan.values import units
 
 if TYPE_CHECKING:
@@ -170,8 +169,10 @@ class Throttle:
 
     def _forget_gone(self) -> None:
         """Tables and indexes that are gone leave nothing behind: trees are never numbered alike."""
-        trees = {tree.number for table in self._known() for tree in (table.tree, *_index_trees(table))}
-        self._resources = {number: one for number, one in self._resources.items() if number in trees}
+        there: set[int] = set()
+        for table in self._known():
+            there |= {table.tree.number, *(index.tree.number for index in table.indexes.values())}
+        self._resources = {number: one for number, one in self._resources.items() if number in there}
 
     def write(
         self, table: Table, key: bytes, old: Version | None, new: Version | None, *, factor: int, now: float
@@ -234,10 +235,6 @@ class Throttle:
                 return []
             return [charge(after[0], units.write_units(max(before[1], after[1])))]
         return [charge(each[0], units.write_units(each[1])) for each in (before, after) if each is not None]
-
-
-def _index_trees(table: Table) -> list[Tree]:
-    return [index.tree for index in table.indexes.values()]
 
 
 def _entry(index: Index, key: bytes, version: Version | None) -> tuple[bytes, int, bytes] | None:

@@ -21,6 +21,7 @@ from keyplan.check.names import words_of
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.design.entities import EntitySpec
+from keyplan.design.keys import text_of
 
 RULE = Rule("KP716", "expiry-leaves-parts", ("warning",))
 
@@ -59,8 +60,7 @@ def _belongs(part: EntitySpec, owner: EntitySpec) -> bool:
 
 
 def _lie_together(part: EntitySpec, owner: EntitySpec) -> bool:
-    mine, its = ([one.text for one in entity.key.partition] for entity in (part, owner))
-    return part.schema is owner.schema and mine == its
+    return part.schema is owner.schema and text_of(part.key.partition) == text_of(owner.key.partition)
 
 
 def _is_named_after(owner: EntitySpec, fields: set[str]) -> bool:
