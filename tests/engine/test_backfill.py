@@ -14,6 +14,7 @@ from tests.engine.table_making import add_index, create, definitions, describe, 
 from keyplan.engine import backfill
 from keyplan.engine.engine import Engine
 from keyplan.errors import DatabaseFullError
+from keyplan.values.encoding import DecodeError
 
 
 @pytest.fixture
@@ -175,15 +176,16 @@ def test_closing_ends_the_thread(path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("why", [DatabaseFullError("no room"), DecodeError("what is stored is no item", "{", 0)])
 def test_a_failure_interrupts_until_the_next_look(
-    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, why: Exception
 ) -> None:
     fill_some = backfill.fill_some
 
     def full(engine: Engine, table: str, name: str, chunks: int) -> bool:
         if threading.current_thread() is threading.main_thread():
             return fill_some(engine, table, name, chunks)
-        raise DatabaseFullError("no room")
+        raise why
 
     with Engine.open(path) as engine:
         filled(engine)

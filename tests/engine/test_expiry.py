@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -12,9 +13,10 @@ from tests.engine.tables_of import get, put, records, stream_arn
 
 from keyplan import limits
 from keyplan.clock import ManualClock
-from keyplan.engine import fsck
+from keyplan.engine import background, expiry, fsck, sweep
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults
+from keyplan.errors import DatabaseCorruptError
 
 NOW = int(tables_of.NOW)
 
@@ -184,3 +186,59 @@ def test_the_thread_sweeps_by_itself() -> None:
         pause = threading.Event()
         while get(engine, "a") is not None:
             pause.wait(0.005)
+
+
+def damage(engine: Engine, name: str, table: str = "things") -> bytes:
+    """Make an item unreadable; its body as it was."""
+    found = engine.table(table)
+    key = found.key.of_key(tables_of.key(name))
+    row = engine.store.view().point(found.tree, key)
+    assert row is not None
+    engine.write(found, lambda transaction: transaction.put(found.tree, key, row[0], b"{not json"))
+    return row[1]
+
+
+def mend(engine: Engine, name: str, body: bytes) -> None:
+    table = engine.table("things")
+    key = table.key.of_key(tables_of.key(name))
+    engine.write(table, lambda transaction: transaction.put(table.tree, key, len(body), body))
+
+
+def test_an_item_that_cannot_be_read_keeps_no_other_from_going(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep, "BATCH_ITEMS", 3)
+    for number in range(12):
+        put_until(engine, f"{number:02}", NOW - 100 + number)
+    before = {
+        name: damage(engine, name) for name in ("00", "01", "02", "05")
+    }  # a whole batch of them, and one among others
+    with pytest.raises(DatabaseCorruptError, match="cannot be read"):
+        engine.sweep()
+    for name, body in before.items():
+        mend(engine, name, body)
+    assert names(engine) == before.keys()
+    assert engine.sweep() == 4
+
+
+def test_the_thread_goes_on_whatever_keeps_a_part_of_its_work_from_being_done(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(background, "TRIM_S", 0.0)
+    trimmed, pause = threading.Event(), threading.Event()
+    with caplog.at_level(logging.CRITICAL + 1, "keyplan.engine.background"), Engine.memory(ttl_sweep_s=0.001) as engine:
+        prepare(engine)
+        monkeypatch.setattr(engine, "trim_streams", trimmed.set)
+        put(engine, "a", expires_at={"N": str(int(engine.clock.now()) + 3600)})
+        damage(engine, "a")
+        table = engine.table("things")
+        assert table.expiry is not None
+        # Its time is over from now on: nobody writes an item that cannot be read.
+        tree, key = table.expiry.tree, table.key.of_key(tables_of.key("a"))
+        at = int(engine.clock.now()) - 10
+        engine.write(table, lambda transaction: transaction.put(tree, expiry.expiry_key(at, key), 0, b""))
+        with pytest.raises(DatabaseCorruptError):
+            engine.sweep()
+        assert trimmed.wait(60)
+        put(engine, "b", expires_at={"N": str(int(engine.clock.now()) - 10)})
+        while get(engine, "b") is not None:
+            pause.wait(0.005)
+        assert engine.background.running

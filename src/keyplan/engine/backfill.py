@@ -18,6 +18,7 @@ from keyplan.engine import expiry, tables, writes
 from keyplan.engine.catalog import Table, stored_table
 from keyplan.engine.workers import Worker
 from keyplan.errors import EngineClosedError, StorageError
+from keyplan.store.failures import Failure
 from keyplan.store.rows import Row, Transaction, Tree
 from keyplan.values import encoding
 
@@ -156,7 +157,7 @@ class Backfiller(Worker[tuple[str, str]]):
                 fill_some(self._engine, *work, 1)
             except EngineClosedError:
                 return
-            except StorageError:
+            except (StorageError, Failure, encoding.DecodeError):
                 # What is filled stays filled. The next look at the table wakes a new thread.
                 _log.exception("filling %s of table %s was interrupted", work[1], work[0])
                 self._leave()

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from keyplan.clock import ManualClock
-from keyplan.errors import EngineClosedError, KeyplanError
-from keyplan.store.failures import Failure
+from keyplan.errors import EngineClosedError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
@@ -64,19 +64,26 @@ class Background:
         clock, sweep_s = self._engine.clock, self._sweep_s
         assert sweep_s is not None
         trimmed_at = history_trimmed_at = clock.monotonic()
-        while not clock.wait(self._stopping, sweep_s):
-            try:
-                self._engine.settle()
-                self._engine.sweep(self._stopping.is_set)
+        try:
+            while not clock.wait(self._stopping, sweep_s):
+                _attempt(self._engine.settle)
+                _attempt(lambda: self._engine.sweep(self._stopping.is_set))
                 if clock.monotonic() - trimmed_at >= TRIM_S:
-                    self._engine.trim_streams()
                     trimmed_at = clock.monotonic()
+                    _attempt(self._engine.trim_streams)
                 if clock.monotonic() - history_trimmed_at >= TRIM_HISTORY_S:
-                    self._engine.trim_history()
                     history_trimmed_at = clock.monotonic()
-            except EngineClosedError:
-                return
-            except (KeyplanError, Failure):
-                # Nothing is lost: what was not done is still due. A writer meets the same failure
-                # and reports it to its caller.
-                _log.exception("background work failed")
+                    _attempt(self._engine.trim_history)
+        except EngineClosedError:
+            return
+
+
+def _attempt(work: Callable[[], object]) -> None:
+    """Do one kind of work; what keeps it from being done keeps no other from it, now or later."""
+    try:
+        work()
+    except EngineClosedError:
+        raise
+    except Exception:  # noqa: BLE001 - a thread that ended here would leave everything undone for good
+        # Nothing is lost: what was not done is still due. A writer meets the same failure and reports it to its caller.
+        _log.exception("background work failed")

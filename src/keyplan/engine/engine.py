@@ -220,11 +220,16 @@ class Engine:
         return result
 
     def sweep(self, stopped: Callable[[], bool] = lambda: False) -> int:
-        """Remove what has expired, as the background thread does every `ttl_sweep_s` seconds; how many items."""
+        """Remove what has expired, as the background thread does every `ttl_sweep_s` seconds; how many items.
+
+        Raises DatabaseCorruptError, after all the rest, where an item cannot be read.
+        """
         try:
             return sweep(self, stopped)
         except Failure as error:
             raise self._told(error) from error
+        except DecodeError as error:
+            raise _unreadable(self.store, error) from error
 
     def trim_streams(self) -> int:
         """Remove stream records older than 24 hours, as the background thread does; how many."""

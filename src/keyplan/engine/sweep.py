@@ -1,9 +1,10 @@
 """The sweep: removes the items whose time to live is over, as the service does in the background.
 
 Small write transactions, so that writers never wait long behind a sweep; in each the item is looked at
-again, since it may have been given more time meanwhile. Deletions go through indexes and stream like any
-other, marked there as the service's own, and cost no capacity. Moments more than five years past are
-left alone: the service takes them for mistakes.
+again, since it may have been given more time meanwhile. One that cannot be read stays and keeps nothing else
+from going; it is told in the end. Deletions go through indexes and stream like any other, marked there as
+the service's own, and cost no capacity. Moments more than five years past are left alone: the service
+takes them for mistakes.
 
 Source: developer guide, "Using time to live (TTL) in DynamoDB".
 """
@@ -19,6 +20,7 @@ from keyplan.engine import expiry, writes
 from keyplan.engine.catalog import CatalogChanged, Expiry, Table
 from keyplan.store.failures import Failure, is_missing_tree
 from keyplan.store.rows import Transaction
+from keyplan.values.encoding import DecodeError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
@@ -29,13 +31,19 @@ BATCH_ITEMS = 100
 def sweep(engine: Engine, stopped: Callable[[], bool] = lambda: False) -> int:
     """Remove every item that expired more than the engine's delay ago; how many were removed.
 
-    `stopped` is asked between transactions; once true the rest is left for the next sweep.
+    `stopped` is asked between transactions; once true the rest is left for the next sweep. Raises DecodeError,
+    after all the rest, for an item that cannot be read.
     """
     engine.catalog.reload(engine.store.view())
-    return sum(_sweep_table(engine, table, stopped) for table in engine.catalog.known() if table.expiry is not None)
+    damage: list[DecodeError] = []
+    expiring = [table for table in engine.catalog.known() if table.expiry is not None]
+    removed = sum(_sweep_table(engine, table, stopped, damage) for table in expiring)
+    if damage:
+        raise damage[0]
+    return removed
 
 
-def _sweep_table(engine: Engine, table: Table, stopped: Callable[[], bool]) -> int:
+def _sweep_table(engine: Engine, table: Table, stopped: Callable[[], bool], damage: list[DecodeError]) -> int:
     assert table.expiry is not None
     low, high = _due(engine.clock.now(), engine.ttl_delay_s)
     removed = 0
@@ -44,16 +52,14 @@ def _sweep_table(engine: Engine, table: Table, stopped: Callable[[], bool]) -> i
             due = [key for key, _, _ in engine.store.view().rows(table.expiry.tree, low, high, limit=BATCH_ITEMS)]
             if not due:
                 break
-            done = engine.write(table, _removal(engine, table, table.expiry, due))
+            removed += engine.write(table, _removal(engine, table, table.expiry, due, damage))
         except CatalogChanged:
             break  # the table was changed or dropped: the next sweep meets it as it is
         except Failure as error:
             if not is_missing_tree(error):
                 raise
             break
-        removed += done
-        if not done:
-            break  # all of them were given more time meanwhile
+        low = due[-1] + b"\x00"  # behind those too that were given more time meanwhile, or cannot be read
     return removed
 
 
@@ -62,12 +68,18 @@ def _due(now: float, delay_s: float) -> tuple[bytes, bytes]:
     return expiry.moments(oldest, max(oldest, math.ceil(now - delay_s)))
 
 
-def _removal(engine: Engine, table: Table, kept: Expiry, due: list[bytes]) -> Callable[[Transaction], int]:
+def _removal(
+    engine: Engine, table: Table, kept: Expiry, due: list[bytes], damage: list[DecodeError]
+) -> Callable[[Transaction], int]:
     def work(transaction: Transaction) -> int:
         removed = 0
         for expiry_key in due:
             at, key = expiry.key_moment(expiry_key)
-            old = writes.load(transaction, table, key)
+            try:
+                old = writes.load(transaction, table, key)
+            except DecodeError as error:
+                damage.append(error)
+                continue
             if old is not None and expiry.moment(kept, old.item) == at:
                 writes.apply(engine, transaction, table, key, old=old, new=None, by_service=True)
                 removed += 1
