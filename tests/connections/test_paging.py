@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from tests.connections.conftest import NOW
 
 import keyplan
 from keyplan.clock import ManualClock
-from keyplan.connections.errors import CursorError
+from keyplan.connections.errors import CursorError, UnreadableItemError
 from keyplan.design.patterns import Call, Page
 from keyplan.engine.engine import Engine
 
@@ -159,3 +160,31 @@ def test_sizes_below_one_are_refused(engine: Engine) -> None:
     db = keyplan.connect(engine=engine)
     with pytest.raises(ValueError, match="limit is at least 1, not 0"):
         db.run(board.comments(UID, TID), limit=0)
+
+
+def spoil(call: Callable[..., Any], table: str, one: Comment | Task) -> None:
+    """As another program may leave an item: a number where its entity has a text."""
+    sort = f"TASK#{one.task_id}" + (f"#COMMENT#{one.number:04d}" if isinstance(one, Comment) else "")
+    request = {"UpdateExpression": "SET #a = :one", "ExpressionAttributeValues": {":one": {"N": "1"}}}
+    request |= {"ExpressionAttributeNames": {"#a": "text" if isinstance(one, Comment) else "title"}}
+    key = {"PK": {"S": f"USER#{one.user_id}"}, "SK": {"S": sort}}
+    call("UpdateItem", {"TableName": table, "Key": key, "ConditionExpression": "attribute_exists(PK)", **request})
+
+
+@pytest.mark.parametrize("page_size", [None, 1, 3])
+@pytest.mark.parametrize(
+    "asked", [board.comments(UID, TID), board.all_tasks(), board.tasks_due_of([UserId(f"u{n}") for n in range(3)])]
+)
+def test_work_goes_on_behind_items_that_cannot_be_read(
+    db: Any, raw: Any, asked: Call[Page[Any]], page_size: int | None
+) -> None:
+    fill(db)
+    whole = db.all(asked)
+    for one in whole[1::4]:
+        spoil(raw(db), db.table_name(board.app), one)
+    told: list[UnreadableItemError] = []
+    found = list(db.iterate(asked, page_size=page_size, unreadable=told.append))
+    assert found == [one for one in whole if one not in whole[1::4]]
+    assert [error.entity for error in told] == [type(whole[0]).__name__] * len(whole[1::4])
+    with pytest.raises(UnreadableItemError):
+        db.all(asked, page_size=page_size)

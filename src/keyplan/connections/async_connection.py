@@ -12,7 +12,7 @@ from keyplan.clock import SystemClock
 from keyplan.connections import runner, tables
 from keyplan.connections.context import Context
 from keyplan.connections.errors import TooManyResultsError
-from keyplan.connections.pages import Wanted
+from keyplan.connections.pages import Unreadable, Wanted, told_once
 from keyplan.connections.steps import AsyncTransport, Program, drive_async
 from keyplan.connections.tables import Declared
 from keyplan.design.patterns import Call, Page, TransactionCall, WriteCall
@@ -57,12 +57,19 @@ class AsyncConnection:
         """
         return await self._drive(runner.run(self.context, call, Wanted(limit, page_size, cursor)))
 
-    async def iterate(self, call: Call[Page[T]], *, page_size: int | None = None) -> AsyncIterator[T]:
-        """Every result of a query or scan, read page by page as they are taken."""
+    async def iterate(
+        self, call: Call[Page[T]], *, page_size: int | None = None, unreadable: Unreadable | None = None
+    ) -> AsyncIterator[T]:
+        """Every result of a query or scan, read page by page as they are taken.
+
+        `unreadable` is told of each item that cannot be read as its entity, which is then left out: for work that must
+        go on behind it. Without it such an item raises UnreadableItemError.
+        """
         runner.check_pages(call)
-        cursor = None
+        told, cursor = told_once(unreadable), None
         while True:
-            page = await self.run(call, page_size=page_size, cursor=cursor)
+            wanted = Wanted(page_size=page_size, cursor=cursor, unreadable=told)
+            page: Page[T] = await self._drive(runner.run(self.context, call, wanted))
             for one in page.items:
                 yield one
             cursor = page.cursor

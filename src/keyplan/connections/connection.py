@@ -10,7 +10,7 @@ from typing import Any, TypeVar, overload
 from keyplan.connections import runner, tables
 from keyplan.connections.context import Context
 from keyplan.connections.errors import TooManyResultsError
-from keyplan.connections.pages import Wanted
+from keyplan.connections.pages import Unreadable, Wanted, told_once
 from keyplan.connections.steps import Program, Transport, drive
 from keyplan.connections.tables import Declared
 from keyplan.design.patterns import Call, Page, TransactionCall, WriteCall
@@ -53,13 +53,20 @@ class Connection:
         """
         return self._drive(runner.run(self.context, call, Wanted(limit, page_size, cursor)))
 
-    def iterate(self, call: Call[Page[T]], *, page_size: int | None = None) -> Iterator[T]:
-        """Every result of a query or scan, read page by page as they are taken."""
+    def iterate(
+        self, call: Call[Page[T]], *, page_size: int | None = None, unreadable: Unreadable | None = None
+    ) -> Iterator[T]:
+        """Every result of a query or scan, read page by page as they are taken.
+
+        `unreadable` is told of each item that cannot be read as its entity, which is then left out: for work that must
+        go on behind it. Without it such an item raises UnreadableItemError.
+        """
         runner.check_pages(call)
-        cursor = None
+        told, cursor = told_once(unreadable), None
         while True:
             # A limit that the pattern itself states is how many are read at a time, not where it ends.
-            page = self.run(call, page_size=page_size, cursor=cursor)
+            wanted = Wanted(page_size=page_size, cursor=cursor, unreadable=told)
+            page: Page[T] = self._drive(runner.run(self.context, call, wanted))
             yield from page.items
             cursor = page.cursor
             if cursor is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from keyplan.connections import cursors
 from keyplan.connections.codec import Sorter
 from keyplan.connections.context import Context
 from keyplan.connections.cursors import DONE, Position
-from keyplan.connections.errors import CursorError
+from keyplan.connections.errors import CursorError, UnreadableItemError
 from keyplan.connections.sending import send
 from keyplan.connections.steps import Program, Request
 from keyplan.design.conditions import Condition
@@ -28,6 +28,23 @@ from keyplan.design.requests_reads import RangeRequest, sort_order
 from keyplan.design.requests_sources import Arguments, reader
 from keyplan.errors import ServiceError
 
+Unreadable = Callable[[UnreadableItemError], object]
+"""What is told of an item that cannot be read."""
+
+
+def told_once(unreadable: Unreadable | None) -> Unreadable | None:
+    """The same, told once of each item: where partitions are merged, the next page may read one again."""
+    if unreadable is None:
+        return None
+    known: set[str] = set()
+
+    def tell(error: UnreadableItemError) -> None:
+        if str(error) not in known:
+            known.add(str(error))
+            unreadable(error)
+
+    return tell
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -38,6 +55,8 @@ class Wanted:
     page_size: int | None = None
     """The most items that a request evaluates."""
     cursor: str | None = None
+    unreadable: Unreadable | None = None
+    """Is told of items that cannot be read, which are then left out; without it they are raised."""
 
     def __post_init__(self) -> None:
         for name, value in (("limit", self.limit), ("page_size", self.page_size)):
@@ -49,7 +68,8 @@ class Wanted:
         if plan.limit is None and plan.page_size is None:
             return self
         limit = plan.limit if self.limit is None else self.limit
-        return Wanted(limit, plan.page_size if self.page_size is None else self.page_size, self.cursor)
+        page_size = plan.page_size if self.page_size is None else self.page_size
+        return Wanted(limit, page_size, self.cursor, self.unreadable)
 
 
 class RangeReader:
@@ -65,8 +85,10 @@ class RangeReader:
         sort = index.sort if index is not None else plan.schema.key[1:]
         self.sorted_by = sort if plan.operation == "Query" else ()
 
-    def entities(self, items: list[Item], arguments: Arguments) -> list[tuple[Item, Entity]]:
-        """The wanted entities among items."""
+    def entities(
+        self, items: list[Item], arguments: Arguments, unreadable: Unreadable | None = None
+    ) -> list[tuple[Item, Entity]]:
+        """The wanted entities among items. Raises UnreadableItemError, or tells it if it is to be told."""
         drops, now_s = self.plan.expired == "drop", arguments[NOW]
         left = self._left(arguments)
         found = []
@@ -74,7 +96,13 @@ class RangeReader:
             its = self.sorter.reader(item)
             if its is None or (drops and its.has_expired(item, now_s)):
                 continue
-            entity = its.entity(item)
+            try:
+                entity = its.entity(item)
+            except UnreadableItemError as error:
+                if unreadable is None:
+                    raise
+                unreadable(error)
+                continue
             if left is None or holds(left, entity.__dict__) is True:
                 found.append((item, entity))
         return found
@@ -96,8 +124,15 @@ class RangeReader:
 class _Partition:
     """One partition of a walk, read a request at a time."""
 
-    def __init__(self, shared: RangeReader, context: Context, arguments: Arguments, position: Position) -> None:
-        self._shared, self._context, self._arguments = shared, context, arguments
+    def __init__(
+        self,
+        shared: RangeReader,
+        context: Context,
+        arguments: Arguments,
+        position: Position,
+        unreadable: Unreadable | None,
+    ) -> None:
+        self._shared, self._context, self._arguments, self._unreadable = shared, context, arguments, unreadable
         request = shared.request.request(arguments, context.table(shared.plan.schema))
         self._request: Request = request
         self._position = position
@@ -120,7 +155,8 @@ class _Partition:
         """Read until something is waiting or nothing more is there; with `once` a single request."""
         while self.more and not self.waiting:
             answer = yield from self._read(want, page_size)
-            self.waiting.extend(self._shared.entities(answer.get("Items", []), self._arguments))
+            items = answer.get("Items", [])
+            self.waiting.extend(self._shared.entities(items, self._arguments, self._unreadable))
             self._ended = answer.get("LastEvaluatedKey") or None
             self.more = self._ended is not None
             if not self.waiting:
@@ -190,7 +226,8 @@ def page(context: Context, shared: RangeReader, arguments: Arguments, wanted: Wa
     told = shared.request.partitions(arguments)
     bound_to = _bound_to(context, shared, told)
     positions = [None] * len(told) if cursor is None else cursors.read(context.cursor_key, bound_to, cursor, len(told))
-    partitions = [_Partition(shared, context, one, position) for one, position in zip(told, positions, strict=True)]
+    places = zip(told, positions, strict=True)
+    partitions = [_Partition(shared, context, one, position, wanted.unreadable) for one, position in places]
     once = limit is None and page_size is not None and len(partitions) == 1
     if len(partitions) == 1:
         taken = yield from _take(partitions[0], limit, page_size, once=once)
