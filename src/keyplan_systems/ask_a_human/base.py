@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -27,6 +27,7 @@ from keyplan_systems.ask_a_human.domain.limits import Allowance, Limit
 from keyplan_systems.ask_a_human.domain.moments import from_seconds
 from keyplan_systems.ask_a_human.domain.questions import Question
 from keyplan_systems.ask_a_human.domain.refusals import QuestionNotFoundError
+from keyplan_systems.web.system import UnfinishedError
 
 Thing = TypeVar("Thing")
 Given = TypeVar("Given")
@@ -36,6 +37,8 @@ ATTEMPTS = 80
 
 STALE = (AlreadyExistsError, ConditionFailedError, NotFoundError, VersionConflictError)
 """What a write fails with because something has changed since it was read."""
+_UNREADABLE = (UnreadableItemError, ValueError)
+"""What nobody can read, now or later: no item of its entity, or one of values that the rules do not know."""
 
 
 class BusyError(Exception):
@@ -46,11 +49,18 @@ class BusyError(Exception):
 class Failures:
     """What a worker could not do just now: it goes on with the rest, and tells in the end."""
 
-    found: list[RunError] = field(default_factory=list)
+    found: list[Exception] = field(default_factory=list)
 
     def each(self, do: Callable[[Thing], Given | None], things: Iterable[Thing]) -> list[Given]:
         """What is given for each thing, where something is; a thing that fails keeps none behind it waiting."""
-        return [given for thing in things if (given := self._try(partial(do, thing))) is not None]
+        return list(self.some(do, things))
+
+    def some(self, do: Callable[[Thing], Given | None], things: Iterable[Thing]) -> Iterator[Given]:
+        """The same, one after the other."""
+        for thing in things:
+            given = self._try(partial(do, thing))
+            if given is not None:
+                yield given
 
     def first(self, do: Callable[[Thing], Given | None], things: Iterable[Thing], most: int) -> list[Given]:
         """The same for so many things; those that rest on what nobody can read, now or later, take no place."""
@@ -61,20 +71,20 @@ class Failures:
             one = self._try(partial(do, thing))
             if one is not None:
                 given.append(one)
-            tried += not any(isinstance(error, UnreadableItemError) for error in self.found[before:])
+            tried += not any(isinstance(error, _UNREADABLE) for error in self.found[before:])
         return given
 
     def _try(self, do: Callable[[], Given | None]) -> Given | None:
         try:
             return do()
-        except RunError as error:
+        except (RunError, ValueError) as error:
             self.found.append(error)
             return None
 
-    def tell(self) -> None:
-        """Raise an ExceptionGroup of what failed, if anything did."""
+    def tell(self, done: int) -> None:
+        """Raise an UnfinishedError of what failed, if anything did, beside so much that was done."""
         if self.found:
-            raise ExceptionGroup(f"{len(self.found)} could not be done; they are tried again", self.found)
+            raise UnfinishedError.of(self.found, done)
 
 
 @dataclass(frozen=True)

@@ -51,12 +51,12 @@ class Pusher:
     def run_once(self) -> int:
         """Do the rounds and retries that are due; how many there were.
 
-        Raises an ExceptionGroup of what failed, after all the rest: a round or a retry that fails waits for the next
+        Raises an UnfinishedError of what failed, after all the rest: a round or a retry that fails waits for the next
         run, and nobody else's push with it.
         """
         failures = Failures()
         done = sum(failures.each(lambda part: part(failures), (self._do_rounds, self._do_retries)))
-        failures.tell()
+        failures.tell(done)
         return done
 
     # Rounds.
@@ -65,9 +65,9 @@ class Pusher:
         """Whoever may be told is read before any round is taken: a round is over once it is taken."""
         now_ms = self._base.now_ms
         waiting = design_questions.due_errands(PUSH, iso(now_ms))
-        errands = self._connection.iterate(waiting, page_size=ROUNDS_AT_ONCE)
+        errands = self._connection.iterate(waiting, page_size=ROUNDS_AT_ONCE, unreadable=failures.found.append)
         due = failures.first(lambda errand: self._due(errand, now_ms), errands, ROUNDS_AT_ONCE)
-        people = self._sample(sum(notifications.target(question) for _, question in due), now_ms)
+        people = self._sample(sum(notifications.target(question) for _, question in due), now_ms, failures)
         taken = failures.each(lambda one: self._take(*one, now_ms), due)
         pushes = [push for pair in self._dealt(people, taken) if (push := self._claim(*pair)) is not None]
         self._send(pushes, failures)
@@ -106,15 +106,14 @@ class Pusher:
         except QuestionNotFoundError:
             return None
 
-    def _sample(self, size: int, now_ms: int) -> list[Subscription]:
+    def _sample(self, size: int, now_ms: int, failures: Failures) -> list[Subscription]:
         """A uniform sample of all who may be told now, in random order: one pass for all rounds."""
         sample = Reservoir[Subscription](size, self._base.clock.random)
         if size:
-            sample.offer(
-                one
-                for stored in self._connection.iterate(design_push.eligible_for_notification(iso(now_ms)))
-                if notifications.eligible(one := records.subscription(stored), now_ms)
-            )
+            waiting = design_push.eligible_for_notification(iso(now_ms))
+            stored = self._connection.iterate(waiting, unreadable=failures.found.append)
+            subscribers = failures.some(records.subscription, stored)
+            sample.offer(one for one in subscribers if notifications.eligible(one, now_ms))
         return sample.sample()
 
     def _dealt(self, people: Sequence[Subscription], taken: Sequence[Question]) -> list[tuple[Subscription, Question]]:
@@ -197,7 +196,7 @@ class Pusher:
 
     def _do_retries(self, failures: Failures) -> int:
         due = design_push.due_deliveries(iso(self._base.now_ms))
-        waiting = self._connection.iterate(due, page_size=DELIVERIES_AT_ONCE)
+        waiting = self._connection.iterate(due, page_size=DELIVERIES_AT_ONCE, unreadable=failures.found.append)
         again = failures.first(self._retake, waiting, DELIVERIES_AT_ONCE)
         self._send(again, failures)
         return len(again)

@@ -25,11 +25,12 @@ class Sweeper:
         self._base, self._connection = base, base.connection
 
     def run_once(self) -> int:
-        """Expire what is due; how many questions were. Raises an ExceptionGroup of what failed, after all the rest."""
+        """Expire what is due; how many questions were. Raises an UnfinishedError of what failed, after all the rest."""
         now_ms, failures = self._base.now_ms, Failures()
-        due = self._connection.iterate(design_questions.due_errands(EXPIRE, iso(now_ms)), page_size=AT_ONCE)
+        waiting = design_questions.due_errands(EXPIRE, iso(now_ms))
+        due = self._connection.iterate(waiting, page_size=AT_ONCE, unreadable=failures.found.append)
         swept = sum(failures.first(lambda errand: self._sweep(errand, now_ms), due, AT_ONCE))
-        failures.tell()
+        failures.tell(swept)
         return swept
 
     def _sweep(self, errand: Errand, now_ms: int) -> int:

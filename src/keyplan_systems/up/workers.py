@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from keyplan_systems.web.system import Worker
+from keyplan_systems.web.system import UnfinishedError, Worker
 
 _log = logging.getLogger("keyplan_systems.workers")
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
@@ -67,8 +67,9 @@ class Workers:
             state.failures += 1
             state.last_error = f"{type(error).__name__}: {error}"
             _log.exception("worker failed", extra={"worker": state.worker.name, "failures": state.failures})
-            return 0
-        state.failures, state.last_error = 0, ""
+            did = error.done if isinstance(error, UnfinishedError) else 0
+        else:
+            state.failures, state.last_error = 0, ""
         state.done += did
         return did
 

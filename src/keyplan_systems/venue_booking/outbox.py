@@ -30,6 +30,7 @@ from keyplan_systems.venue_booking.mail.senders import (
     Sender,
     Sent,
 )
+from keyplan_systems.web.system import UnfinishedError
 
 logger = logging.getLogger(__name__)
 
@@ -75,11 +76,12 @@ class Postman:
         """Send what has waited for too long, because the stream no longer had it or the mail server was away.
 
         A letter that the server does not take now waits, and so does one that the venue's present rules cannot tell
-        the hours of; the others do not wait for it.
+        the hours of; the others do not wait for it. Nor for one that cannot be read or written at all: raises an
+        UnfinishedError of these, after all the rest.
         """
         before = self.asking.now() - OVERDUE
-        sent = 0
-        for item in self.asking.connection.all(reads.unsent_letters()):
+        sent, failures = 0, list[Exception]()
+        for item in self.asking.connection.iterate(reads.unsent_letters(), unreadable=failures.append):
             if item.created_at > before:
                 break
             try:
@@ -91,6 +93,10 @@ class Postman:
                 break
             except RefusalError:
                 logger.exception("a letter cannot be written", extra={"letter": item.notice_key})
+            except Exception as error:  # noqa: BLE001 - whatever it is, it keeps no other letter waiting
+                failures.append(error)
+        if failures:
+            raise UnfinishedError.of(failures, sent)
         return sent
 
     def _keep(self, item: OutboxItem, sent: Sent) -> None:

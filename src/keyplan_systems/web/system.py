@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,13 +28,29 @@ class Resources:
     """For the tokens of its users."""
 
 
+class UnfinishedError(ExceptionGroup[Exception]):
+    """What a worker could not do beside what it did: its errors, and how much was done all the same."""
+
+    done: int = 0
+
+    @classmethod
+    def of(cls, errors: Sequence[Exception], done: int) -> UnfinishedError:
+        """The error of these errors, of which there is one at least."""
+        made = cls(f"{len(errors)} could not be done; they are tried again", errors)
+        made.done = done
+        return made
+
+
 @dataclass(frozen=True)
 class Worker:
     """Work in the background that can be done a piece at a time: a sweeper, a stream consumer."""
 
     name: str
     run_once: Callable[[], int]
-    """Do what there is to do; how much it was. Raises what it cannot handle: it is logged and tried again."""
+    """Do what there is to do; how much it was. Raises what it cannot handle: it is logged and tried again.
+
+    UnfinishedError tells how much was done beside that: more of it is not kept waiting.
+    """
     every_s: float = 1.0
     """How long to wait when there was nothing."""
 

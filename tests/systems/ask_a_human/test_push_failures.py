@@ -20,6 +20,7 @@ from keyplan_systems.ask_a_human.domain.notifications import DeadToken, Outcome,
 from keyplan_systems.ask_a_human.domain.questions import Status
 from keyplan_systems.ask_a_human.pushing import Pusher
 from keyplan_systems.ask_a_human.sweeping import Sweeper
+from keyplan_systems.web.system import UnfinishedError
 
 FAILED = "The request processing has failed because of an unknown error."
 
@@ -278,12 +279,28 @@ def is_retry(operation: str, text: str) -> bool:
     return operation not in {"Query", "GetItem"} and "DELIVERY#" in text
 
 
-def make_unreadable(stage: Stage, question: str) -> None:
-    """As another program may leave a question: no text is its prompt."""
-    told = {"UpdateExpression": "SET prompt = :none", "ExpressionAttributeValues": {":none": {"N": "1"}}}
+def spoil(stage: Stage, table: Any, key: str, attribute: str, value: dict[str, Any]) -> None:
+    """As another program may leave an item: with a value that its entity cannot have."""
+    told = {"UpdateExpression": "SET #a = :none", "ExpressionAttributeNames": {"#a": attribute}}
+    told |= {"ConditionExpression": f"attribute_exists({table.schema.key[0]})"}
+    key_of_item = {table.schema.key[0]: {"S": key}}
     stage.connection._call(
-        "UpdateItem", {"TableName": entities.questions.name, "Key": {"question_id": {"S": question}}, **told}
+        "UpdateItem",
+        {"TableName": table.name, "Key": key_of_item, "ExpressionAttributeValues": {":none": value}, **told},
     )
+
+
+def make_unreadable(stage: Stage, question: str) -> None:
+    """No text is its prompt."""
+    spoil(stage, entities.questions, question, "prompt", {"N": "1"})
+
+
+def run_past_unreadable(worker: Callable[[], int], done: int) -> None:
+    """Run it, which tells of one item that nobody can read, and of how much it did all the same."""
+    with pytest.raises(UnfinishedError) as caught:
+        worker()
+    assert [type(one) for one in caught.value.exceptions] == [UnreadableItemError]
+    assert caught.value.done == done
 
 
 def test_questions_that_nobody_can_read_keep_no_other_from_its_round(
@@ -317,3 +334,56 @@ def test_questions_that_nobody_can_read_keep_no_other_from_expiring(
     found = stage.connection.run(design_questions.question_by_id(readable))
     assert found is not None
     assert found.status is Status.EXPIRED
+
+
+@pytest.mark.parametrize("attribute", ["rounds_done", "ttl"])
+def test_an_errand_that_nobody_can_read_keeps_no_other_round_waiting(stage: Stage, attribute: str) -> None:
+    audience(stage, 9)
+    asked = [stage.asked(min_responses=1) for _ in range(3)]
+    spoil(stage, entities.questions, f"ERRAND#PUSH#{asked[0]}", attribute, {"S": "none"})
+    service = Scripted()
+    run_past_unreadable(stage.pusher(service).run_once, done=2)
+    assert sorted(told_of(service)) == sorted(asked[1:] * 3)
+
+
+def test_an_errand_that_nobody_can_read_keeps_no_other_question_from_expiring(stage: Stage, clock: ManualClock) -> None:
+    asked = [stage.asked(timeout_seconds=60) for _ in range(3)]
+    spoil(stage, entities.questions, f"ERRAND#EXPIRE#{asked[0]}", "rounds_done", {"S": "none"})
+    clock.advance(2 * MINUTE)
+    run_past_unreadable(Sweeper(stage.service.base).run_once, done=2)
+    run_past_unreadable(Sweeper(stage.service.base).run_once, done=0)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "error"),
+    [
+        ("min_interval_minutes", {"S": "often"}, UnreadableItemError),
+        ("created_at", {"S": "2026-99-99T00:00:00.000Z"}, ValueError),  # of the form that is declared, and no moment
+    ],
+)
+def test_a_subscription_that_nobody_can_read_keeps_nobody_else_from_being_told(
+    stage: Stage, attribute: str, value: dict[str, Any], error: type[Exception]
+) -> None:
+    people = [stage.subscribe(f"token-{number}", "ada").json()["subscription_id"] for number in range(3)]
+    spoil(stage, entities.subscriptions, people[0], attribute, value)
+    stage.asked(min_responses=1)
+    service = Scripted()
+    with pytest.raises(UnfinishedError) as caught:
+        stage.pusher(service).run_once()
+    assert [type(one) for one in caught.value.exceptions] == [error]
+    assert {message.token for message in service.sent} == {"token-1", "token-2"}
+
+
+def test_a_retry_that_nobody_can_read_keeps_no_other_waiting(stage: Stage, clock: ManualClock) -> None:
+    people = [stage.subscribe(f"token-{number}", "ada", min_interval_minutes=1440).json() for number in range(3)]
+    later: list[Outcome] = [TryLater("503")] * 3
+    service = Scripted(later)
+    worker = stage.pusher(service)
+    question = stage.asked(min_responses=1)
+    worker.run_once()
+    spoiled = f"DELIVERY#{question}#{people[0]['subscription_id']}"
+    spoil(stage, entities.subscriptions, spoiled, "attempt", {"S": "first"})
+    clock.advance(12)
+    service.sent.clear()
+    run_past_unreadable(worker.run_once, done=2)
+    assert {message.token for message in service.sent} == {"token-1", "token-2"}

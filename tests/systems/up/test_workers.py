@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from keyplan_systems.up.workers import Workers
-from keyplan_systems.web.system import Worker
+from keyplan_systems.web.system import UnfinishedError, Worker
 
 
 def test_what_there_is_to_do_is_done_before_it_stops() -> None:
@@ -44,6 +44,24 @@ def test_a_failure_is_told_and_tried_again() -> None:
     assert workers.stop()
     assert done.is_set()
     assert workers.states[0].failures == 0
+
+
+def test_one_that_cannot_do_a_part_of_its_work_goes_on_with_the_rest_at_once() -> None:
+    left, done = list(range(300)), threading.Event()
+
+    def stumble() -> int:
+        taken = min(len(left), 3)
+        del left[:taken]
+        if not left:
+            done.set()
+        raise UnfinishedError.of([ValueError("this one never")], taken)
+
+    workers = Workers([Worker("stumbles", stumble, every_s=60)])
+    workers.start()
+    assert done.wait(60)  # a pause after each failure would come to hours
+    assert workers.stop()
+    assert workers.states[0].done == 300
+    assert workers.states[0].failures >= 100
 
 
 def test_one_that_does_not_end_is_told() -> None:

@@ -21,6 +21,8 @@ from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults
 from keyplan_systems.venue_booking import outbox
+from keyplan_systems.venue_booking.domain.bookings import Booking
+from keyplan_systems.venue_booking.domain.notices import Notice
 from keyplan_systems.venue_booking.mail.letters import Letter, LetterWriter, MailRoom
 from keyplan_systems.venue_booking.mail.senders import (
     FolderSender,
@@ -33,6 +35,7 @@ from keyplan_systems.venue_booking.mail.senders import (
     SmtpSettings,
 )
 from keyplan_systems.venue_booking.outbox import KEPT, OVERDUE, Postman, letter_runner
+from keyplan_systems.web.system import UnfinishedError
 
 ROOM = MailRoom("venue@example.org", ("root@example.org",), "example.org")
 
@@ -233,6 +236,35 @@ def test_letters_about_a_duration_that_is_no_more_wait_and_hold_up_no_other(
     assert kinds(box) == ["admin_new_request", "received"]
     assert postman.send_overdue() == 2
     assert kinds(box) == ["admin_new_request", "admin_new_request", "received", "received"]
+
+
+def test_letters_that_nobody_can_read_or_write_hold_up_no_other(
+    stage: Stage, ada: Caller, box: Box, postman: Postman, clock: ManualClock, engine: Engine | Elsewhere
+) -> None:
+    broken, unwritten, good = (ada.request()["id"] for _ in range(3))
+    key = {"PK": {"S": f"OUTBOX#{broken}.1.received"}, "SK": {"S": "LETTER"}}
+    told = {"ExpressionAttributeValues": {":none": {"S": "soon"}}, "UpdateExpression": "SET booking.attendees = :none"}
+    engine.call("UpdateItem", {"TableName": "venue-booking", "Key": key, **told})
+    clock.advance(OVERDUE.total_seconds() + 1)
+
+    class Choosy(LetterWriter):
+        def write(self, notice: Notice, booking: Booking) -> Letter:
+            if booking.booking_id == unwritten:
+                raise ValueError("no letter can be made of this")
+            return super().write(notice, booking)
+
+    choosy = Postman(stage.service.asking, Choosy(VENUE, ROOM), box)
+    with pytest.raises(UnfinishedError) as caught:
+        choosy.send_overdue()
+    assert sorted(type(one).__name__ for one in caught.value.exceptions) == [
+        "UnreadableItemError", "ValueError", "ValueError",
+    ]  # fmt: skip
+    assert caught.value.done == 3
+    assert kinds(box) == ["admin_new_request", "admin_new_request", "received"]
+    with pytest.raises(UnfinishedError):
+        postman.send_overdue()
+    assert {letter.key.partition(".")[0] for letter in box.letters} == {broken, unwritten, good}
+    assert len(box.letters) == 5
 
 
 def test_a_letter_that_is_refused_for_good_is_closed_with_the_reason(
