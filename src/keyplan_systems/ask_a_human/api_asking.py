@@ -53,8 +53,10 @@ def address(request: Request, trusted_proxies: int) -> str:
     """The caller's address: that of the connection, or what the outermost trusted proxy says it saw.
 
     With n trusted proxies it is the n-th entry from the right of X-Forwarded-For: all left of it anybody can invent.
+    Several lines of the header are one list (RFC 9110, 5.3): proxies may add a line of their own behind the caller's.
     """
-    hops = [hop.strip() for hop in request.headers.get("X-Forwarded-For", "").split(",") if hop.strip()]
+    told = ",".join(request.headers.getlist("X-Forwarded-For"))
+    hops = [hop.strip() for hop in told.split(",") if hop.strip()]
     if trusted_proxies and len(hops) >= trusted_proxies:
         return hops[-trusted_proxies][:64]
     return request.client.host if request.client is not None else "unknown"

@@ -113,9 +113,12 @@ def server_config(
     app: Any, lifespan: Lifespan, *, grace_s: float = STOP_TIMEOUT_S / 2, **address: Any
 ) -> uvicorn.Config:
     """How an application is served; `grace_s` is what requests under way have when it stops."""
-    # The application writes one line per request itself; the server's name is nobody's business.
+    # The application writes one line per request itself; the server's name is nobody's business. Left to itself uvicorn
+    # takes the caller's address from X-Forwarded-For wherever a connection comes from this machine, so that anybody
+    # here, or behind a proxy that passes the header on, could say who they are. Which proxies are trusted is a setting.
     return uvicorn.Config(
         app,
+        proxy_headers=False,
         lifespan=lifespan,
         log_config=None,
         access_log=False,

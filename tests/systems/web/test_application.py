@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import httpx
 import orjson
 import pytest
-from fastapi import Body, FastAPI, WebSocket
+from fastapi import Body, FastAPI, Request, WebSocket
 from pydantic import BaseModel, Field
 from starlette.responses import StreamingResponse
 
@@ -422,3 +422,15 @@ def test_an_idle_connection_is_closed_by_the_client_and_never_under_its_next_req
     assert kept is not None
     assert kept < KEEP_ALIVE_S
     assert server._server.config.timeout_keep_alive == KEEP_ALIVE_S
+
+
+def test_nobody_says_by_a_header_from_where_they_come() -> None:
+    app = web_application("shop")
+
+    @app.get("/whence")
+    async def whence(request: Request) -> dict[str, object]:
+        return {"address": request.client and request.client.host, "scheme": request.url.scheme}
+
+    with Running(app) as server:
+        told = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https", "Forwarded": "for=203.0.113.9"}
+        assert get(f"{server.url}/whence", headers=told).json() == {"address": "127.0.0.1", "scheme": "http"}
