@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from keyplan.connections.errors import TransactionFailedError
 from keyplan.design import Call, Page
 from keyplan_systems.ask_a_human import design_people, design_push, design_questions, design_responses, records
-from keyplan_systems.ask_a_human.base import ATTEMPTS, STALE, Base, BusyError
+from keyplan_systems.ask_a_human.base import ATTEMPTS, PASSING, STALE, Base, BusyError
 from keyplan_systems.ask_a_human.design_questions import Counted
 from keyplan_systems.ask_a_human.domain import abuse, boards, limits, questions, requests, scoring
 from keyplan_systems.ask_a_human.domain.abuse import Assessment, Past
@@ -98,7 +98,7 @@ class Answering:
             self._connection.run(_transaction(question, response, scored, seen, known, now_ms))
         except TransactionFailedError as failed:
             reasons = [reason for reason in failed.reasons if reason is not None]
-            if reasons and all(isinstance(reason, STALE) for reason in reasons):
+            if reasons and all(isinstance(reason, (*STALE, *PASSING)) for reason in reasons):
                 return None
             raise
         return scored

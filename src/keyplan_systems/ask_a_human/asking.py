@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from keyplan.connections.errors import AlreadyExistsError, ConditionFailedError, TransactionFailedError
 from keyplan.design import Page
 from keyplan_systems.ask_a_human import design_questions, design_responses, records
-from keyplan_systems.ask_a_human.base import ATTEMPTS, Base, BusyError
+from keyplan_systems.ask_a_human.base import ATTEMPTS, PASSING, Base, BusyError
 from keyplan_systems.ask_a_human.domain import limits, notifications, questions
 from keyplan_systems.ask_a_human.domain.limits import Allowance
 from keyplan_systems.ask_a_human.domain.moments import DAY_S, SECOND_MS, iso, parse_iso
@@ -76,7 +76,7 @@ class Asking:
         return None if question_id is None else self._base.question(question_id, now_ms)
 
     def _made(self, made: Question, digest: str) -> bool:
-        """Write the question with all that belongs to it; False: its key was taken meanwhile."""
+        """Write the question with all that belongs to it; False: its key was taken, or others write the same now."""
         over = iso(made.created_at_ms - questions.KEY_VALID_S * SECOND_MS)
         call = design_questions.ask(
             records.stored_question(made),
@@ -89,10 +89,13 @@ class Asking:
         try:
             self._connection.run(call)
         except TransactionFailedError as failed:
-            if isinstance(failed.reasons[1], ConditionFailedError):
-                limits.require_quota(limits.OPEN_QUESTIONS_MAX)
+            # The key first: where the same request was faster, it is the quota's last question that this one repeats.
             if isinstance(failed.reasons[-1], AlreadyExistsError | ConditionFailedError):
                 return False
+            if any(isinstance(reason, PASSING) for reason in failed.reasons):
+                return False
+            if isinstance(failed.reasons[1], ConditionFailedError):
+                limits.require_quota(limits.OPEN_QUESTIONS_MAX)
             raise
         return True
 

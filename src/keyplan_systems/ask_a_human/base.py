@@ -16,6 +16,8 @@ from keyplan.connections.errors import (
     NotFoundError,
     OutcomeUnknownError,
     RunError,
+    ThrottledError,
+    TransactionConflictError,
     TransactionFailedError,
     UnreadableItemError,
     VersionConflictError,
@@ -37,6 +39,8 @@ ATTEMPTS = 80
 
 STALE = (AlreadyExistsError, ConditionFailedError, NotFoundError, VersionConflictError)
 """What a write fails with because something has changed since it was read."""
+PASSING = (ThrottledError, TransactionConflictError)
+"""What a part of a transaction fails with that may be done a moment later, as it is."""
 _UNREADABLE = (UnreadableItemError, ValueError)
 """What nobody can read, now or later: no item of its entity, or one of values that the rules do not know."""
 

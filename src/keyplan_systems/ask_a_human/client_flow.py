@@ -7,6 +7,7 @@ pause. So the same flow serves threads, event loops and tests with a clock that 
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -170,11 +171,11 @@ def _asked_pause(text: str | None, epoch: float) -> float | None:
     """Seconds of a Retry-After header, given as such or as a date; None without one that can be read."""
     if text is None:
         return None
-    if text.strip().isdigit():
+    if re.fullmatch("[0-9]+", text.strip()):
         return float(text)
     try:
         return max(0.0, parsedate_to_datetime(text).timestamp() - epoch)
-    except ValueError:
+    except (ValueError, OverflowError):  # the latter for a year, or an hour, of dozens of digits
         return None
 
 

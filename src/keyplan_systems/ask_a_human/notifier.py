@@ -257,5 +257,5 @@ def _retry_after(answer: httpx.Response, now_s: float) -> float | None:
         return min(float(text), LONGEST_PAUSE_S)
     try:
         return min(max(0.0, parsedate_to_datetime(text).timestamp() - now_s), LONGEST_PAUSE_S)
-    except ValueError:
+    except (ValueError, OverflowError):  # the latter for a year, or an hour, of dozens of digits
         return None  # not a pause at all; the caller's own backoff stands

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Sequence
 
@@ -10,6 +11,7 @@ from keyplan_systems.ask_a_human.domain.notifications import Outcome, TryLater
 from keyplan_systems.ask_a_human.notifier import Notifier, PushMessage
 
 AT_ONCE = 20
+_log = logging.getLogger(__name__)
 
 
 class Outbound:
@@ -39,7 +41,8 @@ class Outbound:
             async with places:
                 try:
                     return await self._notifier.send(message)
-                except OSError as error:  # the outbox's disk; what the others' sends gave must not be lost with it
-                    return TryLater(f"not written: {error!r}")
+                except Exception as error:  # noqa: BLE001 - a full disk, or what nobody foresaw: the others' results stay
+                    _log.exception("a push was not sent")
+                    return TryLater(f"not sent: {error!r}")
 
         return await asyncio.gather(*map(one, messages))

@@ -152,7 +152,14 @@ def test_a_server_that_stays_in_trouble_is_left_after_five_tries(door: Door, stu
 
 @pytest.mark.parametrize(
     ("header", "least"),
-    [("7", 7.0), (formatdate(EPOCH + 40, usegmt=True), 40.0), (formatdate(EPOCH - 40, usegmt=True), 1.0), ("?", 1.0)],
+    [
+        ("7", 7.0),
+        (formatdate(EPOCH + 40, usegmt=True), 40.0),
+        (formatdate(EPOCH - 40, usegmt=True), 1.0),
+        ("?", 1.0),
+        ("\u00b2", 1.0),
+        ("Mon, 1 Jan 99999999999 00:00:00 GMT", 1.0),
+    ],
 )
 def test_a_pause_the_server_asks_for_is_kept(header: str, least: float, door: Door, stub: Stub) -> None:
     stub.scripted = [refusal(429, "RATE_LIMITED", Retry_After=header)]

@@ -133,6 +133,7 @@ def test_each_error_is_told_apart(
         (503, {"Retry_After": formatdate(1_600_000_000, usegmt=True)}, 0.0),
         (503, {"Retry_After": "soon"}, None),
         (503, {"Retry_After": "\u00b2"}, None),
+        (503, {"Retry_After": "Mon, 1 Jan 99999999999 00:00:00 GMT"}, None),
         (503, {"Retry_After": "9" * 400}, 30 * 86_400.0),
         (503, {"Retry_After": "Fri, 31 Dec 9999 23:59:59 GMT"}, 30 * 86_400.0),
     ],

@@ -206,20 +206,25 @@ def test_a_message_that_is_rejected_costs_nobody_their_subscription(stage: Stage
     assert [one for one in items(engine, entities.subscriptions) if "attempt" in one] == []
 
 
-class _FullDisk(Scripted):
-    """A notifier whose first message finds no room."""
+class _Breaking(Scripted):
+    """A notifier that breaks at its first message."""
+
+    def __init__(self, outcomes: list[Outcome], error: Exception) -> None:
+        super().__init__(outcomes)
+        self.error = error
 
     async def send(self, message: PushMessage) -> Outcome:
         outcome = await super().send(message)
         if len(self.sent) == 1:
-            raise OSError("no space left on device")
+            raise self.error
         return outcome
 
 
-def test_a_full_disk_delays_its_own_message_only(stage: Stage, clock: ManualClock) -> None:
+@pytest.mark.parametrize("error", [OSError("no space left on device"), KeyError("what nobody foresaw")])
+def test_a_send_that_breaks_delays_its_own_message_only(stage: Stage, clock: ManualClock, error: Exception) -> None:
     for token in ("one", "two"):
         stage.subscribe(token, f"person-{token}")
-    service = _FullDisk([Delivered("lost"), DeadToken("UNREGISTERED")])
+    service = _Breaking([Delivered("lost"), DeadToken("UNREGISTERED")], error)
     worker = stage.pusher(service)
     stage.asked()
     worker.run_once()

@@ -7,14 +7,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.systems.ask_a_human.stage import Stage, at_once, items, staged
+from tests.systems.ask_a_human.test_api_agents import refused
 from tests.systems.elsewhere import Elsewhere, connected
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults
+from keyplan.errors import TransactionCanceledError
 from keyplan_systems.ask_a_human import entities
 from keyplan_systems.ask_a_human.design_questions import quota_of
 
@@ -127,6 +130,19 @@ def test_the_hundredth_open_question_is_the_last_however_many_come_at_once(stage
     assert Counter(one.status_code for one in answers) == {201: 5, 403: 11}
 
 
+def test_equal_requests_for_the_hundredth_open_question_at_once_are_all_told_of_it(
+    stage: Stage, engine: Engine | Elsewhere
+) -> None:
+    for number in range(5):
+        agent = f"agent-{number}"
+        quota = {"question_id": {"S": f"AGENT#{agent}"}, "open_questions": {"N": "99"}}
+        engine.call("PutItem", {"TableName": entities.questions.name, "Item": quota})
+        answers = at_once([partial(stage.ask, agent, key="k") for _ in range(8)])
+        assert Counter(one.status_code for one in answers) == {201: 8}
+        assert len({one.json()["question_id"] for one in answers}) == 1
+        assert refused(stage.ask(agent, key="other")) == (403, "AGENT_QUOTA_EXCEEDED")
+
+
 def test_a_sweep_and_the_last_answer_at_once_end_the_question_once(stage: Stage, clock: ManualClock) -> None:
     ids = [stage.asked(agent="one", timeout_seconds=60, min_responses=1) for _ in range(8)]
     clock.advance(59.999)
@@ -197,3 +213,25 @@ def test_ranks_count_each_move_once_however_many_workers_count(stage: Stage, clo
     assert len(board) == 12
     ranks = [stage.get("/stats", f"person-{number}").json()["rank"] for number in range(12)]
     assert sorted(ranks) == list(range(1, 13))
+
+
+@pytest.mark.parametrize("code", ["TransactionConflict", "ThrottlingError"])
+@pytest.mark.parametrize("path", ["ask", "answer"])
+def test_a_write_of_which_one_part_is_overtaken_and_another_busy_is_made_anew(
+    stage: Stage, code: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question, call, refusals = stage.asked(), stage.connection._call, 0
+
+    def refusing(operation: str, request: dict[str, Any]) -> Any:
+        nonlocal refusals
+        if operation != "TransactWriteItems" or refusals:
+            return call(operation, request)
+        refusals += 1
+        reasons: list[dict[str, Any]] = [{"Code": "None"} for _ in request["TransactItems"]]
+        reasons[1] = {"Code": "ConditionalCheckFailed", "Message": "The conditional request failed"}
+        reasons[2] = {"Code": code, "Message": "Transaction is ongoing for the item"}
+        raise TransactionCanceledError("Transaction cancelled", CancellationReasons=reasons)
+
+    monkeypatch.setattr(stage.connection, "_call", refusing)
+    made = stage.ask(key="k") if path == "ask" else stage.answer(question, "ada")
+    assert (made.status_code, refusals) == (201, 1)
