@@ -38,6 +38,8 @@ CONSUMER = "todo-lake"
 """Each lake is a consumer of its own, so that a new one does not go on where another has come to."""
 BATCH_RECORDS = 5_000
 """The most records that become one write of the lake."""
+SURELY_KEPT_S = limits.STREAM_RETENTION_S - 3600.0
+"""What came since a shard was last looked into is all still there, if that is no longer ago."""
 CLOCKS_DIFFER = timedelta(minutes=5)
 """By how much this clock may be ahead of the service's, which dates the changes: those of so long before a reading
 count on top of it too. They do no harm, since the last change of an item says all; a missing one would."""
@@ -54,6 +56,9 @@ class _Reader:
 
     cursor: Cursor
     lane: Lane
+    looked_s: float
+    """When it was last looked into, seconds since 1970. Of one without a position only that tells whether records may
+    have been trimmed unread: it begins wherever the stream now does."""
     ended: bool = False
 
 
@@ -99,7 +104,7 @@ class Feed:
         while True:
             self._take_shards()
             held = list(self._readers)
-            read = sum(self._drain(key) for key in held)
+            read = sum(self._drained(key) for key in held)
             total += read
             if not read and held == list(self._readers):  # no shard has ended, whose children could be read now
                 return total
@@ -152,21 +157,26 @@ class Feed:
         if not board.is_known:
             self.catch_up()  # what the table held before the stream's oldest record
             self._kept.begin(self._consumer, None)
+            looked_s = self._clock.now()
+        else:
+            looked_s = max((lane.until_s for lane in board.lanes.values()), default=0.0)
         self._bury(board, streams)
         known = {label_of_key(key) for key in board.lanes}
         for shard in ready_shards(streams, lambda key: key in board.lanes and board.lanes[key].done):
             if known and label_of_key(shard.key) not in known:
                 self.catch_up(ended=max(known))  # what changed while no stream was on is in none
                 known.add(label_of_key(shard.key))
-            self._take(shard)
+                looked_s = self._clock.now()
+            lane = board.lanes.get(shard.key)
+            self._take(shard, looked_s if lane is None else lane.until_s)
 
-    def _take(self, shard: Shard) -> None:
+    def _take(self, shard: Shard, looked_s: float) -> None:
         if shard.key in self._readers:
             return
         now_s = self._clock.now()
         lane = self._kept.acquire(self._consumer, shard.key, self._name, now_s, now_s + self._lease_s)
         if lane is not None:
-            self._readers[shard.key] = _Reader(Cursor(self._service.call, shard, lane.position), lane)
+            self._readers[shard.key] = _Reader(Cursor(self._service.call, shard, lane.position), lane, looked_s)
 
     def _bury(self, board: Board, streams: Sequence[Stream]) -> None:
         """Make up for shards that are gone before they were read to their end."""
@@ -185,9 +195,19 @@ class Feed:
 
     # Records.
 
-    def _drain(self, key: str) -> int:
+    def _drained(self, key: str) -> int:
+        """Drain a shard. Where that fails, what was read and is not stored is read again."""
+        reader = self._readers[key]
+        try:
+            return self._drain(key, reader)
+        except BaseException:
+            reader.cursor = Cursor(self._service.call, reader.cursor.shard, reader.lane.position)
+            reader.ended = False
+            raise
+
+    def _drain(self, key: str, reader: _Reader) -> int:
         """Read a shard until nothing more comes."""
-        reader, total = self._readers[key], 0
+        total = 0
         while not reader.ended and self._renew(reader):
             records = self._read(reader)
             if not records:
@@ -204,6 +224,9 @@ class Feed:
     def _read(self, reader: _Reader) -> list[StreamRecord]:
         """The next records, enough for one write."""
         records: list[StreamRecord] = []
+        if reader.cursor.position is None and self._clock.now() - reader.looked_s > SURELY_KEPT_S:
+            self.catch_up()
+        reader.looked_s = self._clock.now()
         while len(records) < BATCH_RECORDS and not reader.ended:
             page = reader.cursor.read(min(limits.GET_RECORDS_LIMIT, BATCH_RECORDS - len(records)))
             if page.gap:
@@ -258,9 +281,12 @@ class Feed:
         return reader.lane.until_s - self._clock.now() >= self._lease_s / 2 or self._save(reader)
 
     def _keeping(self, lane: Lane, *, done: bool) -> None:
-        """Give a shard up. One that another feed has taken over is simply forgotten."""
+        """Give a shard up by ending its lease now, which also tells when it was last looked into.
+
+        One that another feed has taken over is simply forgotten.
+        """
         try:
-            self._kept.release(replace(lane, done=done))
+            self._kept.save(replace(lane, done=done, until_s=self._clock.now()))
         except LeaseLostError:
             return
 

@@ -187,6 +187,27 @@ def test_expired_tasks_are_archived_and_deleted_ones_deleted(
     ]
 
 
+def test_what_was_read_and_could_not_be_stored_is_read_again(
+    connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    town, write, attempts = Town(connection, clock, 1), lake.bronze.write, list[int]()
+
+    def full_at_first(records: Any, **options: Any) -> Any:
+        attempts.append(len(records))
+        if len(attempts) == 1:
+            raise OSError("no space left on device")
+        return write(records, **options)
+
+    feed.run_once()
+    town.write(30)
+    monkeypatch.setattr(lake.bronze, "write", full_at_first)
+    with pytest.raises(OSError, match="no space left"):
+        feed.run_once()
+    town.write(10)
+    feed.run_once()
+    assert_same(connection, lake)
+
+
 def test_two_feeds_that_share_checkpoints_share_the_work(
     connection: Connection, lake: Lake, clock: ManualClock, tmp_path: Path
 ) -> None:

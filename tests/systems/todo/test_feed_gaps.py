@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from tests.systems.elsewhere import Elsewhere
@@ -18,6 +20,7 @@ from keyplan_systems.todo.lake.lake import Lake
 
 TABLE = {"TableName": "todo-app-data"}
 OFF = {"StreamEnabled": False}
+DAY_S = 86_400
 ON = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
 
 
@@ -61,5 +64,91 @@ def test_an_export_of_just_now_does_not_stand_for_what_changed_after_it_while_no
     with pytest.raises(StaleExportError):
         feed.run_once()
     clock.advance(CLOCKS_DIFFER.total_seconds())
+    feed.run_once()
+    assert_same(connection, lake)
+
+
+@pytest.mark.embedded("a stream trimmed when the test says so")
+def test_a_reading_that_failed_after_a_gap_is_made_up_for(
+    connection: Connection,
+    lake: Lake,
+    feed: Feed,
+    clock: ManualClock,
+    engine: Engine,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    town = Town(connection, clock, 1)
+    town.write(30)
+    feed.run_once()
+    town.write(30)
+    clock.advance(DAY_S + 3600)
+    engine.trim_streams()
+    town.write(10)
+
+    def failing(_feed: Feed) -> Iterator[Mapping[str, Any]]:
+        raise OSError("no answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Feed, "_all_items", failing)
+        with pytest.raises(OSError, match="no answer"):
+            feed.run_once()
+    feed.run_once()
+    assert_same(connection, lake)
+
+
+@pytest.mark.embedded("a stream trimmed when the test says so")
+@pytest.mark.parametrize("closed", [True, False], ids=["closed", "killed"])
+def test_what_was_trimmed_from_a_shard_of_which_nothing_had_been_read_is_made_up_for(
+    closed: bool, connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine
+) -> None:
+    """Its reader has no place in it that could turn out to be gone."""
+    town = Town(connection, clock, 1)
+    feed.run_once()
+    if closed:
+        feed.close()
+    clock.advance(600)
+    town.write(30)
+    clock.advance(DAY_S + 3600)
+    engine.trim_streams()
+    town.write(10)
+    later = Feed(connection, lake, clock=clock)
+    later.run_once()
+    assert_same(connection, lake)
+    readings = len(lake.snapshot.baselines)
+    town.write(10)
+    later.run_once()
+    assert_same(connection, lake)
+    assert len(lake.snapshot.baselines) == readings
+
+
+def test_a_quiet_shard_that_is_looked_into_is_no_gap(
+    connection: Connection, lake: Lake, feed: Feed, clock: ManualClock
+) -> None:
+    feed.run_once()
+    readings = len(lake.snapshot.baselines)
+    for _ in range(3):
+        clock.advance(DAY_S / 2)
+        feed.run_once()
+        feed.close()
+    Town(connection, clock, 1).write(10)
+    feed.run_once()
+    assert_same(connection, lake)
+    assert len(lake.snapshot.baselines) == readings
+
+
+@pytest.mark.embedded("expiry when the test says so")
+def test_the_gap_of_a_stream_that_was_off_for_so_long_that_its_checkpoints_expired_is_made_up_for(
+    connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, engine: Engine
+) -> None:
+    town = Town(connection, clock, 1)
+    town.write(30)
+    feed.run_once()
+    engine.call("UpdateTable", {**TABLE, "StreamSpecification": OFF})
+    feed.run_once()
+    town.write(30)
+    clock.advance(8 * DAY_S)
+    assert engine.sweep() > 0
+    engine.call("UpdateTable", {**TABLE, "StreamSpecification": ON})
+    town.write(10)
     feed.run_once()
     assert_same(connection, lake)
