@@ -75,8 +75,9 @@ class Folder:
 
     def __init__(self, root: Path) -> None:
         self._root = root.absolute()
+        self._settled: set[Path] = set()
         try:
-            (self._root / _SPOOL).mkdir(parents=True, exist_ok=True)
+            _make(self._root / _SPOOL)
         except OSError as error:
             raise LakeError(f"{root}: the folder of the lake cannot be made: {error}") from error
         self.arrow = arrow_fs.SubTreeFileSystem(str(self._root), arrow_fs.LocalFileSystem())
@@ -130,8 +131,14 @@ class Folder:
         return swept
 
     def _target(self, path: str) -> Path:
+        """Where a file is to be, in a folder that survives a power cut as well as the file will."""
         target = self._root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
+        _make(target.parent)
+        if target.parent not in self._settled:
+            # Also where it was there: another writer may have just made it.
+            for folder in target.parents[1 : len(target.relative_to(self._root).parts)]:
+                _sync(folder)
+            self._settled.add(target.parent)
         return target
 
     def _spooled(self, body: bytes) -> Path:
@@ -190,6 +197,14 @@ class Bucket:
         """Nothing to delete: S3 shows no unfinished objects."""
         del older_than
         return 0
+
+
+def _make(folder: Path) -> None:
+    """Make a folder and those above it that are missing, each durable."""
+    if not folder.is_dir():
+        _make(folder.parent)
+        folder.mkdir(exist_ok=True)
+        _sync(folder.parent)
 
 
 def _sync(folder: Path) -> None:

@@ -1,0 +1,56 @@
+"""The lake's files in a folder: what was written is still there, under its name, after a power cut."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from keyplan_systems.todo.lake.storage import Folder
+
+DAY = "bronze/date=2025-11-20"
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """What was synced, by the name that it had then."""
+    found: list[Path] = []
+    fsync = os.fsync
+
+    def noting(descriptor: int) -> None:
+        found.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noting)
+    return found
+
+
+def test_a_new_folder_is_as_durable_as_the_file_in_it(tmp_path: Path, synced: list[Path]) -> None:
+    root = tmp_path / "data" / "lake"
+    folder = Folder(root)
+    assert {tmp_path, tmp_path / "data", root} <= set(synced)
+    synced.clear()
+    folder.put(f"{DAY}/1.parquet", b"rows")
+    assert {root, root / "bronze", root / DAY} <= set(synced)
+    assert synced[-1] == root / DAY
+    synced.clear()
+    assert folder.create("_versions/1.json", b"{}")
+    assert root in synced
+    assert synced[-1] == root / "_versions"
+
+
+def test_a_folder_that_another_writer_has_just_made_is_made_durable_too(tmp_path: Path, synced: list[Path]) -> None:
+    folder = Folder(tmp_path)
+    (tmp_path / DAY).mkdir(parents=True)
+    synced.clear()
+    folder.put(f"{DAY}/1.parquet", b"rows")
+    assert {tmp_path, tmp_path / "bronze", tmp_path / DAY} <= set(synced)
+
+
+def test_a_folder_that_is_known_costs_no_more(tmp_path: Path, synced: list[Path]) -> None:
+    folder = Folder(tmp_path)
+    folder.put(f"{DAY}/1.parquet", b"rows")
+    synced.clear()
+    folder.put(f"{DAY}/2.parquet", b"rows")
+    assert [path.parent for path in synced] == [tmp_path / "_tmp", tmp_path / "bronze"]
