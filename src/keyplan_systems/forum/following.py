@@ -42,15 +42,21 @@ class Following:
 
     # Follows.
 
-    def follow(self, place: Place, user_id: str) -> None:
-        """The user follows the thread; again is as good as once."""
-        self._add(place, user_id, 0)
+    def follow(self, place: Place, user_id: str, *, ends: bool = False) -> None:
+        """The user follows the thread, for a while only where it is closed; again is as good as once."""
+        self._add(place, user_id, 0, self._end_s() if ends else None)
 
     def let_end(self, place: Place, user_id: str, status_seq: int) -> None:
         """Let a follow of a closed thread end, unless it ends already or an event after this one has said otherwise."""
         follower = self._db.run(design.follow_of(place, user_id))
         if follower is not None and follower.ttl is None:
             self._end(follower, status_seq)
+
+    def let_stay(self, place: Place, user_id: str, status_seq: int) -> None:
+        """Let a follow of a thread that was opened meanwhile stay, unless a later event has said otherwise."""
+        follower = self._db.run(design.follow_of(place, user_id))
+        if follower is not None and follower.ttl is not None:
+            self._keep(follower, status_seq)
 
     def unfollow(self, place: Place, user_id: str) -> None:
         """The user no longer follows the thread; again is as good as once."""
@@ -77,8 +83,14 @@ class Following:
             else:
                 self._end(follower, event.seq)
 
-    def _add(self, place: Place, user_id: str, status_seq: int) -> None:
-        new = Follow(participant_id=place.participant_id, item_id=place.item_id, user_id=user_id, status_seq=status_seq)
+    def _add(self, place: Place, user_id: str, status_seq: int, ttl: int | None = None) -> None:
+        new = Follow(
+            participant_id=place.participant_id,
+            item_id=place.item_id,
+            user_id=user_id,
+            status_seq=status_seq,
+            ttl=ttl,
+        )
         try:
             self._db.run(design.follow(new))
         except AlreadyExistsError:
@@ -89,9 +101,11 @@ class Following:
             self._db.run(design.keep_follow(follower.place, follower.user_id, status_seq))
 
     def _end(self, follower: Follow, status_seq: int) -> None:
-        ttl = int(self._clock.now()) + CLOSED_FOLLOW_SECONDS
         with suppress(*_PASSED):
-            self._db.run(design.end_follow(follower.place, follower.user_id, status_seq, ttl))
+            self._db.run(design.end_follow(follower.place, follower.user_id, status_seq, self._end_s()))
+
+    def _end_s(self) -> int:
+        return int(self._clock.now()) + CLOSED_FOLLOW_SECONDS
 
     # Notifications.
 

@@ -142,10 +142,13 @@ class Service:
     def follow(self, rights: ThreadRights) -> None:
         """The user follows the thread; of a closed one, for as long as follows outlive its closing."""
         place = place_of(rights.key)
-        self.following.follow(place, rights.user_id)
+        was_closed = threads.is_closed(self.database, rights.key)
+        self.following.follow(place, rights.user_id, ends=was_closed)
         seq = self.log.last_seq(place)  # before the status: an opening that it does not tell of comes later
         if threads.is_closed(self.database, rights.key):
             self.following.let_end(place, rights.user_id, seq)
+        elif was_closed:
+            self.following.let_stay(place, rights.user_id, seq)
 
     def notify(self, change: Inserted[Event]) -> None:
         """Tell the followers of a message's thread of it: those who may read the thread, as SQL says now."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from sqlalchemy import delete
 from tests.systems.forum.live import ANN, BEN, TEACHER, TUTOR, Live
 
@@ -11,6 +12,8 @@ from keyplan.design import Inserted
 from keyplan_systems.forum import sample
 from keyplan_systems.forum.domain import Status, ThreadKey, ThreadUpdate
 from keyplan_systems.forum.entities import Event, EventType, Place
+from keyplan_systems.forum.event_log import EventLog
+from keyplan_systems.forum.following import Following
 from keyplan_systems.forum.relational.models import ItemPermissionRow
 from keyplan_systems.forum.tokens import ThreadRights
 
@@ -188,6 +191,37 @@ def test_a_follow_of_a_closed_thread_ends_like_those_that_were_there(live: Live)
     assert follows(live)[BEN] == end_s
     reopen(live)
     assert follows(live)[BEN] is None
+
+
+def test_a_follow_of_a_closed_thread_ends_though_nothing_comes_after_its_first_write(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(_log: EventLog, _place: Place) -> int:
+        raise KeyboardInterrupt
+
+    shut(live)
+    monkeypatch.setattr(EventLog, "last_seq", killed)
+    with pytest.raises(KeyboardInterrupt):
+        live.service.follow(rights_of(BEN))
+    assert follows(live)[BEN] is not None
+
+
+@pytest.mark.parametrize("shut_again", [False, True], ids=["opened", "opened and closed"])
+def test_a_thread_that_is_opened_before_its_new_follow_is_stored_keeps_it(
+    live: Live, monkeypatch: pytest.MonkeyPatch, shut_again: bool
+) -> None:
+    follow = Following.follow
+
+    def late(following: Following, place: Place, user_id: str, *, ends: bool) -> None:
+        reopen(live)
+        follow(following, place, user_id, ends=ends)
+        if shut_again:
+            shut(live)
+
+    shut(live)
+    monkeypatch.setattr(Following, "follow", late)
+    live.service.follow(rights_of(BEN))
+    assert (follows(live)[BEN] is not None) == shut_again
 
 
 def test_a_follow_of_an_open_thread_stays(live: Live) -> None:
