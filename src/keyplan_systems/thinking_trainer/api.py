@@ -243,7 +243,10 @@ def progress(
     if not found:
         raise Problem(404, "There is no progress before the first submitted attempt.")
     if format == "png":
-        return Response(charts.progress_png(found), media_type="image/png")
+        try:
+            return Response(charts.progress_png(found), media_type="image/png")
+        except ImportError as error:
+            raise Problem(501, str(error), code="not_installed") from error
     return Response(charts.progress_text(found), media_type="text/plain; charset=utf-8")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from urllib.parse import quote
 
 import matplotlib.image
@@ -114,3 +115,14 @@ def test_progress_is_drawn_as_text_and_as_a_picture(stage: Stage, ada: Caller, c
     assert png.headers["content-type"] == "image/png"
     assert matplotlib.image.imread(io.BytesIO(png.content), format="png").shape[:2] == (1000, 900)
     assert ada.get("/users/ada/progress", format="gif").status_code == 400
+
+
+def test_where_pictures_cannot_be_drawn_the_remedy_is_told(
+    stage: Stage, ada: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada.submitted()
+    stage.follow()
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    refused = ada.get("/users/ada/progress", format="png")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (501, "not_installed")
+    assert "keyplan[charts]" in refused.json()["error"]["message"]
