@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -35,7 +36,7 @@ def items_of_export(folder: Path) -> Iterator[dict[str, Any]]:
                 for line in lines:
                     yield orjson.loads(line)["Item"]
                     count += 1
-        except (OSError, EOFError, ValueError, KeyError) as error:
+        except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
             raise ExportError(f"{path} is damaged: {error}") from error
     told = summary.get("itemCount", count)
     if count != told:

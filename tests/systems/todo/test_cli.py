@@ -127,8 +127,10 @@ def test_an_export_with_items_missing_or_damaged_files_is_refused(tmp_path: Path
     made, folder = export(tmp_path / "export", [ITEM], 2), str(tmp_path / "lake")
     code, said = run("todo", "catch-up", "--lake", folder, "--export", str(made))
     assert (code, "holds 1 items, and its summary says 2" in said) == (1, True)
-    (made / "data" / "abc.json.gz").write_bytes(b"nonsense")
-    assert "is damaged" in run("todo", "catch-up", "--lake", folder, "--export", str(made))[1]
+    whole = (made / "data" / "abc.json.gz").read_bytes()
+    for damaged in (b"nonsense", whole[:-9], whole[:12] + b"\xff" + whole[13:], gzip.compress(b"[]\n")):
+        (made / "data" / "abc.json.gz").write_bytes(damaged)
+        assert "is damaged" in run("todo", "catch-up", "--lake", folder, "--export", str(made))[1]
     assert "cannot be read" in run("todo", "catch-up", "--lake", folder, "--export", str(tmp_path))[1]
 
 

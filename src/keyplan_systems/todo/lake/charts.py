@@ -59,5 +59,11 @@ def _is_number(answer: Any, name: str) -> bool:
 
 def _cell(value: Any) -> Text:
     """Text as it is: titles and names are people's, not markup; control characters would steer the terminal."""
-    text = _NOTHING if value is None else f"{value.normalize():f}" if isinstance(value, Decimal) else str(value)
+    text = _NOTHING if value is None else _digits(value) if isinstance(value, Decimal) else str(value)
     return Text("".join(char if char.isprintable() else " " for char in text), style="dim" if value is None else "")
+
+
+def _digits(number: Decimal) -> str:
+    """All of its digits, without zeros at the end: `normalize` would round to 28."""
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -6,6 +6,7 @@ is null, `problems` says why, and `item` holds the whole image.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from decimal import ROUND_FLOOR, Context, Decimal, InvalidOperation
@@ -22,6 +23,9 @@ _STEP = Decimal(1).scaleb(-9)
 _LIMIT = Decimal(10) ** 29
 _YEARS_S = (-62_135_596_800, 253_402_300_799)
 """The years 1 to 9999, which a date can be of, in Unix seconds."""
+
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+"""Python takes weeks for dates too: 2025-W01-1."""
 
 _STATUSES = ("pending", "in_progress", "completed", "cancelled")
 _PRIORITIES = ("low", "medium", "high", "urgent")
@@ -59,10 +63,10 @@ def day(name: str, item: Mapping[str, Any], problems: Problems) -> date | None:
     if value is None:
         return None
     try:
-        if len(value) == len("YYYY-MM-DD"):
+        if _DAY.fullmatch(value):
             return date.fromisoformat(value)
     except ValueError:
-        pass  # said below, together with other lengths
+        pass  # said below, together with other forms
     problems.append(f"{name} is no date of the form YYYY-MM-DD: {value}")
     return None
 

@@ -84,14 +84,18 @@ class Keeper:
         for snapshot in old:  # in rising order, see `versions`
             self._storage.remove(versions.name_of(snapshot.version))
         named = {file.path for snapshot in self._versions.all() for file in snapshot.files}
-        garbage = [path for path in self._paths() if path not in named and parquet.generation_of(path) < generation]
+        garbage = [path for path in self._paths(generation) if path not in named]
         for path in garbage:
             self._storage.remove(path)
         return Vacuumed(len(old), len(garbage), self._storage.sweep(now - max(retention_s, _UNFINISHED_S)))
 
-    def _paths(self) -> Iterable[str]:
+    def _paths(self, generation: int) -> Iterable[str]:
+        """The lake's files of earlier generations; what else lies there is somebody's."""
         for folder in parquet.DATA_FOLDERS:
-            yield from (path for path in self._storage.names(folder) if path.endswith(".parquet"))
+            for path in self._storage.names(folder):
+                made = parquet.generation_of(path) if path.endswith(".parquet") else None
+                if made is not None and made < generation:
+                    yield path
 
     def _merge(self, group: list[DataFile]) -> tuple[Snapshot, int]:
         """One large file in place of small ones, unless another compactor was faster."""

@@ -35,9 +35,10 @@ def put(storage: Storage, base: Snapshot, table: Any, kind: str, partition: str,
     return DataFile(path, kind, partition, table.num_rows, len(body), base.version + 1)
 
 
-def generation_of(path: str) -> int:
-    """The generation that a data file's name belongs to."""
-    return int(path.removesuffix(".parquet").rpartition("-g")[2])
+def generation_of(path: str) -> int | None:
+    """The generation that a data file's name belongs to; None for a file that is not the lake's own."""
+    generation = path.removesuffix(".parquet").rpartition("-g")[2]
+    return int(generation) if generation.isdecimal() else None
 
 
 def encode(table: Any) -> bytes:

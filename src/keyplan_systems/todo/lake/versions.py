@@ -99,8 +99,9 @@ class Versions:
         return name_of(base.version) in names or names[-1] == name_of(number)
 
     def _read(self, name: str) -> Snapshot:
-        if self._last.version and name == name_of(self._last.version):
-            return self._last
+        last = self._last  # once: another thread may put a later one in its place
+        if last.version and name == name_of(last.version):
+            return last
         snapshot = load(self._storage.read(name), name)
         self._last = max(self._last, snapshot, key=lambda one: one.version)
         return snapshot

@@ -54,6 +54,7 @@ def test_null_and_missing_attributes_are_null() -> None:
         ("created_at", {"N": "253402300800"}, "no moment of the years 1 to 9999", Decimal(253_402_300_800)),
         ("due_date", {"S": "2025-02-30"}, "due_date is no date", None),
         ("due_date", {"S": "20251130"}, "due_date is no date", None),
+        ("due_date", {"S": "2025-W01-1"}, "due_date is no date", None),
         ("due_date", {"S": "none"}, "due_date is no date", None),
         ("status", {"S": "done"}, "status is not one of pending, in_progress, completed, cancelled: done", "done"),
         ("priority", {"S": "huge"}, "priority is not one of", "huge"),

@@ -151,8 +151,12 @@ def test_vacuum_removes_files_that_a_killed_writer_never_committed(lake: Lake, t
     unfinished = folder / "_tmp" / "x"
     unfinished.write_bytes(b"half")
     os.utime(unfinished, (0, 0))
+    foreign = folder / "bronze" / "date=2025-11-20" / "copy.parquet"
+    foreign.write_bytes(b"not the lake's")
     done = lake.vacuum()
     assert (done.files, done.unfinished) == (1, 1)
+    assert foreign.exists()
+    foreign.unlink()
     assert data_files(folder) == named
     assert list((folder / "_tmp").iterdir()) == []
 

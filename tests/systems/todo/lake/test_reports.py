@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -119,6 +121,12 @@ def test_markup_and_control_characters_in_what_people_wrote_are_shown_not_obeyed
         text = shown(drawn)
         assert "[red]x[/red]" in text
         assert "\x1b" not in text
+
+
+def test_numbers_are_shown_with_all_their_digits() -> None:
+    numbers = [Decimal("12345678901234567890123456789.123456789"), Decimal("1.500000000"), Decimal("100.000000000")]
+    text = shown(charts.table(pa.table({"n": pa.array(numbers, pa.decimal128(38, 9))})))
+    assert re.findall(r"[0-9.]+", text) == ["12345678901234567890123456789.123456789", "1.5", "100"]
 
 
 def test_negative_values_are_no_bars() -> None:

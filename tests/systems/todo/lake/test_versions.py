@@ -126,6 +126,32 @@ def test_a_commit_counts_once_though_others_follow_before_it_is_looked_at(tmp_pa
     assert [file.path for file in others.latest().files][-2:] == ["mine", "meanwhile"]
 
 
+@pytest.mark.parametrize("look", [1, 2, 3])
+def test_a_version_that_is_read_while_a_later_one_is_committed_is_the_one_that_was_asked_for(
+    tmp_path: Path, look: int
+) -> None:
+    class Interrupted(Versions):
+        """Another thread commits before the last version is looked at for the n-th time."""
+
+        left = 0
+
+        @property
+        def _last(self) -> Snapshot:
+            self.left -= 1
+            if self.left == 0:
+                self.commit(adding("meanwhile"))
+            return self.kept
+
+        @_last.setter
+        def _last(self, value: Snapshot) -> None:
+            self.kept = value
+
+    versions = Interrupted(Folder(tmp_path), ManualClock())
+    versions.commit(adding("a"))
+    versions.left = look
+    assert versions._read(name_of(1)).version == 1
+
+
 def test_a_change_that_always_loses_gives_up(tmp_path: Path) -> None:
     class Losing(Folder):
         def create(self, path: str, body: bytes) -> bool:
