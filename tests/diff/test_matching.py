@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from keyplan.diff.matching import matched
+import pytest
+from tests.diff.pairs import BASE, compared
+
+from keyplan.diff.matching import lookalikes, matched
 
 
 @dataclass(frozen=True)
@@ -41,3 +45,70 @@ def test_twins_and_what_has_no_shape_are_not() -> None:
 def test_of_two_of_one_name_the_first_counts() -> None:
     found = matched([Thing("a", "x"), Thing("a", "y")], [Thing("a", "z")])
     assert [(old.shape, new.shape) for old, new in found.kept] == [("x", "z")]
+
+
+def test_a_lookalike_is_the_only_one_of_its_shape() -> None:
+    old, new = [Thing("a", "x"), Thing("b", "y"), Thing("c", "y")], [Thing("d", "x"), Thing("e", "y")]
+    assert lookalikes(old, new, lambda one: one.shape) == {"d": old[0]}
+
+
+SAME = "It is as by_state was: an index cannot be renamed; keep that name, and none is to be made."
+FIELD = "If it is {} under another name: Attribute({!r}) beside its type keeps the attribute that stored items have."
+LIKE = {
+    "a required field": ("    email: str", "    mail: str", "User.mail is new", FIELD.format("email", "email")),
+    "a field with a default": (
+        "    note: str | None = None", "    remark: str | None = None",
+        "Task.remark is new", FIELD.format("note", "note"),
+    ),
+    "an index": ('GSI("by_state"', 'GSI("of_state"', "index of_state is new", SAME),
+    "a local index": (
+        'GSI("by_state", pk="state"', 'LSI("of_state", sk="state"', "index of_state is new", SAME,
+    ),
+    "an entity of other fields": (
+        "class User(Entity):\n", "class Person(Entity):\n    name: str\n", "Person is a new entity",
+        "If it is User under another name: rename it in one version",
+    ),
+    "an entity of another key": (
+        '"META"), items=Items(count=100, bytes=Bytes(200)))\nclass User(', '"X"))\nclass Person(',
+        "Person is a new entity", "If it is User under another name: rename it in one version",
+    ),
+    "a table": (
+        'Table("logs", pk="log_id")\n\n\n@logs.entity()\nclass Log(',
+        'Table("lines", pk="log_id")\n\n\n@logs.entity()\nclass Line(',
+        "table lines is new",
+        "If it is logs under another name: a table keeps its name, so its items have to be copied",
+    ),
+    "a pattern": (
+        "def due(user: str, day: date) -> Cond:\n    \"\"\"What is due on a day.\"\"\"\n    return pk(user=user)",
+        "def of_day(who: str, day: date) -> Cond:\n    \"\"\"What is due on a day.\"\"\"\n    return pk(user=who)",
+        "pattern of_day is new", "If it is due under another name: its callers change with it. Cursors that",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LIKE)
+def test_what_may_be_a_rename_is_told_with_what_that_needs(case: str, tmp_path: Path) -> None:
+    was, now, what, hint = LIKE[case]
+    old, new = BASE, BASE.replace(was, now).replace("(User)", "(Person)" if "class Person" in now else "(User)")
+    if case == "a local index":
+        old = old.replace('GSI("by_state", pk="state"', 'LSI("by_state", sk="state"')
+    new = new.replace("[User]", "[Person]" if "class Person" in now else "[User]")
+    (change,) = (one for one in compared(tmp_path, old, new).changes if what in one.what)
+    assert hint in change.how
+
+
+def test_of_several_alike_nothing_is_guessed(tmp_path: Path) -> None:
+    new = BASE.replace("    email: str", "    mail: str\n    name: str")
+    assert "under another name" not in "".join(change.how for change in compared(tmp_path, BASE, new).changes)
+
+
+def test_what_takes_the_place_of_a_field_in_the_key_is_that_field(tmp_path: Path) -> None:
+    new = BASE.replace('key("USER#{user}", "META")', 'key("USER#{person}", "META")').replace(
+        "class User(Entity):\n    user: str", "class User(Entity):\n    person: str"
+    )
+    new = new.replace("def user(user: str) -> Key", "def user(person: str) -> Key").replace(
+        "key_of(user=user)\n\n\n@app.update", "key_of(person=person)\n\n\n@app.update"
+    )
+    assert "under another name" not in "".join(
+        change.how for change in compared(tmp_path, BASE, new).changes if change.subject == "User"
+    )

@@ -59,6 +59,18 @@ def test_stored_items_are_rewritten_between_two_versions(tmp_path: Path) -> None
     }
 
 
+_NAMED = ('GSI("by_state", pk="state")', 'GSI("by_state", pk="state"), GSI("by_name", pk="name")')
+_NAME = ("    email: str", "    email: str\n    name: str")
+
+
+@pytest.mark.parametrize("old", [BASE, BASE.replace(*_NAMED)], ids=["of a new index", "of one that is there"])
+def test_a_new_field_that_is_a_key_of_an_index_is_written_once(old: str, tmp_path: Path) -> None:
+    new = BASE.replace(*_NAMED).replace(*_NAME)
+    told = {stage.phase: [step.text for step in stage.steps] for stage in rollout(compared(tmp_path, old, new))}
+    assert told["write"] == ["a version that writes name of User in the new form, and reads what is stored"]
+    assert told["backfill"] == ["rewrite name of every stored User"]
+
+
 COPY = (
     "put each item of app into the new table as the new version writes it, in one transaction, if it is not there and"
     " app has it still"

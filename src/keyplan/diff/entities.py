@@ -10,7 +10,7 @@ from keyplan.diff.changes import Change, Rewrite, Step, staged
 from keyplan.diff.entity_keys import index_key_changes, primary_key_changes
 from keyplan.diff.fields import Entities, field_changes, field_names, key_names
 from keyplan.diff.key_forms import Form, key_form
-from keyplan.diff.matching import Matched, matched
+from keyplan.diff.matching import Matched, lookalikes, matched
 
 _WHOLE_ITEMS = ("put", "replace", "batch_put")
 
@@ -41,15 +41,26 @@ def entity_changes(old: Table, new: Table) -> Iterator[Change]:
         yield from _version(pair)
         yield from _discriminator(pair)
         yield from _facts(pair)
+    like = {
+        **lookalikes(found.removed, found.added, lambda spec: tuple(sorted(spec.fields))),
+        **lookalikes(found.removed, found.added, lambda spec: key_form(spec, spec.key)),
+    }
     for spec in found.added:
-        yield Change("entity added", "code", new.name, spec.name, *_added(new, spec), spec.place)
+        yield Change("entity added", "code", new.name, spec.name, *_added(new, spec, like.get(spec.name)), spec.place)
     for spec in found.removed:
         yield _removed(new, spec)
 
 
-def _added(table: Table, spec: EntitySpec) -> tuple[str, str]:
+def _added(table: Table, spec: EntitySpec, like: EntitySpec | None) -> tuple[str, str]:
+    """An entity that came; `like`: one of its key or of its fields that went."""
     what = f"{spec.name} is a new entity of table {table.name}"
-    return what, "Nothing of it is stored. The old version leaves its items out of what it reads."
+    how = "Nothing of it is stored. The old version leaves its items out of what it reads."
+    if like is not None:
+        how += (
+            f" If it is {like.name} under another name: rename it in one version, and change its key or fields in the"
+            " next, so that stored items are followed."
+        )
+    return what, how
 
 
 def _renamed(pair: Entities) -> Change:

@@ -5,13 +5,13 @@ Items that are stored keep the keys that they were written with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from keyplan.design.entities import EntitySpec
 from keyplan.design.fields import StoredField
 from keyplan.design.keys import BoundKey, KeyAttribute
 from keyplan.diff.changes import Change, Rewrite, Step, staged
-from keyplan.diff.fields import Entities, field_names, key_names
+from keyplan.diff.fields import Entities, field_names, key_names, rewritten_attributes
 from keyplan.diff.forms import condition_form
 from keyplan.diff.key_forms import Form, agree, attribute_form, key_form
 
@@ -130,9 +130,10 @@ def _enters(pair: Entities, now: BoundKey) -> Change:
     name = now.index.name
     what = f"{pair.new.name} is in index {name} now: {now.text}"
     how = f"Stored items have no key there, and are missing from what {name} answers until they get one."
+    written = unsaid(pair, _own_names(pair.new, now))
     steps = staged(
-        write=f"a version that writes {_names(pair, now)} of {pair.new.name}",
-        backfill=f"set {_names(pair, now)} of every stored {pair.new.name}",
+        write=written and f"a version that writes {written} of {pair.new.name}",
+        backfill=written and f"set {written} of every stored {pair.new.name}",
         read=f"the new version, which reads {pair.new.name} by {name}",
     )
     return _index_change(pair, now, None, what=what, how=how, steps=steps)
@@ -162,7 +163,7 @@ def _index_key(pair: Entities, was: BoundKey, now: BoundKey) -> Change:
     steps = staged(
         accept=f"a version that reads {name} in {index} by the old keys and the new, and writes the old",
         write=f"a version that writes the new keys of {name} in {index}",
-        backfill=f"set {_names(pair, now)} of every stored {name} anew",
+        backfill=f"set {', '.join(_own_names(pair.new, now))} of every stored {name} anew",
         read=f"the new version, which reads {name} in {index} by the new keys only",
     )
     return _index_change(pair, now, was, what=what, how=how, steps=steps)
@@ -188,5 +189,7 @@ def _own_names(spec: EntitySpec, bound: BoundKey) -> list[str]:
     return [part.attribute for part in bound.attributes if part.attribute not in spec.schema.key]
 
 
-def _names(pair: Entities, bound: BoundKey) -> str:
-    return ", ".join(_own_names(pair.new, bound))
+def unsaid(pair: Entities, attributes: Iterable[str]) -> str:
+    """Of attributes of an index's key those of which no change of a field says that they are written."""
+    told_of = rewritten_attributes(pair)
+    return ", ".join(name for name in attributes if name not in told_of)

@@ -12,7 +12,9 @@ from keyplan.design.places import Place
 from keyplan.diff.changes import Change, Kind, Rewrite, Step, Verdict, staged
 from keyplan.diff.key_forms import agree, attribute_form
 from keyplan.diff.losses import Loss, added_validators, losses, parts_of
+from keyplan.diff.matching import lookalikes
 from keyplan.diff.shares import gone_share, lacking_share, present_share
+from keyplan.diff.type_names import name_of
 
 
 @dataclass(frozen=True)
@@ -46,14 +48,29 @@ def field_changes(pair: Entities) -> Iterator[Change]:
     names = field_names(pair.old, pair.new)
     for name, was in names.items():
         yield from _kept(pair, pair.old.fields[was], pair.new.fields[name])
+    like = _lookalikes(pair)
     for name, stored in pair.new.fields.items():
         if name not in names:
-            yield _added(pair, stored)
+            yield _added(pair, stored, like.get(name))
     for name, stored in pair.old.fields.items():
         if name not in names.values():
             yield _removed(pair, stored)
     for loss in added_validators(pair.old.model, pair.new.model):
         yield _validated(pair, loss)
+
+
+def rewritten_attributes(pair: Entities) -> set[str]:
+    """The attributes that stored items get, or get anew, for changes of fields."""
+    works = [change.work for change in field_changes(pair) if isinstance(change.work, Rewrite)]
+    return {attribute for work in works for attribute in work.attributes}
+
+
+def _lookalikes(pair: Entities) -> dict[str, StoredField]:
+    """By a new field, one of its type that is gone; parts of keys that are called otherwise are no such fields."""
+    names = key_names(pair)
+    old = [stored for name, stored in pair.old.fields.items() if name not in names.values()]
+    new = [stored for name, stored in pair.new.fields.items() if name not in names]
+    return lookalikes(old, new, lambda one: (one.type_code, one.stored, name_of(one.info.annotation)))
 
 
 def _kept(pair: Entities, old: StoredField, new: StoredField) -> Iterator[Change]:
@@ -164,14 +181,21 @@ def _validated(pair: Entities, loss: Loss) -> Change:
     return _change(pair, "values narrowed", "code", name, what=loss.text, how=_REFUSED, steps=steps)
 
 
-def _added(pair: Entities, new: StoredField) -> Change:
+def _added(pair: Entities, new: StoredField, like: StoredField | None) -> Change:
+    """A field that came; `like`: one of its type that went."""
+    hint = ""
+    if like is not None:
+        hint = (
+            f" If it is {like.name} under another name: Attribute({like.attribute!r}) beside its type keeps the"
+            " attribute that stored items have."
+        )
     who = f"{pair.new.name}.{new.name}"
     if new.name in _from_keys(pair):
         what, how = f"{who} is new", "It is read from the keys that stored items have."
         return _change(pair, "field changed", "code", new.name, what=what, how=how)
     if new.is_needed:
         what = f"{who} is new and required: no stored item has it"
-        return _rewritten(pair, "field lacking", new, what, _UNREADABLE, is_read=True)
+        return _rewritten(pair, "field lacking", new, what, _UNREADABLE + hint, is_read=True)
     how = f"Stored items are read with {'None' if new.optional else _default(new)}; conditions on it find it missing."
     steps: tuple[Step, ...] = ()
     if pair.drops_unknown:
@@ -180,7 +204,7 @@ def _added(pair: Entities, new: StoredField) -> Change:
             accept=f"a version that keeps {new.attribute} of {pair.new.name} where it is there",
             read=f"the new version, which writes {new.attribute} of {pair.new.name}",
         )
-    return _change(pair, "field changed", "code", new.name, what=f"{who} is new", how=how, steps=steps)
+    return _change(pair, "field changed", "code", new.name, what=f"{who} is new", how=how + hint, steps=steps)
 
 
 def _from_keys(pair: Entities) -> set[str]:

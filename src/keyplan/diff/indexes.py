@@ -10,6 +10,7 @@ indexes"; API reference, UpdateTable.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from keyplan.design.entities import EntitySpec
 from keyplan.design.schema import Index
@@ -18,18 +19,20 @@ from keyplan.diff import requests
 from keyplan.diff.changes import Build, Change, Move, Rewrite, Step, Verdict, staged
 from keyplan.diff.copying import copying
 from keyplan.diff.entities import match_entities
-from keyplan.diff.entity_keys import already_stored, lacking_attributes, never_stored, own_attributes
+from keyplan.diff.entity_keys import already_stored, lacking_attributes, never_stored, own_attributes, unsaid
 from keyplan.diff.fields import Entities
+from keyplan.diff.matching import lookalikes
 
 
 def index_changes(old: Table, new: Table) -> Iterator[Change]:
     """What differs between the indexes of a table."""
     before = {index.name: index for index in old.schema.indexes}
     after = {index.name: index for index in new.schema.indexes}
+    like = _lookalikes(before, after)
     for name, index in after.items():
         was = before.get(name)
         if was is None:
-            yield from _added(old, new, index)
+            yield from _added(old, new, index, like.get(name))
         elif "LSI" in {was.kind, index.kind}:
             if was.kind != index.kind or _differs(old, new, was, index):
                 yield _local(old, new, was, index)
@@ -39,6 +42,13 @@ def index_changes(old: Table, new: Table) -> Iterator[Change]:
     for name, index in before.items():
         if name not in after:
             yield _removed(old, new, index)
+
+
+def _lookalikes(before: Mapping[str, Index], after: Mapping[str, Index]) -> Mapping[str, Index]:
+    """By a new index, one of its key and projection that is gone."""
+    gone = [index for name, index in before.items() if name not in after]
+    come = [index for name, index in after.items() if name not in before]
+    return lookalikes(gone, come, lambda index: (index.kind, index.partition, index.sort, projected(index)))
 
 
 def _differs(old: Table, new: Table, was: Index, now: Index) -> bool:
@@ -101,13 +111,18 @@ def _of_new_table(old: Table, new: Table, what: str, index: Index | None, was: I
 # Global indexes.
 
 
-def _added(old: Table, new: Table, index: Index) -> Iterator[Change]:
+def _added(old: Table, new: Table, index: Index, like: Index | None) -> Iterator[Change]:
+    """An index that came; `like`: one of its key and projection that went."""
+    hint = ""
+    if like is not None:
+        hint = f" It is as {like.name} was: an index cannot be renamed; keep that name, and none is to be made."
     if index.kind == "LSI":
-        what = f"local index {index.name} is new: {told(index)}"
-        yield _of_new_table(old, new, what, index, None)
-        return
-    yield _new_index(old, new, index, f"index {index.name} is new: {told(index)}")
-    yield from _keys_of_new(old, new, index)
+        changes = [_of_new_table(old, new, f"local index {index.name} is new: {told(index)}", index, None)]
+    else:
+        changes = [_new_index(old, new, index, f"index {index.name} is new: {told(index)}")]
+        changes += _keys_of_new(old, new, index)
+    yield replace(changes[0], how=changes[0].how + hint)
+    yield from changes[1:]
 
 
 def _stored_and_lacking(old: Table, new: Table, index: Index) -> tuple[list[EntitySpec], list[Entities]]:
@@ -154,9 +169,10 @@ def _keys_of_new(old: Table, new: Table, index: Index) -> Iterator[Change]:
         names = ", ".join(lacking)
         what = f"stored items of {pair.new.name} lack {names}, their key in index {index.name}"
         how = f"They are missing from what {index.name} answers until they have it."
+        written = unsaid(pair, lacking)
         steps = staged(
-            write=f"a version that writes {names} of {pair.new.name}",
-            backfill=f"set {names} of every stored {pair.new.name}",
+            write=written and f"a version that writes {written} of {pair.new.name}",
+            backfill=written and f"set {written} of every stored {pair.new.name}",
         )
         work = Rewrite(pair.old, pair.new, attributes=frozenset(lacking), indexes=frozenset({index.name}))
         facts = {"index": index.name, "new": True}

@@ -51,6 +51,11 @@ def matched(old: Iterable[N], new: Iterable[N], shape: Callable[[N], Hashable | 
     )
 
 
+def lookalikes(old: Sequence[N], new: Sequence[N], shape: Callable[[N], Hashable | None]) -> dict[str, N]:
+    """By the name of what came, what went and may be the same: those whose shape only one of each side has."""
+    return {after.name: before for before, after in _renamed(old, new, shape)}
+
+
 def _by_name(several: Iterable[N]) -> dict[str, N]:
     """By name; of two of one name, which is a finding of its own, the first."""
     found: dict[str, N] = {}

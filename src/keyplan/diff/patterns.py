@@ -12,7 +12,7 @@ from keyplan.design.symbols import annotation_of
 from keyplan.design.tables import Table
 from keyplan.diff.changes import Change, Kind, Step
 from keyplan.diff.forms import Form, condition_form, partition_form, plan_form
-from keyplan.diff.matching import matched
+from keyplan.diff.matching import lookalikes, matched
 from keyplan.diff.type_names import name_of
 
 _PAGED = ("query", "scan")
@@ -28,15 +28,27 @@ def pattern_changes(old: Design, new: Design) -> Iterator[Change]:
         yield _change("pattern renamed", new, after, before, what=what, how=how, uses=tuple(_uses(old, before)))
     for before, after in found.kept:
         yield from _kept(new, before, after)
+    like = lookalikes(found.removed, found.added, _likeness)
     for pattern in found.added:
-        what = f"pattern {pattern.name} is new"
-        yield _change("pattern added", new, pattern, None, what=what, how="Only programs change.")
+        what, how = f"pattern {pattern.name} is new", "Only programs change."
+        if pattern.name in like:
+            before = like[pattern.name]
+            cursors = _cursors(before, pattern, renamed=True)
+            how += f" If it is {before.name} under another name: its callers change with it.{cursors}"
+        yield _change("pattern added", new, pattern, None, what=what, how=how)
     for pattern in found.removed:
         yield _removed(old, new, pattern)
 
 
 def _shape(pattern: Pattern[..., Any]) -> Form:
     return (pattern.kind, pattern.plan.schema.name, tuple(plan_form(pattern.plan).items()), _signature(pattern))
+
+
+def _likeness(pattern: Pattern[..., Any]) -> Form:
+    """What a pattern that is called otherwise and changed a little has still."""
+    form = plan_form(pattern.plan)
+    types = tuple(kind for _, kind in _signature(pattern))
+    return (pattern.kind, pattern.plan.schema.name, form["entities"], form["index"], types)
 
 
 def _kept(new: Design, before: Pattern[..., Any], after: Pattern[..., Any]) -> Iterator[Change]:

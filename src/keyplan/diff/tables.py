@@ -14,7 +14,7 @@ from keyplan.diff.changes import Change, Move, Rewrite, Step, staged
 from keyplan.diff.copying import copying
 from keyplan.diff.entities import entity_changes
 from keyplan.diff.indexes import index_changes, key_types
-from keyplan.diff.matching import Matched, matched
+from keyplan.diff.matching import Matched, lookalikes, matched
 from keyplan.diff.patterns import consumer_changes
 from keyplan.diff.settings import setting_changes
 
@@ -59,15 +59,28 @@ def table_changes(old: tuple[Table, ...], new: tuple[Table, ...]) -> Iterator[Ch
                 yield change
         yield from consumer_changes(before, after)
     yield from moved
+    like = lookalikes(found.removed, found.added, _likeness)
     for table in found.added:
-        yield _added(table)
+        yield _added(table, like.get(table.name))
     for table in found.removed:
         yield _removed(table, new)
 
 
-def _added(table: Table) -> Change:
+def _likeness(table: Table) -> object:
+    """What a table has still that is called otherwise, and its entities too."""
+    fields = frozenset(tuple(sorted(spec.fields)) for spec in table.entities)
+    return (table.schema.key, fields) if fields else None
+
+
+def _added(table: Table, like: Table | None) -> Change:
+    """A table that came; `like`: one of the same items that went."""
     steps = (Step("prepare", f"create table {table.name}", "CreateTable"),)
     what, how = f"table {table.name} is new", "Nothing is in it."
+    if like is not None:
+        how += (
+            f" If it is {like.name} under another name: a table keeps its name, so its items have to be copied; rename"
+            " the table and its entities in two versions, so that the copy is told of."
+        )
     return Change("table added", "online", table.name, table.name, what, how, table.schema.place, steps=steps)
 
 
