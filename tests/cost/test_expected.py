@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -25,10 +26,13 @@ from keyplan.design import (
     every_shard,
     everything,
     key,
+    key_of,
     pk,
     put,
+    set_,
     sk,
     transaction,
+    when,
     where,
 )
 
@@ -336,6 +340,27 @@ def test_several_partitions_that_the_caller_names_are_so_many_requests() -> None
 def test_a_sparse_index_is_entered_by_what_is_new_and_left_by_what_is_done(pattern: str, units: float) -> None:
     (found,) = [one for one in loans().patterns if one.name == pattern]
     assert expected(found).units.indexes == {"out": pytest.approx(units)}
+
+
+def test_an_update_of_what_its_condition_keeps_out_of_an_index_writes_no_entry() -> None:
+    table = Table("tasks", pk="id", indexes=[GSI("due", pk="D", project="keys")])
+
+    @table.entity(indexes={"due": key("{state}#{due}")}, items=Items(1_000, bytes=Bytes(300)))
+    class Task(Entity):
+        id: str
+        state: str
+        due: date | None = None
+
+    @table.update(Task)
+    def move(id: str, state: str) -> Change:
+        return key_of(id=id) & set_(state=state) & when(F.due.missing())
+
+    @table.update(Task)
+    def date_it(id: str, state: str, due: date) -> Change:
+        return key_of(id=id) & set_(state=state, due=due) & when(F.due.missing())
+
+    assert expected(move).units.indexes == {}
+    assert expected(date_it).units.indexes == {"due": 1}
 
 
 def test_what_new_items_are_taken_to_be_is_told() -> None:

@@ -154,6 +154,28 @@ CASES: list[tuple[str, Change, dict[str, dict[str, str]], dict[str, str]]] = [
         {"due": {**DUE, "note": "'-'"}},
         {},
     ),
+    (
+        "a condition that keeps it out of the index",
+        set_(due_at=P("due_at", None)) & when((F.status == "done") & (F.points > 3)),
+        {"due": {**WHO, "due_at": "due_at", "status": "'done'"}},
+        {},
+    ),
+    (
+        "a condition that what the key is made of is missing",
+        set_(status=P("status", str)) & when(F.due_at.missing()),
+        {"due": {**WHO, "due_at": "None", "status": "status"}},
+        {},
+    ),
+    ("a condition on what it changes", set_(due_at=NOON) & when(F.due_at.missing()), {}, {"due": "note, status"}),
+    ("a condition of a call", set_(due_at=NOON) & when(F.status == P("status", str)), {}, {"due": "note, status"}),
+    (
+        "one of two conditions",
+        set_(due_at=NOON) & when((F.status == "done") | (F.rank > 1)),
+        {},
+        {"due": "note, status"},
+    ),
+    ("no other value", set_(due_at=NOON) & when(F.status != "open"), {}, {"due": "note, status"}),
+    ("a default where it is missing", set_(due_at=NOON) & when(F.status.missing()), {}, {"due": "note, status"}),
     ("set where it is missing", set_if_missing(due_at=NOON), {}, {"due": "due_at, note, status"}),
     ("a number added to, beside literal text", add(points=1), {"top": {"points": "UNKNOWN"}}, {}),
     ("a number set, beside literal text", set_(points=P("points", None)), {"top": {"points": "points"}}, {}),
@@ -364,11 +386,14 @@ MADE = {"DuePK", "DueSK", "TopPK", "CityPK", "TagPK"}
 
 
 @settings(max_examples=600, deadline=None)
-@given(task=TASKS, drawn=updates())
+@given(task=TASKS, drawn=updates(), said=st.lists(st.sampled_from(["due_at", "note", "points", "status", "tags"])))
 def test_index_keys_after_an_update_are_those_of_the_whole_entity(
-    task: Task, drawn: tuple[Change, dict[str, Any]]
+    task: Task, drawn: tuple[Change, dict[str, Any]], said: list[str]
 ) -> None:
     change, arguments = drawn
+    for name in said:
+        value = getattr(task, name)
+        change &= when(F[name] == value if value not in (None, set()) else F[name].missing())
     for name in change.known:
         arguments[f"known_{name}"] = getattr(task, name)
     plan = planned(change)

@@ -12,8 +12,8 @@ from keyplan.cost.matching import matching
 from keyplan.cost.shares import share_in_index
 from keyplan.cost.sizes import entry_size, item_size
 from keyplan.cost.units import Units, sum_of
-from keyplan.design.conditions import All, Compare, Condition, Operand, Path, paths_of
-from keyplan.design.conditions_evaluation import holds
+from keyplan.design.conditions import UNKNOWN, Operand, paths_of
+from keyplan.design.conditions_evaluation import holds, stated
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey
 from keyplan.design.patterns import Facts, Pattern
@@ -212,27 +212,23 @@ def _updated(plan: Plan) -> dict[str, float]:
     changed = {action.path.field for action in plan.actions}
     if entity.version is not None:
         changed.add(entity.version)
-    before = {**_equalities(plan.condition), **_constants(plan.known)}
+    before = {**stated(plan.condition, entity.fields), **_constants(plan.known)}
     found = {}
     for bound in entity.indexes:
         assert bound.index is not None, "indexes have one"
         shown = any(bound.index.projects(entity.fields[name].attribute, entity.schema.key) for name in changed)
         if changed & set(bound.depends_on):
-            leaves = any(effect.key is bound and holds(bound.when, effect.sources) is False for effect in plan.effects)
-            enters = holds(bound.when, before) is False
+            leaves = any(effect.key is bound and _is_outside(bound, effect.sources) for effect in plan.effects)
+            enters = _is_outside(bound, before)
             found[bound.index.name] = _entry_units(entity, bound) * (2 - leaves - enters)
         elif shown:
             found[bound.index.name] = _entry_units(entity, bound) * share_in_index(entity, bound)
     return {name: units for name, units in found.items() if units}
 
 
-def _equalities(condition: Condition | None) -> dict[str, object]:
-    """What a condition says of the item before the write: fields that equal a constant."""
-    if isinstance(condition, All):
-        return {name: value for part in condition.parts for name, value in _equalities(part).items()}
-    if isinstance(condition, Compare) and condition.op == "=" and isinstance(condition.left, Path):
-        return _constants({condition.left.field: condition.right}) if len(condition.left.parts) == 1 else {}
-    return {}
+def _is_outside(bound: BoundKey, values: Mapping[str, object]) -> bool:
+    """Whether an item of these values is surely not in an index."""
+    return holds(bound.when, values) is False or any(values.get(name, UNKNOWN) is None for name in bound.fields)
 
 
 def _constants(sources: Mapping[str, Source]) -> dict[str, object]:

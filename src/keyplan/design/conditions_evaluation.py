@@ -22,6 +22,7 @@ from keyplan.design.conditions import (
     Function,
     In,
     Not,
+    Operand,
     Path,
     Size,
     Unknown,
@@ -29,7 +30,8 @@ from keyplan.design.conditions import (
 from keyplan.design.field_decoding import decode_value
 from keyplan.design.field_encoding import encode_value, is_nothing
 from keyplan.design.field_types import KEY_TYPES
-from keyplan.design.symbols import Param, Source
+from keyplan.design.fields import StoredField
+from keyplan.design.symbols import Each, Param, Source
 
 
 class Missing:
@@ -74,6 +76,24 @@ def holds(condition: Condition | None, values: Mapping[str, Any]) -> bool | None
     if condition is None:
         return True
     return _EVALUATE[type(condition)](condition, values)
+
+
+def stated(condition: Condition | None, fields: Mapping[str, StoredField]) -> dict[str, Any]:
+    """What a condition says of the items it is true of: fields that equal a constant, and None for those that lack.
+
+    A field that lacks and has another default is read as that, so nothing is said of it.
+    """
+    if isinstance(condition, All):
+        return {name: value for part in condition.parts for name, value in stated(part, fields).items()}
+    path = condition.left if isinstance(condition, Compare) else getattr(condition, "path", None)
+    if not (isinstance(path, Path) and len(path.parts) == 1):
+        return {}
+    if isinstance(condition, Compare):
+        is_constant = condition.op == "=" and not isinstance(condition.right, (Param, Each, Operand))
+        return {path.field: condition.right} if is_constant else {}
+    stored = fields[path.field]
+    lacks = isinstance(condition, Function) and condition.name == "attribute_not_exists"
+    return {path.field: None} if lacks and (stored.optional or stored.is_set) else {}
 
 
 def _value(operand: object, values: Mapping[str, Any]) -> Any:

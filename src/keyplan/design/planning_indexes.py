@@ -2,7 +2,8 @@
 
 An index key is made of fields, and a field that the update does not know may have any value. What must be known
 of a key that an update touches: the values of the fields its texts are made of, of those that decide whether the
-item is in the index at all, and of the others whether they are there.
+item is in the index at all, and of the others whether they are there. What the update's condition says of fields that
+it leaves alone is known too.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from keyplan.design.asked import Asked
 from keyplan.design.conditions import UNKNOWN, paths_of
-from keyplan.design.conditions_evaluation import holds
+from keyplan.design.conditions_evaluation import holds, stated
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey, KeyAttribute
 from keyplan.design.places import Fault
@@ -31,7 +32,8 @@ def index_effects(asked: Asked, change: Change, *, creates: bool) -> Effects:
     if entity.version is not None:
         changed.add(entity.version)
     faults = [_moves(asked, entity, name) for name in entity.key.fields if name in changed]
-    values = _values_after(change)
+    said = stated(change.condition, entity.fields)
+    values = {name: said[name] for name in said.keys() - changed} | _values_after(change)
     if entity.version is not None:
         values[entity.version] = UNKNOWN  # it counts by itself
     effects = []

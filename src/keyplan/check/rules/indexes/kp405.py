@@ -39,6 +39,8 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _moves(work: Work, bound: BoundKey, moved: list[str]) -> Iterator[Finding]:
     assert bound.index is not None, "it is a key of an index"
     units, rate = work.units.indexes.get(bound.index.name, 0.0), work.rate
+    if not units:
+        return  # no item that it may change is in the index
     problem = (
         f"{work.pattern.name} changes {', '.join(moved)}, a part of the key of index {bound.index.name}: each call"
         f" deletes and writes an entry, {number(units)} units beside {number(work.units.write)} of the table"
