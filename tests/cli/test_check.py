@@ -26,6 +26,50 @@ def test_a_finding_is_printed_as_a_compiler_prints_it(tmp_path: Path) -> None:
     assert lines[-1] == "plan: 1 error, 0 warnings, 0 advice"
 
 
+DRAFT = """
+drafts = Table("drafts", pk="PK", sk="SK", indexes=[GSI("by_team", pk="team", sk="title")])
+
+
+@drafts.entity(key=key("TEAM#{team}", "DRAFT#{name}"))
+class Draft(Entity):
+    team: str
+    name: str
+    title: str
+"""
+
+
+def test_advice_of_one_rule_about_one_entity_is_printed_once(tmp_path: Path) -> None:
+    path = design(tmp_path, DRAFT)
+    long, empty, summary = run("check", path, "--select", "KP112", "--select", "KP103").stdout.split("\n\n")
+    assert empty.startswith("advice[KP112]: nothing keeps Draft.name from being empty")
+    assert empty.splitlines()[-7:] == [
+        "fix: declare it: name: Annotated[str, Field(min_length=1)]",
+        "likewise",
+        f"  --> {path}:9: nothing keeps Draft.team from being empty, and PK of table drafts is made of it",
+        "      fix: declare it: team: Annotated[str, Field(min_length=1)]",
+        f"  --> {path}:13: nothing keeps Draft.title from being empty, and title of index by_team is made of it",
+        "      fix: declare it: title: Annotated[str, Field(min_length=1)]",
+        "more: keyplan rule KP112",
+    ]
+    assert long.splitlines()[-4:] == [
+        "fix: declare it: Annotated[str, Field(max_length=250)]",
+        "likewise",
+        f"  --> {path}:13: nothing bounds Draft.title, which title of index by_team is made of",
+        "more: keyplan rule KP103",
+    ]
+    assert summary == "plan: 0 errors, 0 warnings, 5 advice\n"
+    (report,) = json.loads(run("check", path, "--select", "KP112", "--select", "KP103", "--format", "json").stdout)
+    assert len(report["findings"]) == 5
+
+
+def test_errors_are_printed_each_in_full(tmp_path: Path) -> None:
+    more = FAULTY.replace('pk="active")', 'pk="active", sk="paid")').replace(
+        "active: bool", "active: bool\n    paid: bool"
+    )
+    text = run("check", design(tmp_path, more), "--select", "KP101").stdout
+    assert (text.count("error[KP101]"), text.count("likewise")) == (2, 0)
+
+
 def test_a_design_without_errors_ends_well(tmp_path: Path) -> None:
     result = run("check", design(tmp_path, NOTES), "--select", "KP101")
     assert (result.exit_code, result.stdout) == (0, "plan: 0 errors, 0 warnings, 0 advice\n")

@@ -45,7 +45,7 @@ def unbounded(code: str, entity: EntitySpec, bound: BoundKey, part: KeyAttribute
             f"nothing bounds {entity.name}.{name}, which {part.attribute} of {entity.schema.where(bound.index)} is made"
             f" of: a key of its kind may have {limit:,} bytes, and writes of longer ones are refused",
             f"declare it: Annotated[str, Field(max_length={_room(template, limit)})]",
-            bound.place.at(part.text) if part.template else bound.place,
+            bound.place.at(part.text) if part.template else entity.place.at(f"{name}:", width=len(name)),
             entity.place,
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,17 +20,40 @@ _LEVELS = {"error": "error", "warning": "warning", "advice": "note"}
 
 def text(reports: Sequence[Report]) -> str:
     """Findings one below the other, and their number."""
-    parts = [_finding_text(finding) for report in reports for finding in report.findings]
+    parts = [_finding_text(*alike) for report in reports for alike in _grouped(report.findings)]
     parts.append(summary(reports))
     return "\n\n".join(parts) + "\n"
 
 
-def _finding_text(finding: Finding) -> str:
+def _grouped(findings: Sequence[Finding]) -> Iterable[list[Finding]]:
+    """Findings of one rule about one subject together, where the first of them is; errors each by itself."""
+    found: dict[object, list[Finding]] = {}
+    for finding in findings:
+        key = finding if finding.severity == "error" else (finding.code, finding.severity, finding.subject)
+        found.setdefault(key, []).append(finding)
+    return found.values()
+
+
+def _finding_text(finding: Finding, *alike: Finding) -> str:
+    """A finding as a compiler shows it; of others that are alike where they are, and what else is to be done."""
     lines = [f"{finding.severity}[{finding.code}]: {finding.problem}", show(finding.place)]
     if finding.other is not None:
         lines += ["conflicts with", show(finding.other)]
-    lines += [f"fix: {finding.fix}", f"more: keyplan rule {finding.code}"]
+    lines.append(f"fix: {finding.fix}")
+    if alike:
+        lines.append("likewise")
+    for one in alike:
+        lines.append(f"  --> {one.place.file}:{line_of(one.place)}: {_differing(one, finding)}")
+        if one.fix != finding.fix:
+            lines.append(f"      fix: {one.fix}")
+    lines.append(f"more: keyplan rule {finding.code}")
     return "\n".join(lines)
+
+
+def _differing(one: Finding, first: Finding) -> str:
+    """What is wrong, without what follows a colon in the first of its kind too."""
+    head, _, tail = one.problem.partition(": ")
+    return head if tail == first.problem.partition(": ")[2] else one.problem
 
 
 def summary(reports: Sequence[Report]) -> str:

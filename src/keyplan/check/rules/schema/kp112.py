@@ -45,7 +45,8 @@ def _about(entity: EntitySpec, bound: BoundKey, part: KeyAttribute, stored: Stor
     field = Field.of(stored.name, stored.info.annotation, stored.info)
     how = _empty_by_itself(stored, field, whole=part.template is None or part.text == f"{{{stored.name}}}")
     where = entity.schema.where(bound.index)
-    place = bound.place.at(f"{{{stored.name}") if part.template is not None else entity.place.at(f"{stored.name}: ")
+    declared = entity.place.at(f"{stored.name}:", width=len(stored.name))
+    place = bound.place.at(f"{{{stored.name}") if part.template is not None else declared
     if how:
         return Finding(
             RULE.code,
