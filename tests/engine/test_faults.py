@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -90,10 +91,20 @@ def outcomes(count: int, call: Callable[[int], object]) -> list[str]:
         {"gsi_lag": (3, 2)},
         {"ttl_delay": -1},
         {"stale_s": -1},
+        {"conflicts": "0.2"},
+        {"unprocessed": None},
+        {"throttle": []},
+        {"gsi_lag": (1,)},
+        {"gsi_lag": [0, 1]},
+        {"gsi_lag": ("0", "1")},
+        {"gsi_lag": (0, float("inf"))},
+        {"stale_s": float("nan")},
+        {"ttl_delay": "1"},
     ],
 )
 def test_settings_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=next(iter(wrong))):
+    ((name, value),) = wrong.items()
+    with pytest.raises(ValueError, match=f"{name} is .*: {re.escape(repr(value))}"):
         Faults(**wrong)
 
 

@@ -8,6 +8,7 @@ other kinds are switched on. Several threads meet the same decisions in whatever
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 from collections.abc import Callable, Iterator
@@ -95,16 +96,15 @@ class Faults:
 
     def __post_init__(self) -> None:
         for name in _PROBABILITIES:
-            value = getattr(self, name)
-            if not 0 <= value <= 1:
-                raise ValueError(f"{name} is a probability, 0 to 1: {value!r}")
+            if not _is_number(getattr(self, name), most=1):
+                raise ValueError(f"{name} is a probability, 0 to 1: {getattr(self, name)!r}")
         if self.throttle not in (False, True):
             raise ValueError(f"throttle is True or False: {self.throttle!r}")
-        low, high = self.lag_range
-        if not 0 <= low <= high:
+        pair = self.gsi_lag if isinstance(self.gsi_lag, tuple) else (self.gsi_lag, self.gsi_lag)
+        if not (len(pair) == 2 and all(map(_is_number, pair)) and pair[0] <= pair[1]):
             raise ValueError(f"gsi_lag is in seconds, a number or a pair (least, most): {self.gsi_lag!r}")
         for name in ("stale_s", "ttl_delay"):
-            if getattr(self, name) < 0:
+            if not _is_number(getattr(self, name)):
                 raise ValueError(f"{name} is in seconds, not negative: {getattr(self, name)!r}")
 
     @property
@@ -113,6 +113,11 @@ class Faults:
         if isinstance(self.gsi_lag, tuple):
             return self.gsi_lag
         return self.gsi_lag, self.gsi_lag
+
+
+def _is_number(value: object, most: float = math.inf) -> bool:
+    """Whether it is a number of what happens or of seconds: not negative, not infinite."""
+    return isinstance(value, (int, float)) and math.isfinite(value) and 0 <= value <= most
 
 
 class Injector:
