@@ -12,14 +12,15 @@ from keyplan.cost.matching import matching
 from keyplan.cost.shares import share_in_index
 from keyplan.cost.sizes import entry_size, item_size
 from keyplan.cost.units import Units, sum_of
-from keyplan.design.conditions import UNKNOWN, Operand, paths_of
-from keyplan.design.conditions_evaluation import holds, stated
+from keyplan.cost.updates import entries_written
+from keyplan.design.conditions import paths_of
+from keyplan.design.conditions_evaluation import holds
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey
 from keyplan.design.patterns import Facts, Pattern
 from keyplan.design.plan import Plan
 from keyplan.design.projections import fetched
-from keyplan.design.symbols import EveryShard, Param, Source, annotation_of
+from keyplan.design.symbols import EveryShard, annotation_of
 from keyplan.design.template_field import Field
 from keyplan.values.units import TRANSACTIONAL, read_units, write_units
 
@@ -160,7 +161,8 @@ def _write(plan: Plan) -> Units:
             _name(bound): units * (1 + (replaces and _may_move(bound, entity))) for bound, units in entries if units
         }
     elif plan.operation == "UpdateItem":
-        indexes = _updated(plan)
+        written = [(bound, _entry_units(entity, bound) * entries) for bound, entries in entries_written(plan)]
+        indexes = {_name(bound): units for bound, units in written if units}
     else:
         indexes = {}
     sentinels = len(entity.sentinels) if plan.operation in {"PutItem", "DeleteItem"} or plan.reads_first else 0
@@ -204,35 +206,6 @@ def _new_ones(plan: Plan) -> tuple[str, ...]:
         if beginning(plan, bound) and share_in_index(plan.entity, bound) < _share_written(plan, bound)
     ]
     return tuple(f"every new {plan.entity.name} is in index {_name(bound)}, by its defaults" for bound in assumed)
-
-
-def _updated(plan: Plan) -> dict[str, float]:
-    """By index: twice where the key changes, once where it comes or goes, or only what it projects changes."""
-    entity = plan.entity
-    changed = {action.path.field for action in plan.actions}
-    if entity.version is not None:
-        changed.add(entity.version)
-    before = {**stated(plan.condition, entity.fields), **_constants(plan.known)}
-    found = {}
-    for bound in entity.indexes:
-        assert bound.index is not None, "indexes have one"
-        shown = any(bound.index.projects(entity.fields[name].attribute, entity.schema.key) for name in changed)
-        if changed & set(bound.depends_on):
-            leaves = any(effect.key is bound and _is_outside(bound, effect.sources) for effect in plan.effects)
-            enters = _is_outside(bound, before)
-            found[bound.index.name] = _entry_units(entity, bound) * (2 - leaves - enters)
-        elif shown:
-            found[bound.index.name] = _entry_units(entity, bound) * share_in_index(entity, bound)
-    return {name: units for name, units in found.items() if units}
-
-
-def _is_outside(bound: BoundKey, values: Mapping[str, object]) -> bool:
-    """Whether an item of these values is surely not in an index."""
-    return holds(bound.when, values) is False or any(values.get(name, UNKNOWN) is None for name in bound.fields)
-
-
-def _constants(sources: Mapping[str, Source]) -> dict[str, object]:
-    return {name: value for name, value in sources.items() if not isinstance(value, (Param, Operand))}
 
 
 def _entry_units(entity: EntitySpec, bound: BoundKey) -> float:

@@ -1,0 +1,203 @@
+"""What an update is expected to write in indexes is what the engine measures, where the pattern says enough."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from keyplan import Engine
+from keyplan.connections.tables import OfPlan, create_request
+from keyplan.cost.expected import expected
+from keyplan.cost.units import Units
+from keyplan.design import (
+    GSI,
+    LSI,
+    Bytes,
+    Change,
+    Entity,
+    F,
+    Items,
+    Table,
+    Write,
+    key,
+    key_of,
+    known,
+    remove,
+    set_,
+    when,
+)
+from keyplan.design.entities import EntitySpec
+from keyplan.design.plan import Plan
+from keyplan.design.requests import write_request
+from keyplan.design.requests_items import maker_of
+from keyplan.values.attribute import normalise_item
+from keyplan.values.sizes import item_bytes
+from keyplan.values.units import write_units
+
+FIELDS = {
+    "state": ["open", "held", "done"],
+    "due": ["d1", "d2", None],
+    "owner": ["o1", "o2", None],
+    "rank": [1, 2],
+    "note": ["n1", "n2", None],
+}
+
+
+def tasks(size: int) -> tuple[Table, type[Entity]]:
+    """A table whose items have so many bytes, with indexes of every sort."""
+    table = Table(
+        "tasks",
+        pk="id",
+        sk="line",
+        indexes=[
+            GSI("due", pk="D1", sk="D2"),
+            GSI("open", pk="O1", project="keys"),
+            GSI("by_owner", pk="owner", sk="rank"),
+            GSI("brief", pk="owner", project=["note", "state"]),
+            GSI("whole", pk="W1"),
+            LSI("ranked", sk="rank"),
+        ],
+    )
+
+    @table.entity(
+        indexes={
+            "due": key("{state}", "{due}"),
+            "open": key("{rank}", when=F.state == "open"),
+            "whole": key("ALL", when=F.state != "done"),
+        },
+        items=Items(1, bytes=Bytes(size)),
+    )
+    class Task(Entity):
+        id: str
+        line: str
+        state: Literal["open", "held", "done"]
+        due: str | None = None
+        owner: str | None = None
+        rank: int
+        note: str | None = None
+        text: str
+
+    return table, Task
+
+
+def change_of(changes: dict[str, Any]) -> Change:
+    """What sets fields to constants, and removes those that get no value."""
+    change = key_of(id="a", line="b")
+    for name, value in changes.items():
+        change &= remove(name) if value is None else set_(**{name: value})
+    return change
+
+
+def size_of(spec: EntitySpec, task: Entity) -> int:
+    """Bytes of an item as it is stored."""
+    return item_bytes(normalise_item(maker_of(spec).item(task), wire=False)[0])
+
+
+def measured(table: Table, task: Entity, plan: Plan) -> Units:
+    """What the engine says that a call costs."""
+    with Engine.memory() as engine:
+        engine.call("CreateTable", create_request(OfPlan(table.schema, table.entities), table.name))
+        engine.call("PutItem", {"TableName": table.name, "Item": maker_of(plan.entity).item(task)})
+        request = write_request(plan).request({}, table.name)
+        capacity = engine.call("UpdateItem", {**request, "ReturnConsumedCapacity": "INDEXES"})["ConsumedCapacity"]
+    indexes = {**capacity.get("GlobalSecondaryIndexes", {}), **capacity.get("LocalSecondaryIndexes", {})}
+    found = {name: one["CapacityUnits"] for name, one in indexes.items()}
+    return Units(write=capacity["Table"]["CapacityUnits"], indexes=found)
+
+
+values = st.fixed_dictionaries({name: st.sampled_from(choices) for name, choices in FIELDS.items()})
+changes = values.flatmap(
+    lambda item: st.tuples(
+        st.just(item),
+        st.lists(st.sampled_from(sorted(FIELDS)), min_size=1, unique=True).flatmap(
+            lambda names: st.fixed_dictionaries(
+                {name: st.sampled_from([one for one in FIELDS[name] if one != item[name]]) for name in names}
+            )
+        ),
+    )
+)
+
+
+def of_size(bytes_: int, item: dict[str, Any], changed: dict[str, Any]) -> tuple[Table, type[Entity], Entity]:
+    """A table, and an item in it that is as large before or after the change, and does not become a unit larger."""
+    table, model = tasks(bytes_)
+    (spec,) = table.entities
+    sizes = [size_of(spec, model(id="a", line="b", text="", **one)) for one in (item, {**item, **changed})]
+    assume(write_units(bytes_) == write_units(bytes_ - max(sizes) + min(sizes)))
+    return table, model, model(id="a", line="b", text="x" * (bytes_ - max(sizes)), **item)
+
+
+SIZES = st.sampled_from([300, 1_024, 1_100, 2_048, 2_149])
+
+
+@settings(max_examples=200, deadline=None)
+@given(drawn=changes, size=SIZES)
+def test_an_update_that_says_what_is_there_is_expected_to_cost_what_it_costs(
+    drawn: tuple[dict[str, Any], dict[str, Any]], size: int
+) -> None:
+    item, changed = drawn
+    table, model, task = of_size(size, item, changed)
+    change = change_of(changed)
+    for name, value in item.items():
+        change &= when(F[name].missing() if value is None else F[name] == value)
+    pattern: Write[..., Any] = table.update(model)(lambda: change)
+    assert not pattern.plan.faults
+    assert expected(pattern).units == measured(table, task, pattern.plan)
+
+
+@settings(max_examples=200, deadline=None)
+@given(drawn=changes, size=SIZES)
+def test_an_update_is_not_expected_to_cost_less_than_it_does(
+    drawn: tuple[dict[str, Any], dict[str, Any]], size: int
+) -> None:
+    item, changed = drawn
+    table, model, task = of_size(size, item, changed)
+    pattern: Write[..., Any] = table.update(model)(lambda: change_of(changed))
+    if pattern.plan.faults:
+        return
+    wanted, found = expected(pattern).units, measured(table, task, pattern.plan)
+    assert found.write == wanted.write
+    assert all(units <= wanted.indexes.get(name, 0) for name, units in found.indexes.items())
+
+
+def test_what_nothing_is_said_of_is_as_the_items_are() -> None:
+    table = Table("rides", pk="id", indexes=[GSI("by_courier", pk="courier", sk="at"), GSI("open", pk="O")])
+
+    @table.entity(
+        indexes={"open": key("{at}", when=F.state == "open")},
+        items=Items(100, bytes=Bytes(300), present={"courier": 0.25}, distinct={"state": {"open": 0.1, "done": 0.9}}),
+    )
+    class Ride(Entity):
+        id: str
+        courier: str | None = None
+        at: str
+        state: Literal["open", "done"] = "open"
+        note: str = ""
+
+    @table.update(Ride)
+    def give(id: str, courier: str) -> Change:
+        return key_of(id=id) & set_(courier=courier)
+
+    @table.update(Ride)
+    def move(id: str, at: str, state: Literal["open", "done"]) -> Change:
+        return key_of(id=id) & set_(at=at) & known(state=state)
+
+    @table.update(Ride)
+    def note(id: str, note: str) -> Change:
+        return key_of(id=id) & set_(note=note)
+
+    @table.update(Ride)
+    def note_open(id: str, note: str) -> Change:
+        return key_of(id=id) & set_(note=note) & when(F.state == "open")
+
+    @table.update(Ride)
+    def end(id: str, at: str) -> Change:
+        return key_of(id=id) & set_(state="done") & known(at=at)
+
+    assert expected(give).units.indexes == {"by_courier": 0.25 * 2 + 0.75, "open": 0.1}
+    assert expected(move).units.indexes == {"by_courier": 2, "open": 2}, "it is taken to be in what it moves in"
+    assert expected(note).units.indexes == {"by_courier": 0.25, "open": 0.1}
+    assert expected(note_open).units.indexes == {"by_courier": 0.25, "open": 1}
+    assert expected(end).units.indexes == {"by_courier": 0.25, "open": 1}
