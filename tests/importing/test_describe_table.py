@@ -105,6 +105,7 @@ def test_backups_are_kept_only_where_they_are_on(recovery: Any, expected: bool, 
 def test_the_class_and_mode_that_are_in_force_are_taken() -> None:
     summaries = {
         "BillingModeSummary": {"BillingMode": "PROVISIONED"},
+        "TableThroughputModeSummary": {"TableThroughputMode": "PROVISIONED"},
         "TableClassSummary": {"TableClass": "STANDARD_INFREQUENT_ACCESS", "LastUpdateDateTime": 1.5},
     }
     (found,) = tables({**TABLE, **summaries})

@@ -40,6 +40,12 @@ CAPACITY, STREAM, CLASS, INDEXES = "capacity", "stream", "class", "indexes"
 ENCRYPTION, WARM = "encryption", "warm"
 """Changes that show in their own part of the description alone."""
 
+MODE_SUMMARIES = ("BillingModeSummary", "TableThroughputModeSummary")
+"""The members that tell the billing mode; the second says the same as the first, in the words of a newer name.
+
+Source: AWS SDK for Java developer guide, "Deserialization differences", which shows what DescribeTable answers.
+"""
+
 _UPDATING = frozenset((CAPACITY, STREAM, CLASS, INDEXES))
 
 
@@ -174,6 +180,7 @@ def describe(engine: Engine, table: Table, at: float) -> dict[str, Any]:
     _complete_throughput(engine, answer, mode)
     _show(answer, pending)
     _warm_status(answer, any(change["what"] == WARM for change in pending))
+    _repeat_mode(answer)
     return answer
 
 
@@ -212,6 +219,13 @@ def _show(answer: dict[str, Any], pending: list[dict[str, Any]]) -> None:
                 answer.pop(member, None)
             else:
                 answer[member] = value
+
+
+def _repeat_mode(answer: dict[str, Any]) -> None:
+    billing, throughput_mode = MODE_SUMMARIES
+    if billing in answer:
+        told = dict(answer[billing])
+        answer[throughput_mode] = {"TableThroughputMode": told.pop("BillingMode"), **told}
 
 
 def _warm_status(answer: dict[str, Any], changing: bool) -> None:

@@ -18,7 +18,7 @@ from keyplan.importing.source import Figures, Source, SourceTable
 _STATES = frozenset({
     "ArchivalSummary", "BillingModeSummary", "CreationDateTime", "GlobalTableVersion", "ItemCount",
     "LatestStreamArn", "LatestStreamLabel", "RestoreSummary", "TableArn", "TableClassSummary", "TableId",
-    "TableSizeBytes", "TableStatus",
+    "TableSizeBytes", "TableStatus", "TableThroughputModeSummary",
 })  # fmt: skip
 _STATES_OF_INDEX = frozenset({
     "Backfilling", "IndexArn", "IndexSizeBytes", "IndexStatus", "ItemCount",

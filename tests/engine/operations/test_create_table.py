@@ -59,6 +59,7 @@ def test_the_answer_of_an_on_demand_table_is_complete(clock: ManualClock) -> Non
         "TableName": "notes",
         "TableSizeBytes": 0,
         "TableStatus": "CREATING",
+        "TableThroughputModeSummary": {"TableThroughputMode": "PAY_PER_REQUEST"},
     }
 
 

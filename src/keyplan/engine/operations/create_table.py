@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from keyplan.engine import table_documents, tables
 from keyplan.engine.catalog import Table, table_name
+from keyplan.engine.requests.capacity import with_billing_mode
 from keyplan.engine.requests.create_table import check
 from keyplan.errors import ResourceInUseError
 from keyplan.messages import tables as messages
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Check, then make the table in one transaction."""
+    request = with_billing_mode(request)
     check(request)
     name = table_name(request["TableName"])
     description = table_documents.describe_new(engine, request)
@@ -42,7 +44,8 @@ def _check_free(engine: Engine, name: str) -> None:
 
 def _leave_out(answer: dict[str, Any], request: dict[str, Any]) -> None:
     """Drop what the service tells only once the table is there."""
-    answer.get("BillingModeSummary", {}).pop("LastUpdateToPayPerRequestDateTime", None)
+    for member in tables.MODE_SUMMARIES:
+        answer.get(member, {}).pop("LastUpdateToPayPerRequestDateTime", None)
     asked = {index["IndexName"]: index for index in request.get("GlobalSecondaryIndexes") or ()}
     if not request.get("WarmThroughput"):
         del answer["WarmThroughput"]

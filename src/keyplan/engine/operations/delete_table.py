@@ -23,7 +23,7 @@ _TOLD = (
     "TableArn",
     "TableId",
     "DeletionProtectionEnabled",
-    "BillingModeSummary",
+    *tables.MODE_SUMMARIES,
     "TableClassSummary",
     "WarmThroughput",
 )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from keyplan.engine import admission, backfill, index_changes, table_changes, tables, throughput
 from keyplan.engine.catalog import Table
+from keyplan.engine.requests.capacity import with_billing_mode
 from keyplan.engine.requests.update_table import check, check_late
 from keyplan.store.rows import Transaction
 from keyplan.values.encoding import Form
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Check, find the table, change it in one transaction, fill its new index."""
+    request = with_billing_mode(request)
     check(request)
     table_changes.check_combination(request)
 

@@ -21,6 +21,7 @@ SHAPE = Structure(
         "LocalSecondaryIndexes": table_members.LOCAL_INDEXES,
         "GlobalSecondaryIndexes": table_members.GLOBAL_INDEXES,
         "BillingMode": table_members.BILLING_MODE,
+        "TableThroughputMode": table_members.BILLING_MODE,
         "ProvisionedThroughput": table_members.PROVISIONED_THROUGHPUT,
         "StreamSpecification": table_members.STREAM_SPECIFICATION,
         "SSESpecification": table_members.SSE_SPECIFICATION,
@@ -31,7 +32,7 @@ SHAPE = Structure(
         "OnDemandThroughput": table_members.ON_DEMAND_THROUGHPUT,
     },
     required=("AttributeDefinitions", "KeySchema"),
-    hidden=4,
+    hidden=3,
     demanded=members.DEMANDED_TABLE_NAME,
     unsupported=("ResourcePolicy", "GlobalTableSourceArn", "GlobalTableSettingsReplicationMode", "VectorIndexes"),
 )

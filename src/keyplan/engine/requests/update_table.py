@@ -15,6 +15,7 @@ SHAPE = Structure(
         "AttributeDefinitions": table_members.ATTRIBUTE_DEFINITIONS,
         "TableName": members.NEW_TABLE_NAME,
         "BillingMode": table_members.BILLING_MODE,
+        "TableThroughputMode": table_members.BILLING_MODE,
         "ProvisionedThroughput": table_members.PROVISIONED_THROUGHPUT,
         "GlobalSecondaryIndexUpdates": table_members.GLOBAL_INDEX_UPDATES,
         "StreamSpecification": table_members.STREAM_SPECIFICATION,
@@ -24,7 +25,7 @@ SHAPE = Structure(
         "OnDemandThroughput": table_members.ON_DEMAND_THROUGHPUT,
         "WarmThroughput": table_members.WARM_THROUGHPUT,
     },
-    hidden=6,
+    hidden=5,
     demanded=members.DEMANDED_TABLE_NAME,
     unsupported=(
         "ReplicaUpdates",
