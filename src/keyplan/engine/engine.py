@@ -141,15 +141,26 @@ class Engine:
         for _ in range(_MOST_RESTARTS):
             try:
                 return run(self, request, form)
-            except CatalogChanged:
-                self.catalog.reload(self.store.view())
-            except Failure as error:
-                if self._closed or not is_missing_tree(error):
-                    raise self._told(error) from error
-                self.catalog.reload(self.store.view())
-            except DecodeError as error:
-                raise _unreadable(self.store, error) from error
+            except (CatalogChanged, Failure, DecodeError) as error:
+                self._renew(error)
         raise CatalogChanged(operation)
+
+    def apart(self, part: Callable[[], T]) -> T:
+        """Run a part of an operation that starts over by itself where tables change: what was done before it stays."""
+        for _ in range(_MOST_RESTARTS):
+            try:
+                return part()
+            except (CatalogChanged, Failure, DecodeError) as error:
+                self._renew(error)
+        raise CatalogChanged
+
+    def _renew(self, error: CatalogChanged | Failure | DecodeError) -> None:
+        """Learn what tables there are now, where that is what was met; else raise what it means to a caller."""
+        if isinstance(error, DecodeError):
+            raise _unreadable(self.store, error) from error
+        if isinstance(error, Failure) and (self._closed or not is_missing_tree(error)):
+            raise self._told(error) from error
+        self.catalog.reload(self.store.view())
 
     def _told(self, error: Failure) -> KeyplanError:
         """What a failure of the store means to a caller."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from keyplan.engine.receipts import Receipt
@@ -86,13 +87,8 @@ def _answer(
         return _failed(prepared)
     name = prepared.source.table
     try:
-        if prepared.select is not None:
-            items, receipt = _read(
-                engine, prepared, prepared.select, form, consistent=bool(asked.get("ConsistentRead"))
-            )
-        else:
-            on_failure = asked.get("ReturnValuesOnConditionCheckFailure")
-            items, receipt = writes.write(engine, prepared, form, on_failure=on_failure)
+        # Each by itself: what the statements before it have done must not be done again.
+        items, receipt = engine.apart(partial(_execute, engine, prepared, asked, form))
     except tuple(_CODES) as error:
         failed = _failed(error)
         return {**failed, "TableName": name} if isinstance(error, _OF_ITEM) else failed
@@ -101,6 +97,12 @@ def _answer(
     else:
         receipts[name] = receipt
     return {"TableName": name, "Item": items[0]} if items else {"TableName": name}
+
+
+def _execute(engine: Engine, prepared: Prepared, asked: dict[str, Any], form: Form) -> tuple[list[Any], Receipt]:
+    if prepared.select is not None:
+        return _read(engine, prepared, prepared.select, form, consistent=bool(asked.get("ConsistentRead")))
+    return writes.write(engine, prepared, form, on_failure=asked.get("ReturnValuesOnConditionCheckFailure"))
 
 
 def _failed(error: ServiceError) -> dict[str, Any]:
