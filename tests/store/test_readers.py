@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import TypeVar
 import apsw
 import pytest
 
+from keyplan.errors import EngineClosedError
 from keyplan.store import checkpoint, readers
 from keyplan.store.rows import Transaction, Tree
 from keyplan.store.sqlite import Durability, SqliteStore
@@ -284,3 +286,27 @@ def test_a_file_that_grows_by_two_writers_is_read_as_it_is(store: SqliteStore) -
                 assert read(store, tree, b"%03d" % key) == bytes(3000) + b"%d" % key
     finally:
         other.close()
+
+
+ENDLESS = "WITH RECURSIVE counted(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted) SELECT count(*) FROM counted"
+
+
+def test_closing_ends_the_reads_of_other_threads(tmp_path: Path) -> None:
+    store = SqliteStore(str(tmp_path / "data.db"))
+    begun = threading.Event()
+
+    def read_for_ever() -> None:
+        execute = store.view().connection.execute
+        begun.set()
+        with pytest.raises((apsw.InterruptError, apsw.ConnectionClosedError, apsw.CursorClosedError)):
+            execute(ENDLESS).fetchall()
+
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(read_for_ever)
+        assert begun.wait(60)
+        time.sleep(0.05)  # it is within SQLite by now, or is refused
+        store.close()
+        reading.result(60)
+    with pytest.raises(EngineClosedError):
+        elsewhere(store.view)
+    assert not (tmp_path / "data.db-wal").exists(), "the last connection removes the log"

@@ -22,6 +22,7 @@ import apsw
 
 from keyplan.errors import EngineClosedError
 from keyplan.store import statements
+from keyplan.store.combine import give_way
 from keyplan.store.failures import failures
 from keyplan.store.files import connect
 from keyplan.store.rows import Row, Tree, View
@@ -64,6 +65,7 @@ class FileReaders:
         self._lock = lock
         self._local = threading.local()
         self._connections: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
+        self._opening = threading.Lock()
         self._closed = False
         self._mapping = Mapping(path, writing)
 
@@ -92,18 +94,32 @@ class FileReaders:
     def _own(self) -> Connected:
         own: Connected | None = getattr(self._local, "own", None)
         if own is None:
-            if self._closed:
-                raise EngineClosedError(f"{self._path} is closed")
-            connection = connect(self._path)
-            self._connections.add(connection)
+            with self._opening:
+                if self._closed:
+                    raise EngineClosedError(f"{self._path} is closed")
+                connection = connect(self._path)
+                self._connections.add(connection)
             own = self._local.own = Connected(connection)
         return own
 
     def close(self) -> None:
-        """Close every thread's connection."""
-        self._closed = True
-        for connection in list(self._connections):
+        """Close every thread's connection. A read that is under way in another thread ends with a failure."""
+        with self._opening:
+            self._closed = True
+            connections = list(self._connections)
+        for connection in connections:
+            _close(connection)
+
+
+def _close(connection: apsw.Connection) -> None:
+    while True:
+        try:
             connection.close()
+        except apsw.ThreadingViolationError:  # its thread is within SQLite at this moment
+            connection.interrupt()
+            give_way()
+        else:
+            return
 
 
 class Mapping:
