@@ -170,3 +170,43 @@ def test_a_thread_interrupted_before_it_leads_leaves_that_to_others(
         with pytest.raises(InterruptedHereError):
             combiner.submit(lambda: "never", settled=True)
     assert submit_late(combiner) == ["late"]
+
+
+def test_a_thread_interrupted_while_it_settles_leaves_that_to_each_of_its_batch(
+    combiner: Combiner, batches: Batches
+) -> None:
+    settled: list[list[Any]] = []
+
+    def settle(batch: list[Call], ticket: int) -> None:
+        settled.append([ticket, *(call.result for call in batch)])
+        if len(batch) > 1:
+            raise InterruptedHereError
+
+    combiner._settle = settle
+    results: list[Any] = []
+
+    def submit(number: int) -> None:
+        try:
+            results.append(combiner.submit(lambda: number, settled=True))
+        except InterruptedHereError:
+            results.append("interrupted")
+
+    batches.hold.clear()
+    first = threading.Thread(target=combiner.submit, args=(lambda: "first", True))
+    first.start()
+    while not batches.sizes:
+        combine.give_way()
+    threads = [threading.Thread(target=submit, args=(number,), daemon=True) for number in range(3)]
+    for number, thread in enumerate(threads, 1):
+        thread.start()
+        while len(combiner._queue) < number:
+            combine.give_way()
+    batches.hold.set()
+    for thread in (first, *threads):
+        thread.join(5)
+        assert not thread.is_alive()
+    assert sorted(map(str, results)) == ["1", "2", "interrupted"]
+    assert settled[0] == [1, "first"]
+    assert settled[1] == [2, 0, 1, 2]
+    assert sorted(settled[2:]) == [[2, 1], [2, 2]]
+    assert submit_late(combiner) == ["late"]

@@ -23,7 +23,7 @@ LOOKS_IN_VAIN = 4
 class Call:
     """One piece of work waiting to be run, and what became of it."""
 
-    __slots__ = ("done", "error", "leads", "result", "settled", "wake", "work")
+    __slots__ = ("done", "error", "leads", "result", "settled", "ticket", "wake", "work")
 
     def __init__(self, work: Callable[..., Any], settled: bool) -> None:
         self.work = work
@@ -32,6 +32,8 @@ class Call:
         self.error: BaseException | None = None
         self.done = False
         self.leads = False
+        self.ticket: int | None = None
+        """What its thread is to settle by itself, because the one that led was interrupted."""
         self.wake = threading.Lock()
         self.wake.acquire()
 
@@ -65,6 +67,8 @@ class Combiner:
             raise
         if not call.done:
             self._lead(call)
+        elif call.ticket is not None:
+            self._settle([call], call.ticket)
         if call.error is not None:
             raise call.error
         return call.result
@@ -91,11 +95,17 @@ class Combiner:
         ticket = self._run(batch)
         with self._mutex:
             self._hand_on()
-        self._settle(batch, ticket)
-        for call in batch:
-            call.done = True
-            if call is not own:
-                call.wake.release()
+        try:
+            self._settle(batch, ticket)
+        except BaseException:
+            for call in batch:  # of a signal's handler, as above: the calls of the others were run all the same
+                call.ticket = ticket
+            raise
+        finally:
+            for call in batch:
+                call.done = True
+                if call is not own:
+                    call.wake.release()
 
     def _await_company(self) -> None:
         seen, vain = len(self._queue), 0
