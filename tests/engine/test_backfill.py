@@ -203,6 +203,23 @@ def test_a_failure_interrupts_until_the_next_look(
 
 
 @pytest.mark.usefixtures("small_chunks")
+def test_an_item_that_cannot_be_read_interrupts_until_the_next_look(
+    anywhere: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    filled(anywhere)
+    tree = anywhere.table("notes").tree
+    key, size, body = list(anywhere.store.view().span(tree, b"", None))[-1]
+    anywhere.store.write(lambda transaction: transaction.put(tree, key, size, b"damaged"))
+    with caplog.at_level(logging.CRITICAL + 1, "keyplan.engine.backfill"):
+        add_index(anywhere, "tag")
+        anywhere.backfiller.wait()
+    anywhere.store.write(lambda transaction: transaction.put(tree, key, size, body))
+    describe(anywhere)
+    anywhere.backfiller.wait()
+    assert scan(anywhere, "tag") == ids(anywhere)
+
+
+@pytest.mark.usefixtures("small_chunks")
 def test_threads_write_while_the_index_is_filled(path: Path) -> None:
     with Engine.open(path) as engine:
         filled(engine, 60)

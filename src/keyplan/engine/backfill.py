@@ -21,6 +21,7 @@ from keyplan.errors import EngineClosedError, StorageError
 from keyplan.store.failures import Failure
 from keyplan.store.rows import Row, Transaction, Tree
 from keyplan.values import encoding
+from keyplan.values.encoding import DecodeError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
@@ -157,10 +158,9 @@ class Backfiller(Worker[tuple[str, str]]):
                 fill_some(self._engine, *work, 1)
             except EngineClosedError:
                 return
-            except (StorageError, Failure, encoding.DecodeError):
+            except (StorageError, Failure, DecodeError):
                 # What is filled stays filled. The next look at the table wakes a new thread.
                 _log.exception("filling %s of table %s was interrupted", work[1], work[0])
-                self._leave()
                 return
             # Writers stand in line for the same lock: they get half of the time.
             clock.wait(self._stop, clock.monotonic() - begun)

@@ -235,26 +235,23 @@ class Engine:
 
         Raises DatabaseCorruptError, after all the rest, where an item cannot be read.
         """
+        return self._kept_up(lambda: sweep(self, stopped))
+
+    def trim_streams(self) -> int:
+        """Remove stream records older than 24 hours, as the background thread does; how many."""
+        return self._kept_up(lambda: trim_streams(self))
+
+    def trim_history(self) -> int:
+        """Remove what recovery cannot reach any more, and system backups whose time is over; how many."""
+        return self._kept_up(lambda: trim(self))
+
+    def _kept_up(self, work: Callable[[], int]) -> int:
         try:
-            return sweep(self, stopped)
+            return work()
         except Failure as error:
             raise self._told(error) from error
         except DecodeError as error:
             raise _unreadable(self.store, error) from error
-
-    def trim_streams(self) -> int:
-        """Remove stream records older than 24 hours, as the background thread does; how many."""
-        try:
-            return trim_streams(self)
-        except Failure as error:
-            raise self._told(error) from error
-
-    def trim_history(self) -> int:
-        """Remove what recovery cannot reach any more, and system backups whose time is over; how many."""
-        try:
-            return trim(self)
-        except Failure as error:
-            raise self._told(error) from error
 
     def settle(self) -> None:
         """Apply the index writes that are due; all of them, where indexes do not lag."""

@@ -202,7 +202,6 @@ class Jobs(Worker[Document]):
         except (StorageError, Failure):
             # The job stays where it is. The next look at it, or at the list, wakes a new thread.
             _log.exception("exports and imports were interrupted")
-            self._leave()
 
     def _next(self) -> Document | None:
         """The next job, taken; waits for those that others have. None if there is nothing left to do here."""
@@ -213,7 +212,6 @@ class Jobs(Worker[Document]):
                 if taken is not None:
                     return taken
             if isinstance(clock, ManualClock):  # it would not pass by waiting
-                self._leave()
                 return None
             clock.wait(self._stop, BEAT_S)
         return None

@@ -25,13 +25,13 @@ class Worker(ABC, Generic[T]):
 
     @abstractmethod
     def _run(self) -> None:
-        """Work until `_look` finds nothing, or `_leave`."""
+        """Work until `_look` finds nothing; or end, and a later `wake` starts another thread for what is pending."""
 
     def wake(self) -> None:
         """See to it that what is pending is worked on."""
         with self._lock:
             if self._thread is None and not self._stop.is_set() and self._pending():
-                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                self._thread = threading.Thread(target=self._work_on, name=self._name, daemon=True)
                 self._thread.start()
 
     def wait(self) -> None:
@@ -57,7 +57,10 @@ class Worker(ABC, Generic[T]):
                 self._thread = None
             return found
 
-    def _leave(self) -> None:
-        """The thread ends though something is pending: it counts as gone."""
-        with self._lock:
-            self._thread = None
+    def _work_on(self) -> None:
+        try:
+            self._run()
+        finally:
+            with self._lock:
+                if self._thread is threading.current_thread():  # it ended though something is pending
+                    self._thread = None
