@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
@@ -332,6 +334,28 @@ def test_a_copy_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     store.copy_to(str(target))
     assert list(target.parent.iterdir()) == [target]
     store.close()
+
+
+def test_threads_may_copy_to_one_place_at_once(tmp_path: Path) -> None:
+    store = SqliteStore(str(tmp_path / "data.db"))
+    tree = new_tree(store)
+    fill(store, tree, 100)
+    target = tmp_path / "copies" / "copy.db"
+    target.parent.mkdir()
+    ready = threading.Barrier(4)
+
+    def copy(_number: int) -> None:
+        ready.wait(60)
+        with suppress(FileExistsError):
+            store.copy_to(str(target))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(copy, range(4)))
+    assert list(target.parent.iterdir()) == [target]
+    made = SqliteStore(str(target))
+    assert made.view().totals(tree) == (100, 700)
+    for each in (store, made):
+        each.close()
 
 
 def test_a_database_has_a_path() -> None:

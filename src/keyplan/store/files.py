@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,7 +81,7 @@ def copy(source: apsw.Connection, target: apsw.Connection) -> None:
 @contextmanager
 def new_file(path: str) -> Iterator[apsw.Connection]:
     """A database to be filled; it stands at its path once it is whole, and nothing does if that fails."""
-    unfinished = Path(f"{path}-{os.getpid()}-unfinished")
+    unfinished = Path(f"{path}-{uuid.uuid4().hex[:8]}-unfinished")  # its own, whoever else makes one
     connection = apsw.Connection(str(unfinished))
     try:
         yield connection
