@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from functools import partial
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from keyplan import limits
@@ -105,7 +106,7 @@ def _items(engine: Engine, document: Document) -> Iterator[Line]:
                 span = selection.span(table)
                 low, high = max(low, span.low), span.high
             rows = history.rows_at(view, table, moment_s, low)
-            piece = _piece((row for row in rows if high is None or row[0] < high), _row_bytes)
+            piece = _piece(rows if high is None else takewhile(partial(_is_below, high), rows), _row_bytes)
         for key, size, body in piece:
             shown = body if selection is None else selection.shown(body)
             if shown is not None:
@@ -123,6 +124,10 @@ def _piece(found: Iterable[T], bytes_of: Callable[[T], int]) -> list[T]:
         if size >= PIECE_BYTES:
             break
     return piece
+
+
+def _is_below(high: bytes, row: Row) -> bool:
+    return row[0] < high
 
 
 def _row_bytes(row: Row) -> int:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from tests.engine.jobs.making import Workshop, item
 
+from keyplan.engine import history
+from keyplan.engine.catalog import Table
 from keyplan.errors import ServiceError
+from keyplan.store.rows import Row, View
 
 
 def test_a_filter_lets_some_items_through(shop: Workshop) -> None:
@@ -25,7 +30,7 @@ def test_a_filter_lets_some_items_through(shop: Workshop) -> None:
     ]
 
 
-def test_a_key_condition_takes_one_partition(shop: Workshop) -> None:
+def test_a_key_condition_takes_one_partition(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     keys = [{"AttributeName": "id", "KeyType": "HASH"}, {"AttributeName": "day", "KeyType": "RANGE"}]
     kinds = [{"AttributeName": "id", "AttributeType": "S"}, {"AttributeName": "day", "AttributeType": "N"}]
     shop.create(KeySchema=keys, AttributeDefinitions=kinds)
@@ -33,8 +38,10 @@ def test_a_key_condition_takes_one_partition(shop: Workshop) -> None:
     values = {":id": {"S": "b"}, ":day": {"N": "2"}}
     names = {"ExpressionAttributeNames": {"#day": "day"}}
     given = {"KeyConditionExpression": "id = :id AND #day > :day", "ExpressionAttributeValues": values, **names}
+    read = _rows_read(monkeypatch)
     lines = shop.lines(shop.export(FilterSpecification=given))
     assert [line["Item"] for line in lines] == [item("b", day={"N": "3"}), item("b", day={"N": "4"})]
+    assert len(read) <= 4, "behind the partition a piece looks at one row"
     for wrong, said in (
         (
             {"KeyConditionExpression": "#day = :day", "ExpressionAttributeValues": {":day": {"N": "1"}}, **names},
@@ -53,3 +60,17 @@ def test_a_key_condition_takes_one_partition(shop: Workshop) -> None:
             shop.begin_export(FilterSpecification=wrong)
         assert caught.value.code == "ValidationException"
         assert caught.value.message.startswith(said), caught.value.message
+
+
+def _rows_read(monkeypatch: pytest.MonkeyPatch) -> list[Row]:
+    """The rows that exports read from now on."""
+    read: list[Row] = []
+    true = history.rows_at
+
+    def rows_at(view: View, table: Table, moment_s: float, low: bytes = b"") -> Iterator[Row]:
+        for row in true(view, table, moment_s, low):
+            read.append(row)
+            yield row
+
+    monkeypatch.setattr(history, "rows_at", rows_at)
+    return read
