@@ -12,10 +12,10 @@ its token, `progress` of an import, `runner`, `beat_s`; and what the kind of job
 
 from __future__ import annotations
 
-import itertools
 import logging
 import os
 import threading
+import uuid
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -43,7 +43,6 @@ INTERNAL = "InternalServerError"
 
 Document = dict[str, Any]
 
-_runners = itertools.count(1)
 _log = logging.getLogger(__name__)
 
 
@@ -185,7 +184,8 @@ class Jobs(Worker[Document]):
     def __init__(self, engine: Engine) -> None:
         super().__init__("keyplan-jobs")
         self._engine = engine
-        self._runner = f"{os.getpid()}.{next(_runners)}"
+        # Processes in containers may have the same number, and a shared file.
+        self._runner = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
 
     def _pending(self) -> list[Document]:
         view = self._engine.store.view()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -118,6 +120,16 @@ def test_a_job_of_a_killed_process_is_taken_over_when_nothing_was_heard_of_it(
     shop.imported(begun["ImportArn"])
     shop.engine.jobs.wait()
     assert shop.imported(begun["ImportArn"])["ImportStatus"] == "COMPLETED"
+
+
+def test_processes_of_one_number_are_told_apart() -> None:
+    program = (
+        "import os; os.getpid = lambda: 1\n"
+        "from keyplan.engine.engine import Engine\n"
+        "print(Engine.memory().jobs._runner)"
+    )
+    names = {subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout for _ in range(2)}
+    assert len(names) == 2
 
 
 def test_a_job_that_another_took_over_is_left_alone(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
