@@ -21,6 +21,7 @@ from keyplan.design.options import (
 from keyplan.design.patterns import Batch, Facts, Kind, Pattern, Read, Write
 from keyplan.design.places import DesignError, caller
 from keyplan.design.plan import Operation, Plan
+from keyplan.design.planning_lengths import check_lengths
 from keyplan.design.planning_reads import plan_query, plan_scan, read_notes
 from keyplan.design.planning_updates import plan_update
 from keyplan.design.planning_writes import (
@@ -90,7 +91,9 @@ def declared_pattern(
     def make(pattern: Pattern[Any, Any], terms: Any) -> Plan:
         specs = tuple(spec_on(schema, entity, pattern.place) for entity in entities)
         asked = Asked(pattern.name, schema, specs, options.get("index"), pattern.parameters, pattern.place)
-        return form.plan(asked, terms, _draft(form, asked, siblings, options))
+        plan = form.plan(asked, terms, _draft(form, asked, siblings, options))
+        check_lengths(asked, plan)
+        return plan
 
     pattern: Pattern[..., Any] = form.made(function, kind, facts, make)
     if not isinstance(pattern._terms, form.terms):

@@ -6,7 +6,7 @@ later.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from keyplan.design.conditions import All, Any_
 from keyplan.design.entities import EntitySpec
@@ -49,11 +49,13 @@ class Guards:
             fragments = [*fragments, *(part.fragment(arguments) for part in (self._version, *self._known) if part)]
         if not fragments:
             return None
-        texts = [fragment.bind(arguments, names, values) for fragment in fragments]
-        if len(texts) == 1:
-            return texts[0]
-        pairs = zip(fragments, texts, strict=True)
-        return " AND ".join(f"({text})" if fragment.is_choice else text for fragment, text in pairs)
+        return _joined(fragments, [fragment.bind(arguments, names, values) for fragment in fragments])
+
+    @property
+    def longest(self) -> str:
+        """The condition of the call for which it is longest."""
+        fragments = [*self._always, *(part.longest for part in (self._version, *self._known) if part)]
+        return _joined(fragments, [fragment.text for fragment in fragments])
 
     def _writer(self) -> Writer:
         return Writer(self._placeholders, self._spec.fields)
@@ -92,6 +94,13 @@ class Guards:
         return [writer.fragment(writer.condition(plan.condition), is_choice=isinstance(plan.condition, Any_))]
 
 
+def _joined(fragments: Sequence[Fragment], texts: Sequence[str]) -> str:
+    if len(texts) == 1:
+        return texts[0]
+    pairs = zip(fragments, texts, strict=True)
+    return " AND ".join(f"({text})" if fragment.is_choice else text for fragment, text in pairs)
+
+
 def alive(writer: Writer, ttl: str) -> str:
     """That an item has not expired."""
     name = writer.name(ttl)
@@ -119,6 +128,10 @@ class _Version:
     def fragment(self, arguments: Arguments) -> Fragment:
         return self._first if self._read(arguments) == 0 else self._counted
 
+    @property
+    def longest(self) -> Fragment:
+        return self._first
+
 
 class _Known:
     """That a field has the value the caller says it has."""
@@ -135,6 +148,10 @@ class _Known:
     def fragment(self, arguments: Arguments) -> Fragment:
         value = self._read(arguments)
         return self._absent if is_nothing(value) else self._equal
+
+    @property
+    def longest(self) -> Fragment:
+        return max(self._absent, self._equal, key=lambda one: len(one.text))
 
 
 def add_expressions(

@@ -1,0 +1,55 @@
+"""Conditions and filters that are longer than the service takes, refused where they are declared.
+
+Source: developer guide, "Quotas in Amazon DynamoDB", expression parameters: 4 KB, and 300 operators and functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from keyplan import limits
+from keyplan.design.asked import Asked
+from keyplan.design.places import DesignError
+from keyplan.design.plan import Plan
+from keyplan.design.requests_guards import Guards
+from keyplan.design.requests_text import Placeholders, Writer
+from keyplan.expressions.tokens import WORD, tokenize
+
+_OPERATORS = frozenset({"AND", "OR", "NOT", "IN", "BETWEEN", "=", "<>", "<", "<=", ">", ">="})
+
+
+def check_lengths(asked: Asked, plan: Plan) -> None:
+    """Refuse a condition or a filter that no call could send."""
+    for what, text in _expressions(plan):
+        operators, size = operators_in(text), len(text.encode())
+        if operators > limits.EXPRESSION_OPERATORS:
+            found = f"{operators} operators and functions, and the service takes {limits.EXPRESSION_OPERATORS}"
+        elif size > limits.EXPRESSION_BYTES:
+            found = f"{size:,} bytes, and the service takes {limits.EXPRESSION_BYTES:,}"
+        else:
+            continue
+        raise DesignError(
+            f"the {what} of {asked.name} has {found}",
+            place=asked.place,
+            fix="compare with a range or a list of values, F.x.is_in(...), or keep what is asked in a field of its own",
+        )
+
+
+def _expressions(plan: Plan) -> Iterator[tuple[str, str]]:
+    if plan.filter is not None:
+        fields = {name: stored for spec in reversed(plan.entities) for name, stored in spec.fields.items()}
+        yield "filter", Writer(Placeholders(), fields).condition(plan.filter)
+    if plan.condition is not None or plan.replace_when is not None or plan.known:
+        yield "condition", Guards(plan, Placeholders()).longest
+
+
+def operators_in(text: str) -> int:
+    """How many operators and functions the service counts in a condition; the AND of a BETWEEN is none."""
+    tokens = tokenize(text)
+    found = [one.kind for one, after in pairwise(tokens) if _counts(one.kind, after.kind)]
+    return len(found) - found.count("BETWEEN")
+
+
+def _counts(kind: str, after: str) -> bool:
+    return kind in _OPERATORS or (kind == WORD and after == "(")
