@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from keyplan.cost.estimate import Estimate
 from keyplan.cost.prices import PriceBook
@@ -24,13 +24,23 @@ def seconds_of(
             of_table += units
         else:
             of_indexes[name] = units
-    times = [0.0]
-    for holder, units in ((None, of_table), *of_indexes.items()):
-        left = _spare(schema, month, holder, before)
-        if units and left <= 0:
-            return None
-        times.append(units / left if units else 0.0)
-    return max(times)
+    return longest(
+        _time(units, _spare(schema, month, holder, before)) for holder, units in ((None, of_table), *of_indexes.items())
+    )
+
+
+def _time(units: float, left: float) -> float | None:
+    """How long so many units take of what is left a second; None where nothing is."""
+    if not units:
+        return 0.0
+    return units / left if left > 0 else None
+
+
+def longest(times: Iterable[float | None]) -> float | None:
+    """The longest of several times; None where one of them has no end."""
+    told = list(times)
+    ended = [time for time in told if time is not None]
+    return max(ended) if len(ended) == len(told) else None
 
 
 def _spare(schema: Schema, month: Estimate, index: str | None, before: Schema | None) -> float:

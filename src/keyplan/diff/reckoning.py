@@ -238,13 +238,10 @@ def move(work: Move, before: Estimate, month: Estimate) -> Backfill:
     price = capacity.price_of(written + sum(indexes.values()), 0.0, schema, month.book) + capacity.price_of(
         checks, read, was, month.book
     )
-    times = (
-        capacity.seconds_of(written, indexes, schema, month),
-        capacity.seconds_of(checks, {}, was, before),
-    )
+    into, of_checks = capacity.seconds_of(written, indexes, schema, month), capacity.seconds_of(checks, {}, was, before)
     return Backfill(
         "a program", f"{work.old.name} copied", work.new.name, items, read, written, indexes, checks,
-        None if None in times else max(time for time in times if time is not None), price, tuple(unknown),
+        capacity.longest((into, of_checks)), price, tuple(unknown),
     )  # fmt: skip
 
 
