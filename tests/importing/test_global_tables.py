@@ -116,3 +116,10 @@ def test_the_key_of_a_simple_table_is_of_each_type(kind: str, code: str) -> None
 def test_a_global_table_without_capacity_is_refused() -> None:
     with pytest.raises(ImportSourceError, match="ReadProvisionedThroughputSettings is missing, and the table is not"):
         table({**KEY, "TableName": "wide"}, "AWS::DynamoDB::GlobalTable")
+
+
+def test_an_index_without_reads_is_refused_by_its_place() -> None:
+    replica = {"Region": "eu-west-1", "ReadProvisionedThroughputSettings": {"ReadCapacityUnits": 3}}
+    whole = {**KEY, "TableName": "wide", **FIXED, "Replicas": [replica], "GlobalSecondaryIndexes": [gsi()]}
+    with pytest.raises(ImportSourceError, match=r"GlobalSecondaryIndexes\[0\]: ReadProvisionedThroughput"):
+        table(whole, "AWS::DynamoDB::GlobalTable")

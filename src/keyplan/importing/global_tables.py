@@ -35,7 +35,7 @@ def global_table(whole: Node) -> tuple[Node, tuple[str, ...]]:
         if (found := first.get(member)) is not None:
             made[member] = found.value
     if (mode := whole.get("BillingMode")) is None or mode.text() == "PROVISIONED":
-        made["ProvisionedThroughput"] = _throughput([whole], [first, whole], whole, gaps)
+        made["ProvisionedThroughput"] = _throughput([whole], [first, whole], gaps)
     own = {one.need("IndexName").text(): one for one in first.each("GlobalSecondaryIndexes")}
     indexes = [_index(one, own, whole, gaps) for one in whole.each("GlobalSecondaryIndexes")]
     if indexes:
@@ -74,18 +74,18 @@ def _index(index: Node, of_replica: dict[str, Node], whole: Node, gaps: list[str
     if mode is None or mode.text() == "PROVISIONED":
         name = index.need("IndexName").text()
         reads = [*([of_replica[name]] if name in of_replica else []), index, whole]
-        made["ProvisionedThroughput"] = _throughput([index, whole], reads, whole, gaps)
+        made["ProvisionedThroughput"] = _throughput([index, whole], reads, gaps)
     return made
 
 
-def _throughput(writes: Sequence[Node], reads: Sequence[Node], whole: Node, gaps: list[str]) -> dict[str, Any]:
+def _throughput(writes: Sequence[Node], reads: Sequence[Node], gaps: list[str]) -> dict[str, Any]:
     """Both capacities, as the first says that says any: a replica, then what all share; an index, then its table."""
     found = {}
     for kind, holders in (("Read", reads), ("Write", writes)):
         member = f"{kind}ProvisionedThroughputSettings"
         settings = next((one for holder in holders if (one := holder.get(member)) is not None), None)
         if settings is None:
-            raise whole.fail(f"{member} is missing, and the table is not PAY_PER_REQUEST")
+            raise writes[0].fail(f"{member} is missing, and the table is not PAY_PER_REQUEST")
         fixed = settings.get(f"{kind}CapacityUnits")
         if fixed is None:
             scaling = settings.need(f"{kind}CapacityAutoScalingSettings")
