@@ -8,11 +8,11 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from types import SimpleNamespace
-from typing import Annotated, Any, Literal, NewType
+from typing import Annotated, Any, Literal, NewType, get_type_hints
 from uuid import UUID
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, TypeAdapter
 
 from keyplan.cost.prices import PriceBook
 from keyplan.design import (
@@ -242,3 +242,38 @@ def test_a_list_is_of_the_field_only_where_its_elements_are() -> None:
     arguments = arguments_of(labelled)
     assert (arguments["other"], arguments["wanted"]) == ([1], ["<wanted>"])
     assert arguments["made"] == [date(2026, 3, 1)]
+
+
+class Limited(BaseModel):
+    five: Annotated[int, Field(multiple_of=5)]
+    seven: Annotated[int, Field(multiple_of=7, ge=10)]
+    many: Annotated[int, Field(gt=100, lt=103)]
+    ratio: Annotated[float, Field(gt=2.5, lt=2.75)]
+    low: Annotated[float, Field(ge=0, le=0.5)]
+    below: Annotated[float, Field(lt=0)]
+    price: Annotated[Decimal, Field(gt=0, le=Decimal("0.99"), multiple_of=Decimal("0.01"))]
+    long: Annotated[int, Field(ge=10**37)]
+    any: Annotated[float, Field(le=float("inf"))]
+    maybe: Annotated[int, Field(multiple_of=4)] | None
+    tags: Annotated[list[str], Field(min_length=2)]
+    pair: Annotated[tuple[int, ...], Field(min_length=3)]
+    bag: Annotated[set[int], Field(min_length=3)]
+    words: Annotated[frozenset[str], Field(min_length=3)]
+    names: Annotated[dict[str, Annotated[int, Field(ge=5)]], Field(min_length=2)]
+    raw: Annotated[bytes, Field(min_length=8)]
+    no: Annotated[set[bool], Field(min_length=0)]
+
+
+def test_numbers_and_collections_are_within_their_limits() -> None:
+    made = example_model(Limited)
+    assert Limited.model_validate(made.model_dump()) == made
+
+
+@pytest.mark.parametrize("name", Limited.model_fields)
+def test_a_parameter_of_a_limited_type_is_within_its_limits(name: str) -> None:
+    kind = get_type_hints(Limited, include_extras=True)[name]
+    TypeAdapter(kind).validate_python(example(kind, name))
+
+
+def test_limits_that_nothing_is_found_for_leave_the_example() -> None:
+    assert example(Annotated[int, Field(gt=1, lt=2)], "n") == 1

@@ -24,6 +24,7 @@ from keyplan.design.patterns import Pattern
 from keyplan.design.symbols import Each, Param, annotation_of
 from keyplan.design.template_field import Field
 from keyplan.design.transactions import Transaction
+from keyplan.export.example_limits import bounded, bounds_of, of_least_length
 
 EXAMPLE_MOMENT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 _VALUES: tuple[tuple[type, Any], ...] = (
@@ -81,22 +82,23 @@ def _of_field(info: FieldInfo, name: str, above: Above = ()) -> Any:
             return TypeAdapter(declared).validate_python(told)
         except ValidationError:
             continue  # verify tells that it does not fit
-    return _fitting(example(declared, name, above), Field.of(name, declared, info))
+    return _fitting(example(declared, name, above), declared, name, info)
 
 
 def example(annotation: Any, name: str, above: Above = ()) -> Any:
     """An example of a type; text is the name in angle brackets. `above`: the models that it is a part of."""
-    return _fitting(_of_type(annotation, name, above), Field.of(name, annotation))
+    return _fitting(_of_type(annotation, name, above), annotation, name)
 
 
-def _fitting(value: Any, declared: Field) -> Any:
+def _fitting(value: Any, annotation: Any, name: str, info: FieldInfo | None = None) -> Any:
     """The value, or one like it that is within the declared limits."""
+    declared = Field.of(name, annotation, info)
     if type(value) is str and declared.choices is None:
         return _matching(declared) if declared.pattern is not None else _of_length(value, declared)
-    if type(value) in {int, float, Decimal}:
-        low, high = declared.minimum, declared.maximum
-        return low if low is not None and value < low else high if high is not None and value > high else value
-    return value
+    if type(value) in {int, float, Decimal} and declared.choices is None:
+        return bounded(value, bounds_of(annotation, info))
+    is_sized = isinstance(value, (bytes, list, tuple, set, frozenset, dict))
+    return of_least_length(value, declared.min_length or 0) if is_sized else value
 
 
 def _of_length(text: str, declared: Field) -> str:
