@@ -160,6 +160,8 @@ def scan_start(table: Table, index: Index | None, start: Item) -> bytes:
         try:
             return table.key.of_key(start)
         except ValidationError as error:
+            if error.message == item_messages.KEY_MISMATCH:
+                raise ValidationError(messages.START_KEY_INVALID) from error
             raise ValidationError(messages.start_key_problem(error.message)) from error
     return _start_key(table, index, start)
 

@@ -143,6 +143,7 @@ TOTAL_SEGMENTS_MISSING = (
 SEGMENT_MISSING = (
     "The Segment parameter is required but was not present in the request when parameter TotalSegments is present"
 )
+SEGMENT_TOO_LARGE = "The Segment parameter is zero-based and must be less than parameter TotalSegments"
 SEVERAL_WRITES_IN_ONE = SEVERAL_TYPES
 SEVERAL_ACTIONS_IN_ONE = "TransactItems can only contain one of Check, Put, Update or Delete"
 
@@ -158,20 +159,6 @@ def mixed_parameters(others: Sequence[str], expressions: Sequence[str]) -> str:
 def only_with_expressions(parameter: str) -> str:
     """ExpressionAttributeNames or ExpressionAttributeValues without an expression."""
     return f"{parameter} can only be specified when using expressions"
-
-
-def only_with_expressions_older(parameter: str, expressions: Sequence[str]) -> str:
-    """The same as the older layer words it: with the expressions that are missing."""
-    verb = "is" if len(expressions) == 1 else "are"
-    return f"{only_with_expressions(parameter)}: {' and '.join(expressions)} {verb} null"
-
-
-def segment_too_large(segment: int, total: int) -> str:
-    """A segment that is not below the number of segments."""
-    return (
-        "The Segment parameter is zero-based and must be less than parameter TotalSegments: "
-        f"Segment: {segment} is not less than TotalSegments: {total}"
-    )
 
 
 def projection_with_select(parameter: str, select: str) -> str:

@@ -29,16 +29,13 @@ def check_mixture(request: Mapping[str, Any], expressions: Sequence[str], others
 
 
 def check_placeholders_wanted(
-    request: Mapping[str, Any], given: Sequence[str], *, value_expressions: Sequence[str], older: bool = False
+    request: Mapping[str, Any], given: Sequence[str], *, value_expressions: Sequence[str]
 ) -> None:
     """Refuse placeholders where no expression could use them."""
     if request.get("ExpressionAttributeNames") is not None and not given:
         raise ValidationError(messages.only_with_expressions("ExpressionAttributeNames"))
     if request.get("ExpressionAttributeValues") is not None and not any(name in given for name in value_expressions):
-        parameter = "ExpressionAttributeValues"
-        if older:
-            raise ValidationError(messages.only_with_expressions_older(parameter, value_expressions))
-        raise ValidationError(messages.only_with_expressions(parameter))
+        raise ValidationError(messages.only_with_expressions("ExpressionAttributeValues"))
 
 
 def check_placeholders(request: Mapping[str, Any]) -> None:
@@ -60,7 +57,7 @@ def check_attributes_to_get(request: Mapping[str, Any]) -> None:
 def check_select(request: Mapping[str, Any]) -> None:
     """Refuse a Select that does not fit the projection parameters or the lack of an index.
 
-    Query and Scan put the fault in an envelope, as the service has done since October 2026; before, Scan did not.
+    Query and Scan put the fault in an envelope; Scan does so since September 2026, Region by Region.
     """
     select = request.get("Select")
     if select is None:

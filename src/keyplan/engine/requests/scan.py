@@ -6,7 +6,7 @@ from typing import Any
 
 from keyplan import limits
 from keyplan.engine.requests import members, rules
-from keyplan.engine.shapes.model import Integer, Structure
+from keyplan.engine.shapes.model import Integer, Layer, Structure
 from keyplan.errors import ValidationError
 from keyplan.messages import requests as messages
 
@@ -32,6 +32,8 @@ SHAPE = Structure(
         "ConsistentRead": members.FLAG,
     },
     required=("TableName",),
+    layer=Layer.FRONT,
+    alone=("ConditionalOperator",),
 )
 
 _EXPRESSIONS = ("ProjectionExpression", "FilterExpression")
@@ -40,7 +42,7 @@ _EXPRESSIONS = ("ProjectionExpression", "FilterExpression")
 def check(request: dict[str, Any]) -> None:
     """Rules between members, before any value is looked at. Raises ValidationError."""
     given = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet", "ScanFilter", "ConditionalOperator"))
-    rules.check_placeholders_wanted(request, given, value_expressions=("FilterExpression",), older=True)
+    rules.check_placeholders_wanted(request, given, value_expressions=("FilterExpression",))
     rules.check_select(request)
     rules.check_attributes_to_get(request)
     rules.check_conditional_operator(request, "ScanFilter")
@@ -58,4 +60,4 @@ def _check_segments(segment: int | None, total: int | None) -> None:
     if total is not None and segment is None:
         raise ValidationError(messages.SEGMENT_MISSING)
     if segment is not None and total is not None and segment >= total:
-        raise ValidationError(messages.segment_too_large(segment, total))
+        raise ValidationError(messages.SEGMENT_TOO_LARGE)

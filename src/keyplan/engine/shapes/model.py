@@ -19,7 +19,7 @@ class Layer(Enum):
     The service is moving its operations from one validation layer to another, so the same fault reads
     differently in different operations (seen on the service, June to October 2026).
 
-    OLDER: every member in one message, values echoed (control plane, Scan).
+    OLDER: every member in one message, values echoed (control plane).
     FRONT: lengths and ranges come first, one at a time and without the value; then as OLDER.
     ENVELOPED: as FRONT, and every later fault that needs no table, of expressions and values too, has
     the prefix "1 validation error detected: " (PutItem, UpdateItem, DeleteItem).
