@@ -24,6 +24,8 @@ STOP_TIMEOUT_S: Final = 10.0
 KEEP_ALIVE_S: Final = 75
 """How long an idle connection stays open: longer than clients and load balancers keep theirs, so that none sends a
 request on a connection that is just being closed here."""
+MESSAGE_BYTES: Final = 128 * 1024
+"""The longest websocket message that is read, as behind Amazon API Gateway; a longer one ends its connection (1009)."""
 
 
 class ServingError(Exception):
@@ -124,6 +126,7 @@ def server_config(
         access_log=False,
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE_S,
+        ws_max_size=MESSAGE_BYTES,
         timeout_graceful_shutdown=int(grace_s),
         **address,
     )

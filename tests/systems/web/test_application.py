@@ -16,6 +16,8 @@ import pytest
 from fastapi import Body, FastAPI, Request, WebSocket
 from pydantic import BaseModel, Field
 from starlette.responses import StreamingResponse
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
 
 from keyplan_systems.web.application import web_application
 from keyplan_systems.web.health import health_router
@@ -23,7 +25,7 @@ from keyplan_systems.web.logs import JsonFormatter
 from keyplan_systems.web.middleware import access_log
 from keyplan_systems.web.notes import current_request_id, note
 from keyplan_systems.web.problems import UPPER_CODES, Problem, ProblemStyle
-from keyplan_systems.web.serving import KEEP_ALIVE_S, Running, ServingError
+from keyplan_systems.web.serving import KEEP_ALIVE_S, MESSAGE_BYTES, Running, ServingError
 
 PATIENCE_S = 60
 """How long is waited for what must come: a busy machine is no reason to fail."""
@@ -341,6 +343,16 @@ def test_websockets_are_logged_with_their_close_code(log: Log) -> None:
     assert any(name == b"x-request-id" for name, _ in sent[0]["headers"])
     (line,) = request_lines(log)
     assert (line["method"], line["route"], line["status"]) == ("WEBSOCKET", "/echo", 4001)
+
+
+@pytest.mark.parametrize(("more", "code"), [(0, 4001), (1, 1009)])
+def test_a_websocket_message_that_is_too_long_ends_its_connection(more: int, code: int) -> None:
+    with Running(build()) as server, connect(f"ws{server.url.removeprefix('http')}/echo", max_size=None) as socket:
+        socket.send("x" * (MESSAGE_BYTES + more))
+        with pytest.raises(ConnectionClosed) as closed:
+            list(socket)
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == code
 
 
 def test_a_websocket_without_route_is_refused(log: Log) -> None:
