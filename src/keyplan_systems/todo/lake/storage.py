@@ -17,10 +17,13 @@ from typing import Any, Protocol
 import fsspec
 from pyarrow import fs as arrow_fs
 
-from keyplan_systems.todo.lake.errors import LakeError
+from keyplan_systems.todo.lake.errors import LakeBusyError, LakeError
 
 _SPOOL = "_tmp"
 """Folder of files being written; a writer that is killed leaves its unfinished file there."""
+
+_CONFLICTS = 50
+"""How often a file is created that others are creating at the same moment."""
 
 
 class Storage(Protocol):
@@ -41,7 +44,7 @@ class Storage(Protocol):
         """Write a whole file, or replace it; readers see the old or the new one."""
 
     def create(self, path: str, body: bytes) -> bool:
-        """Write a whole file unless it exists; whether it was written."""
+        """Write a whole file unless it exists; whether it was written. Raises LakeBusyError."""
 
     def names(self, folder: str) -> list[str]:
         """The paths of all files below a folder, in order; none if there is no such folder."""
@@ -176,11 +179,17 @@ class Bucket:
 
     def create(self, path: str, body: bytes) -> bool:
         """Write a whole file unless it exists; whether it was written."""
-        try:
-            self._fs.pipe_file(f"{self._root}/{path}", body, mode="create")
-        except FileExistsError:
-            return False
-        return True
+        for _ in range(_CONFLICTS):
+            try:
+                self._fs.pipe_file(f"{self._root}/{path}", body, mode="create")
+            except FileExistsError:
+                return False
+            except OSError as error:
+                if not _is_conflict(error):
+                    raise
+            else:
+                return True
+        raise LakeBusyError(f"{path} was being created by others {_CONFLICTS} times; nothing was changed")
 
     def names(self, folder: str) -> list[str]:
         """The paths of all files below a folder, in order; none if there is no such folder."""
@@ -205,6 +214,15 @@ def _make(folder: Path) -> None:
         _make(folder.parent)
         folder.mkdir(exist_ok=True)
         _sync(folder.parent)
+
+
+def _is_conflict(error: OSError) -> bool:
+    """Whether S3 says that another request for the same object is under way: nobody has won yet, so ask again.
+
+    Source: API reference, "PutObject", If-None-Match: "On a 409 failure you should retry the upload."
+    """
+    told: Mapping[str, Any] = getattr(error.__cause__, "response", None) or {}
+    return bool(told.get("Error", {}).get("Code") == "ConditionalRequestConflict")
 
 
 def _sync(folder: Path) -> None:

@@ -9,14 +9,16 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from moto.server import ThreadedMotoServer
+from s3fs.errors import translate_boto_error
 from tests.systems.todo.lake.looking import gold, rows, sequences, silver
 from tests.systems.todo.lake.making import History
 
 from keyplan.clock import ManualClock
 from keyplan_systems.todo.lake.errors import LakeBusyError
 from keyplan_systems.todo.lake.lake import Lake
-from keyplan_systems.todo.lake.storage import open_storage
+from keyplan_systems.todo.lake.storage import Bucket, open_storage
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +96,47 @@ def test_a_file_is_created_once_and_found_at_once(options: dict[str, Any]) -> No
     with pytest.raises(FileNotFoundError):
         storage.read("a/b")
     assert storage.sweep(0) == 0
+
+
+@pytest.mark.parametrize("taken", [False, True])
+def test_a_file_that_another_creates_at_the_same_moment_is_decided_by_asking_again(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch, taken: bool
+) -> None:
+    storage = Bucket(f"s3://bucket/conflict-{taken}", options)
+    conflict = ClientError({"Error": {"Code": "ConditionalRequestConflict", "Message": "try again"}}, "PutObject")
+    pipe_file, conflicts = storage._fs.pipe_file, [1, 2]
+
+    def disputed(path: str, body: bytes, **options: Any) -> None:
+        if conflicts:
+            conflicts.pop()
+            if taken and not conflicts:
+                pipe_file(path, b"theirs")
+            raise translate_boto_error(conflict)
+        pipe_file(path, body, **options)
+
+    monkeypatch.setattr(storage._fs, "pipe_file", disputed)
+    assert storage.create("a", b"mine") is not taken
+    assert storage.read("a") == (b"theirs" if taken else b"mine")
+
+
+def test_a_file_that_stays_disputed_and_a_bucket_that_refuses_are_failures(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage, asked = Bucket("s3://bucket/disputed", options), list[str]()
+
+    def refused(code: str, error: type[Exception]) -> None:
+        def refuse(path: str, body: bytes, **options: Any) -> None:
+            asked.append(code)
+            raise translate_boto_error(ClientError({"Error": {"Code": code, "Message": code}}, "PutObject"))
+
+        monkeypatch.setattr(storage._fs, "pipe_file", refuse)
+        with pytest.raises(error):
+            storage.create("a", b"mine")
+
+    refused("ConditionalRequestConflict", LakeBusyError)
+    refused("InternalError", OSError)
+    assert asked.count("ConditionalRequestConflict") > 10
+    assert asked.count("InternalError") == 1
 
 
 def test_a_query_whose_files_are_gone_says_so(options: dict[str, Any]) -> None:
