@@ -201,10 +201,12 @@ def test_lists_come_in_the_order_of_their_index(ada: Caller, clock: ManualClock)
 def test_a_specific_value_finds_just_its_tasks(ada: Caller) -> None:
     ada.task("ab", category="ab")
     ada.task("a", category="a", due_date="2025-12-01")
-    ada.task("A", category="A")
+    ada.task("A", category="A", status="completed", priority="low")
     assert titles(ada.get("/tasks", category="a")) == ["a"]
     assert titles(ada.get("/tasks", category="A")) == ["A"]
-    assert titles(ada.get("/tasks", status="completed")) == []
+    assert titles(ada.get("/tasks", status="completed")) == ["A"]
+    assert titles(ada.get("/tasks", status="cancelled")) == []
+    assert titles(ada.get("/tasks", priority="low")) == ["A"]
     assert titles(ada.get("/tasks", due_on="2025-12-01")) == ["a"]
 
 
