@@ -257,6 +257,24 @@ def test_a_copy_goes_its_own_way(engine: Engine) -> None:
     assert engine.call("Scan", {"TableName": "notes"})["Count"] == 1
 
 
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"state_delay_s": -1},
+        {"ttl_delay_s": -0.5},
+        {"ttl_sweep_s": 0},
+        {"stream_shards": 0},
+        {"state_delay_s": float("nan")},
+    ],
+    ids=str,
+)
+def test_what_an_option_cannot_be_is_refused(option: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=f"^{next(iter(option))} is "):
+        Engine.open(tmp_path / "data.db", **option)
+    with pytest.raises(ValueError, match=f"^{next(iter(option))} is "):
+        Engine.memory(**option)
+
+
 def test_what_cannot_be_read_is_told_as_damage(tmp_path: Path) -> None:
     with Engine.open(tmp_path / "data.db") as engine:
         create(engine)

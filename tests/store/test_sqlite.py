@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -42,6 +43,13 @@ def fill(store: SqliteStore, tree: Tree, count: int) -> list[bytes]:
 
     store.write(work)
     return keys
+
+
+@pytest.mark.parametrize("word", ["Full", "sync", "", None])
+def test_a_durability_that_there_is_not_is_refused_before_there_is_a_file(word: Any, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r'^durability is "normal" or "full", not '):
+        SqliteStore(str(tmp_path / "data.db"), durability=word)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_rows_come_back_in_key_order_both_ways(store: SqliteStore) -> None:

@@ -43,7 +43,21 @@ _MOST_RESTARTS = 20
 
 
 class Engine:
-    """A DynamoDB-compatible database in this process. Threads may share it."""
+    """A DynamoDB-compatible database in this process. Threads may share it.
+
+    Options of `open`, `memory` and `copy`, each with its default:
+
+    * `clock=SystemClock()`: where it gets the time from; `keyplan.clock.ManualClock` moves when it is told to.
+    * `region="us-east-1"`, `account="123456789012"`: what names (ARNs) say.
+    * `state_delay_s=0.0`: seconds that tables and indexes stay CREATING, UPDATING or DELETING.
+    * `stream_shards=1`: shards of a new stream; None: one for each partition the service would begin with.
+    * `ttl_delay_s=0.0`: seconds that items stay after they have expired.
+    * `ttl_sweep_s=1.0`: seconds between looks for what has expired, in a thread; None: only `sweep` looks.
+    * `faults=None`: a `Faults`, what goes wrong on purpose.
+    * `buckets=None`: a folder, "s3://" or `S3Buckets`: where exports go and imports come from.
+
+    Raises ValueError for what an option cannot be.
+    """
 
     def __init__(
         self,
@@ -59,6 +73,7 @@ class Engine:
         faults: Faults | None = None,
         buckets: str | os.PathLike[str] | Buckets | None = None,
     ) -> None:
+        _check_options(state_delay_s, stream_shards, ttl_delay_s, ttl_sweep_s)
         self.store = store
         self.clock: Clock = clock if clock is not None else SystemClock()
         self.region = region
@@ -94,7 +109,8 @@ class Engine:
         """Open or create a database file. Several processes may have it open at once.
 
         `durability="normal"`: a commit survives a killed process; after a power cut the last ones may be
-        missing, never damaged. `"full"`: every acknowledged commit is synced to the disk.
+        missing, never damaged. `"full"`: every acknowledged commit is synced to the disk. The other options
+        are those of the class. Raises StorageError where the file cannot be used, ValueError for an option.
         """
         store = SqliteStore(os.fspath(path), durability=durability)
         try:
@@ -111,7 +127,7 @@ class Engine:
 
     @classmethod
     def memory(cls, **options: Any) -> Engine:
-        """A database that lives as long as the engine."""
+        """A database that lives as long as the engine; the options are those of the class. Raises ValueError."""
         return cls(SqliteStore(MEMORY), **options)
 
     @property
@@ -120,7 +136,11 @@ class Engine:
         return frozenset(MODULES)
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Run one operation. Python form: binary as bytes. Raises ServiceError."""
+        """Run one operation. Python form: binary as bytes.
+
+        Raises ServiceError for what the service refuses, StorageError where the file cannot be used, and
+        EngineClosedError.
+        """
         return self._answer(operation, request, PYTHON)
 
     def call_wire(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
@@ -267,7 +287,10 @@ class Engine:
         return self.store.sync is not None
 
     def snapshot(self, path: str | os.PathLike[str]) -> None:
-        """Copy the database, as of one moment, into a new file; others may go on writing meanwhile."""
+        """Copy the database, as of one moment, into a new file; others may go on writing meanwhile.
+
+        Raises FileExistsError where there is a file, StorageError where it cannot be written.
+        """
         self.store.copy_to(os.fspath(path))
 
     def copy(self, **options: Any) -> Engine:
@@ -291,6 +314,18 @@ class Engine:
     ) -> Literal[False]:
         self.close()
         return False
+
+
+def _check_options(
+    state_delay_s: float, stream_shards: int | None, ttl_delay_s: float, ttl_sweep_s: float | None
+) -> None:
+    for name, seconds in (("state_delay_s", state_delay_s), ("ttl_delay_s", ttl_delay_s)):
+        if not seconds >= 0:
+            raise ValueError(f"{name} is in seconds, not negative: {seconds!r}")
+    if ttl_sweep_s is not None and not ttl_sweep_s > 0:
+        raise ValueError(f"ttl_sweep_s is in seconds, more than none, or None: {ttl_sweep_s!r}")
+    if stream_shards is not None and stream_shards < 1:
+        raise ValueError(f"stream_shards is a number of shards, or None: {stream_shards!r}")
 
 
 def _opened_buckets(given: str | os.PathLike[str] | Buckets) -> Buckets:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 
 import apsw
 
@@ -39,6 +39,8 @@ class SqliteStore:
     def __init__(self, path: str, *, durability: Durability = "normal") -> None:
         if not path:  # SQLite takes it for a database that is gone when it is closed
             raise StorageError(f'a database has a path, or is "{MEMORY}"')
+        if durability not in get_args(Durability):  # any other word would sync nothing, and say nothing
+            raise ValueError(f'durability is "normal" or "full", not {durability!r}')
         self.path = path
         self.in_memory = path == MEMORY
         self.durability = durability
