@@ -81,10 +81,14 @@ def connect(
 
     `prefix` stands before every table's name; `names` gives single tables their real names, by the table or
     its name. `engine`, or a boto3 `client`, takes the place of the URL. An engine stays the caller's to close; a
-    client gives back its sockets when the connection is closed.
+    client gives back its sockets when the connection is closed. `clock` says what has expired, and waits between
+    attempts: the system's, or the engine's. `retries` says how often and how patiently throttled requests are
+    sent again: ten attempts, with waits of at most 2 seconds.
     `cursor_key`: what cursors are signed with, up to 64 bytes; give all processes that hand cursors to each
-    other the same. Without it cursors are only good for this connection. Raises ValueError, and ImportError
-    where boto3 is needed and is not installed.
+    other the same. Without it cursors are only good for this connection.
+
+    Raises ValueError for a URL or a key that cannot be, StorageError where a file cannot be used, and ImportError
+    where boto3 is needed and is not installed. Nothing is sent yet: what does not answer is told by the first call.
     """
     target = _target(url, engine, client)
     context = _context(
@@ -112,7 +116,10 @@ async def connect_async(
     retries: Retries | None = None,
     cursor_key: bytes | None = None,
 ) -> AsyncConnection:
-    """The twin of connect for event loops, with aiobotocore instead of boto3."""
+    """The twin of connect for event loops, with aiobotocore instead of boto3.
+
+    Takes and raises the same, but for `client`. Close it with `await`, or use it by `async with`.
+    """
     target = _target(url, engine, None)
     context = _context(
         prefix=prefix + target.prefix,
@@ -214,7 +221,7 @@ async def _aio_transport(target: Target) -> AioTransport:
         from aiobotocore.session import get_session  # noqa: PLC0415 - an extra
         from botocore.session import Session  # noqa: PLC0415 - comes with aiobotocore
     except ModuleNotFoundError as missing:
-        raise ImportError("aiobotocore is needed to connect there: install aiobotocore") from missing
+        raise ImportError("aiobotocore is needed to connect there: install keyplan[async]") from missing
     defaults = _local_defaults(target, Session())  # its own session awaits what is only looked up here
     context = get_session().create_client("dynamodb", **{**defaults, **_client_options(target)})
     return AioTransport(await context.__aenter__(), context)

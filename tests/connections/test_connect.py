@@ -118,7 +118,7 @@ def test_without_boto3_the_extra_to_install_is_named(monkeypatch: pytest.MonkeyP
     with pytest.raises(ImportError, match=r"keyplan\[aws\]"):
         keyplan.connect("http://127.0.0.1:1")
     monkeypatch.setitem(sys.modules, "aiobotocore.session", None)
-    with pytest.raises(ImportError, match="aiobotocore"):
+    with pytest.raises(ImportError, match=r"install keyplan\[async\]"):
         asyncio.run(keyplan.connect_async("http://127.0.0.1:1"))
 
 
