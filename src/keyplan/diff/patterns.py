@@ -101,7 +101,7 @@ def _cursors(before: Pattern[..., Any], after: Pattern[..., Any], *, renamed: bo
 def _removed(old: Design, new: Design, pattern: Pattern[..., Any]) -> Change:
     used = tuple(_uses(old, pattern))
     what = f"pattern {pattern.name} is gone"
-    how = f"In the old design {'; '.join(used)}." if used else "The old design says of no use of it."
+    how = f"In the old design {'; '.join(used)}." if used else "Nothing in the old design uses it."
     return _change("pattern removed", new, pattern, pattern, what=what, how=how, uses=used)
 
 
