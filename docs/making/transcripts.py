@@ -26,7 +26,8 @@ from pathlib import Path
 DOCS = Path(__file__).parents[1]
 TUTORIAL = tuple(f"tutorial/{name}.md" for name in ("design", "check", "run", "test", "ship"))
 """The tutorial's pages, in the order in which they are read; they share their files."""
-PAGES = ("quickstart.md", *TUTORIAL, "diff.md", "export.md", "iam.md", "import.md")
+_OTHERS = ("diff", "export", "fastapi", "iam", "import", "migrate", "testing")
+PAGES = ("quickstart.md", *TUTORIAL, *(f"{name}.md" for name in _OTHERS))
 _BLOCK = re.compile(r"^```(?P<kind>\w+)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _HOME = "/home/ada/tools"
 """What the folder is called in transcripts."""
