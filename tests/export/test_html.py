@@ -158,3 +158,62 @@ def test_a_finding_is_a_row_of_the_page() -> None:
     design = told("diary")
     finding = Finding("KP101", "error", "entry", "a | b", "do it", design.pattern("entry").place)
     assert "<td>a | b</td>" in page(design, [finding], estimate(design, fixed()))
+
+
+def two_tables() -> Design:
+    """Two tables, with a pattern and an entity of one name in each."""
+    first, second, third = Table("first", pk="id"), Table("second", pk="id"), Table("third", pk="id")
+    for table in (first, second):
+
+        @table.entity(name="Thing")
+        class Thing(Entity):
+            id: str
+
+        def read(id: str) -> Key:
+            """Read it."""
+            return key_of(id=id)
+
+        read.__name__ = f"read_{table.name}"
+        table.get(Thing)(read)
+    return Design("two", (first, second, third), doc="Two tables, and one of nothing.")
+
+
+def test_a_diagram_stands_behind_the_heading_that_it_is_about() -> None:
+    design = two_tables()
+    text = page(design, [], estimate(design, fixed()))
+    parts = re.findall(
+        r"<h\d id=\"[^\"]+\">(.*?)</h\d>|<p>(Two .*?)</p>|<figcaption>(.*?)</figcaption>|<(table)>", text
+    )
+    chart = "Entities with their keys and fields, and the indexes that hold them."
+    used = "What reads and what writes {}; its indexes follow every write."
+    tables = [[f"Table <code>{name}</code>", "table", "Entity chart", chart, "table"] for name in ("first", "second")]
+    assert ["".join(part) for part in parts] == [
+        *("two", "Two tables, and one of nothing."),
+        *(*tables[0], "Thing", "table", *tables[1], "Thing", "table"),
+        *("Table <code>third</code>", "table", "Entity chart", "table"),
+        *("Access patterns", used.format("first"), used.format("second"), "table"),
+        *("A month", "table", "Findings"),
+    ]
+
+
+def test_a_table_is_drawn_with_its_own_patterns() -> None:
+    design = two_tables()
+    first, second = pictures(page(design, [], estimate(design, fixed())))[2:]
+    assert [text for text, _ in texts(first)] == ["table first", "partition key id", "1 entity", "read_first Get"]
+    assert [text for text, _ in texts(second)] == ["table second", "partition key id", "1 entity", "read_second Get"]
+
+
+def test_headings_of_one_text_have_ids_of_their_own() -> None:
+    design = two_tables()
+    headings = "# Section\n\n## *\n\n## Thing!\n\n## *"
+    made = page(Design("two", design.tables, doc=headings), [], estimate(design, fixed()))
+    ids = re.findall(r"<h\d id=\"([^\"]+)\"", made)
+    assert ids[:5] == ["s-two", "s-section", "s-section-2", "s-thing", "s-section-3"]
+    assert [one for one in ids if one.startswith("s-thing")] == ["s-thing", "s-thing-2", "s-thing-3"]
+
+
+def test_tables_scroll_by_themselves() -> None:
+    assert re.findall(r"(<div[^>]*>)\s*<table>", made("diary")) == ['<div class="wide" tabindex="0">'] * made(
+        "diary"
+    ).count("<table>")
+    assert made("diary").count("</table>\n</div>") == made("diary").count("<table>")

@@ -5,7 +5,20 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyplan.export.html_drawing import CELL, PAD, Drawing, Line, Rect, cells, listed, printable, width_of, wrapped
+from keyplan.export.html_drawing import (
+    CELL,
+    LINE,
+    PAD,
+    Drawing,
+    Line,
+    Rect,
+    cells,
+    height_of,
+    listed,
+    printable,
+    width_of,
+    wrapped,
+)
 
 
 @given(st.text(), st.integers(8, 40))
@@ -33,6 +46,7 @@ def test_listed_items_stay_whole() -> None:
 
 def test_wide_characters_take_two_cells_and_marks_none() -> None:
     assert [cells(text) for text in ("ab", "日本", "e\u0301", "🙂")] == [2, 4, 1, 2]
+    assert [cells(text) for text in ("ñ", "☆", "\U0001f321")] == [1, 2, 2]  # of one cell; wide in some fonts; a picture
 
 
 def test_characters_without_a_picture_are_replaced() -> None:
@@ -60,3 +74,27 @@ def test_an_arrow_has_its_tip_at_its_end() -> None:
     drawing.arrow((10, 5), (0, 5), "line")
     assert '<path class="line" d="M10 5 L0 5"/>' in drawing.svg("x", "t", "d")
     assert '<path class="line tip" d="M6 1.5 L0 5 L6 8.5"/>' in drawing.svg("x", "t", "d")
+    drawing.arrow((0, 5), (10, 5), "line")
+    assert '<path class="line tip" d="M4 1.5 L10 5 L4 8.5"/>' in drawing.svg("x", "t", "d")
+
+
+def test_a_box_without_lines_has_room_for_none() -> None:
+    assert width_of([]) == 2 * PAD
+    assert height_of([]) == PAD
+
+
+def test_a_text_makes_room_for_itself() -> None:
+    drawing = Drawing()
+    drawing.text(5, 7, Line("abc"))
+    assert (drawing.width, drawing.height) == (5 + 3 * CELL, 7 + LINE)
+
+
+def test_a_rule_is_a_line_across() -> None:
+    drawing = Drawing()
+    drawing.rule(1, 9, 4)
+    assert '<path class="rule" d="M1 4 L9 4"/>' in drawing.svg("x", "t", "d")
+
+
+def test_a_word_that_fills_a_line_stays_whole() -> None:
+    assert wrapped("abcdef gh#ijkl", 8, indent="") == ["abcdef", "gh#ijkl"]
+    assert wrapped("abc#defgh abc", 9, indent="") == ["abc#defgh", "abc"]

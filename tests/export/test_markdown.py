@@ -9,8 +9,9 @@ from tests.export import diary
 from keyplan.check.finding import Finding
 from keyplan.cost.estimate import estimate
 from keyplan.cost.prices import PriceBook
+from keyplan.design import Entity, Key, Table, key_of
 from keyplan.design.design import Design
-from keyplan.export.markdown import document, rows
+from keyplan.export.markdown import document, of_patterns, of_table, rows
 
 EXPECTED = Path(__file__).with_name("diary.md")
 DESIGN = Design.of(diary)
@@ -43,3 +44,39 @@ def test_what_would_break_a_table_is_escaped() -> None:
 
 def test_a_design_without_findings_says_so(book: PriceBook) -> None:
     assert document(DESIGN, [], estimate(DESIGN, book)).endswith("## Findings\n\nNone.\n")
+
+
+def test_a_table_says_what_it_has_not() -> None:
+    facts = list(of_table(Table("plain", pk="id")))[1].splitlines()[2:]
+    assert facts == [
+        "| Partition key | `id` |",
+        "| Sort key | none |",
+        "| Capacity | on demand |",
+        "| Expiry | none |",
+        "| Stream | none |",
+        "| Point-in-time recovery | off |",
+        "| Deletion protection | off |",
+    ]
+
+
+def test_a_table_says_what_names_its_entities() -> None:
+    assert "| Entity name in | `kind` |" in list(of_table(Table("plain", pk="id", discriminator="kind")))[1]
+
+
+def test_a_pattern_is_told_by_the_first_line_of_its_docstring() -> None:
+    table = Table("plain", pk="id")
+
+    @table.entity()
+    class Thing(Entity):
+        id: str
+
+    @table.get(Thing)
+    def thing(id: str) -> Key:
+        """One thing.
+
+        More about it.
+        """
+        return key_of(id=id)
+
+    row = list(of_patterns(Design("plain", (table,))))[1].splitlines()[-1]
+    assert row.startswith("| `thing`: One thing. | GetItem | plain |")

@@ -292,7 +292,8 @@ def _failures(drawing: Drawing, one: Consumer, box: Rect) -> None:
 def _after_failures(one: Consumer) -> str:
     if one.retries is None:
         return "tried as long as the stream keeps it"
-    return f"after {one.retries} retries: {one.on_failure or 'the consumer stops'}"
+    tries = "retry" if one.retries == 1 else "retries"
+    return f"after {one.retries} {tries}: {one.on_failure or 'the consumer stops'}"
 
 
 def _consumer_told(table: Table, one: Consumer) -> str:
