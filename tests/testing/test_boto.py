@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import subprocess
 import sys
 import threading
+import weakref
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
 import boto3
 import pytest
+from aiobotocore.client import AioBaseClient
 from botocore.client import BaseClient
 from botocore.exceptions import EndpointConnectionError
 from botocore.stub import Stubber
@@ -124,6 +129,25 @@ def test_a_thread_that_entered_no_block_is_answered_by_the_last(client: Any, scr
         assert pool.submit(table_of, client).result() == "a"
 
 
+def test_of_two_blocks_the_last_answers_a_thread_that_entered_none(client: Any, scripted: Any) -> None:
+    with (
+        answered_by(scripted(named("first"))),
+        answered_by(scripted(named("second"))),
+        ThreadPoolExecutor(1) as pool,
+    ):
+        assert pool.submit(table_of, client).result() == "second"
+
+
+def test_a_block_that_was_left_keeps_its_engine_no_longer(client: Any, scripted: Any) -> None:
+    engine = scripted(named("a"))
+    with answered_by(engine):
+        table_of(client)
+    left = weakref.ref(engine)
+    del engine
+    gc.collect()
+    assert left() is None
+
+
 def test_each_thread_is_answered_by_the_block_it_entered(client: Any, scripted: Any) -> None:
     all_inside = threading.Barrier(4)
 
@@ -199,6 +223,55 @@ def test_a_resource_is_attached_by_its_client(scripted: Any) -> None:
     resource = boto3.Session(region_name="eu-west-1").resource("dynamodb")
     attach(resource, scripted({"Item": {"n": {"N": "1.5"}}}))
     assert str(resource.Table("t").get_item(Key={"id": "7"})["Item"]["n"]) == "1.5"
+
+
+@contextmanager
+def looped(service: str = "dynamodb") -> Iterator[Any]:
+    """A client of aiobotocore's class, and what its calls come to where nobody answers; none is sent."""
+    with mock.patch.object(AioBaseClient, "_make_api_call", new=mock.AsyncMock(return_value=named("sent"))):
+        client = AioBaseClient.__new__(AioBaseClient)
+        client.meta = boto3.Session(region_name="eu-west-1").client(service).meta  # type: ignore[assignment]
+        client._endpoint = mock.Mock(spec=[])
+        yield client
+
+
+async def awaited(client: Any) -> str:
+    name: str = (await client._make_api_call("ListTables", {}))["TableNames"][0]
+    return name
+
+
+def test_an_attached_client_of_an_event_loop_is_awaited(scripted: Any) -> None:
+    with looped() as client:
+        attach(client, scripted(named("a")))
+        assert asyncio.run(awaited(client)) == "a"
+        detach(client)
+        assert asyncio.run(awaited(client)) == "sent"
+
+
+def test_clients_of_event_loops_are_answered_in_blocks_only(scripted: Any) -> None:
+    with looped() as client:
+        with answered_by(scripted(named("a"))):
+            assert asyncio.run(awaited(client)) == "a"
+        assert asyncio.run(awaited(client)) == "sent"
+
+
+def test_clients_of_event_loops_for_other_services_are_not_answered(scripted: Any) -> None:
+    with looped("sts") as client, answered_by(scripted(named("a"))):
+        assert asyncio.run(awaited(client)) == "sent"
+
+
+def test_clients_of_event_loops_are_answered_though_their_package_is_imported_in_the_block(
+    scripted: Any, make_client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = sys.modules["aiobotocore.client"]
+    with looped() as client:
+        monkeypatch.delitem(sys.modules, "aiobotocore.client")
+        with answered_by(scripted(named("a"))):
+            assert asyncio.run(awaited(client)) == "sent"
+            monkeypatch.setitem(sys.modules, "aiobotocore.client", package)
+            make_client()  # whichever it is: making one looks again
+            assert asyncio.run(awaited(client)) == "a"
+        assert asyncio.run(awaited(client)) == "sent"
 
 
 def test_detaching_a_client_that_was_never_attached_does_nothing(client: Any) -> None:
