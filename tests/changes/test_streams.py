@@ -14,6 +14,7 @@ from keyplan.changes import FileCheckpoints, Gap, Runner, StreamReplaced, Troubl
 from keyplan.changes.notices import Notice
 from keyplan.changes.streams import Shard, Stream, ready_shards
 from keyplan.clock import ManualClock
+from keyplan.connections.errors import UnavailableError
 from keyplan.design import Inserted
 
 
@@ -187,6 +188,32 @@ def test_a_shard_that_is_gone_before_its_end_was_read_is_a_gap(script: Script) -
     assert runner.run_once().gaps == 1
     (gap,) = script.notices
     assert gap == Gap(("shop/watch",), ARN, "a", "2")
+    assert runner.run_once().gaps == 0, "it is told once"
+
+
+def test_a_shard_that_was_taken_and_is_gone_before_it_was_read_is_a_gap(
+    script: Script, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    script.stream.shards = {"a": ScriptedShard(None, [1]), "b": ScriptedShard(None, [5])}
+    kept, acquire = FileCheckpoints(tmp_path / "checkpoints.json"), FileCheckpoints.acquire
+
+    def fail_at_the_second(self: FileCheckpoints, *lane: Any) -> Any:
+        if kept.board("shop/watch").lanes:
+            raise UnavailableError("not now")
+        return acquire(self, *lane)
+
+    runner = script.runner()
+    with monkeypatch.context() as patch:
+        patch.setattr(FileCheckpoints, "acquire", fail_at_the_second)
+        with pytest.raises(UnavailableError):
+            runner.run_once()
+    (taken,) = kept.board("shop/watch").lanes.values()
+    name = taken.shard.rpartition("/")[2]
+    del script.stream.shards[name]
+    assert runner.run_once().gaps == 1
+    assert script.notices == [Gap(("shop/watch",), ARN, name, None)]
+    lane = kept.board("shop/watch").lanes[taken.shard]
+    assert (lane.done, lane.owner) == (True, None)
     assert runner.run_once().gaps == 0, "it is told once"
 
 

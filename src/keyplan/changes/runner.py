@@ -266,6 +266,7 @@ class Runner:
                 f'table {self._name} has no stream: declare it with stream="NEW_AND_OLD_IMAGES", or switch it on'
             )
         for consumer in self.consumers:
+            self._give_up_unlisted(consumer, streams)
             board, has_begun = self._claims.board(consumer, latest=self._start == "latest")
             self._tell_of_new_stream(board, streams)
             counts.gaps += self._claims.settle(consumer, board, streams)
@@ -273,10 +274,17 @@ class Runner:
         self._reading.prune()
         self._refreshed_s = self.clock.monotonic()
 
+    def _give_up_unlisted(self, consumer: BoundConsumer, streams: Sequence[Stream]) -> None:
+        """Let go of what a look took that failed, and that is listed no more: nothing reads it, and it may be gone."""
+        listed = {shard.key for stream in streams for shard in stream.shards}
+        for track in self._reading.unread(consumer):
+            if track.lane.shard not in listed:
+                self._claims.release(track)
+
     def _read_on(self, consumer: BoundConsumer, streams: Sequence[Stream], *, from_latest: bool) -> None:
         """Read what was taken from where it was left."""
         shards = {shard.key: shard for stream in streams for shard in stream.shards}
-        unread = [track for track in self._reading.unread(consumer) if track.lane.shard in shards]
+        unread = self._reading.unread(consumer)
         check_views(consumer, [shards[track.lane.shard] for track in unread], streams)
         for track in unread:
             latest = from_latest and track.position is None
