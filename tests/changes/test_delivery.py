@@ -17,6 +17,7 @@ from keyplan.changes import (
     Retrying,
     TableDestination,
     Trouble,
+    failure_table,
     redrive,
 )
 from keyplan.design import Inserted, Modified
@@ -282,6 +283,23 @@ def test_a_failure_too_large_for_an_item_is_kept_without_its_images(inside: Worl
     for failure in dead.read("shop/watch"):
         assert failure.record.keys["SK"] == {"S": "ORDER#1"}
         assert failure.record.new is None
+
+
+def test_a_destination_whose_table_is_missing_says_what_to_make(over_http: World) -> None:
+    shop = over_http.shop
+
+    @shop.table.on_change(shop.Order, retries=0, on_failure="dead")
+    def watch(change: Inserted) -> None:
+        raise Flaky
+
+    shop.orders(over_http.db, 1)
+    runner = over_http.runner(destinations={"dead": TableDestination(over_http.db)})
+    assert runner.run_once().failed == 0
+    (trouble,) = over_http.told(Trouble)
+    assert "there is no table keyplan-failures for failed records: make it" in trouble.error
+    over_http.db.create_tables(failure_table())
+    over_http.clock.advance(60)
+    assert runner.run_once().failed == 1
 
 
 def test_a_line_that_a_crash_cut_short_harms_no_other(inside: World, tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from keyplan.changes.errors import LeaseLostError
 from keyplan.changes.own_table import Item, OwnTable
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
-from keyplan.connections.errors import TableMissingError
 from keyplan.connections.outcomes import CONDITION
 from keyplan.connections.steps import Transport
 from keyplan.design.entities import Entity
@@ -24,6 +23,10 @@ from keyplan.errors import ServiceError
 
 DEFAULT_NAME = "keyplan-checkpoints"
 _KEPT_S = 7 * 24 * 3600
+_REMEDY = (
+    "for checkpoints: make it (consumer, what: both String; TTL expires_at), or let it be made:"
+    " Runner(..., checkpoints=TableCheckpoints(db, create=True))"
+)
 
 
 def checkpoint_table(name: str = DEFAULT_NAME) -> Table:
@@ -50,23 +53,15 @@ class TableCheckpoints:
         clock: Clock | None = None,
     ) -> None:
         """`create`: whether to make the table where it is missing; of itself only for an engine in this process."""
-        self._table = OwnTable(db, checkpoint_table, table, create=create, clock=clock)
+        self._table = OwnTable(db, checkpoint_table, table, remedy=_REMEDY, create=create, clock=clock)
         self._service, self.table = self._table.service, self._table.name
 
     def prepare(self) -> None:
         """Make the table, or see that it is there. Raises TableMissingError."""
         if self._table.creates:
             self._table.make()
-            return
-        try:
-            self._service.call("DescribeTable", {"TableName": self.table})
-        except ServiceError as error:
-            if error.code != "ResourceNotFoundException":
-                raise
-            raise TableMissingError(
-                f"there is no table {self.table} for checkpoints: make it (consumer, what: both String;"
-                " TTL expires_at), or hand create=True to TableCheckpoints"
-            ) from error
+        else:
+            self._table.check()
 
     def board(self, consumer: str) -> Board:
         """What is kept of a consumer."""

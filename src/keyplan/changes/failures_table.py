@@ -25,6 +25,7 @@ DEFAULT_NAME = "keyplan-failures"
 _MOST_BYTES = 390_000
 """Of the JSON text; the service's limit for an item is 400 KB, and its other attributes need little."""
 _MOST_TEXT = 4000
+_REMEDY = "for failed records: make it (consumer, event_id: both String), or say TableDestination(db, create=True)"
 
 
 def failure_table(name: str = DEFAULT_NAME) -> Table:
@@ -51,12 +52,12 @@ class TableDestination:
         clock: Clock | None = None,
     ) -> None:
         """`create`: whether to make the table where it is missing; of itself only for an engine in this process."""
-        self._table = OwnTable(db, failure_table, table, create=create, clock=clock)
+        self._table = OwnTable(db, failure_table, table, remedy=_REMEDY, create=create, clock=clock)
         self.table = self._table.name
         self._creates = self._table.creates
 
     def send(self, failures: Sequence[Failure]) -> None:
-        """Put an item for each."""
+        """Put an item for each. Raises TableMissingError."""
         if self._creates:
             self._table.make()
             self._creates = False

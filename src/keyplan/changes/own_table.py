@@ -8,8 +8,10 @@ from typing import Any
 from keyplan.changes.service import Service
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
+from keyplan.connections.errors import TableMissingError
 from keyplan.connections.steps import Transport
 from keyplan.design.tables import Table
+from keyplan.errors import ServiceError
 
 Item = dict[str, Any]
 
@@ -23,10 +25,13 @@ class OwnTable:
         declare: Callable[[str], Table],
         name: str,
         *,
+        remedy: str,
         create: bool | None,
         clock: Clock | None,
     ) -> None:
-        """`create`: whether to make the table where it is missing; of itself only for an engine in this process."""
+        """`remedy`: what to do where it is missing. `create`: whether to make it there; of itself only for an engine
+        in this process."""
+        self._remedy = remedy
         self.service = Service(db, clock=clock)
         self._declare = declare
         self.name = self.service.table_name(declare(name))
@@ -36,9 +41,21 @@ class OwnTable:
         """Make it, or see that it is there as declared."""
         self.service.create(self._declare(self.name))
 
+    def check(self) -> None:
+        """See that it is there. Raises TableMissingError."""
+        self._call("DescribeTable", {"TableName": self.name})
+
     def put(self, item: Item) -> None:
-        """Put an item, new or not."""
-        self.service.call("PutItem", {"TableName": self.name, "Item": item})
+        """Put an item, new or not. Raises TableMissingError."""
+        self._call("PutItem", {"TableName": self.name, "Item": item})
+
+    def _call(self, operation: str, request: Item) -> None:
+        try:
+            self.service.call(operation, request)
+        except ServiceError as error:
+            if error.code != "ResourceNotFoundException":
+                raise
+            raise TableMissingError(f"there is no table {self.name} {self._remedy}") from error
 
     def items(self, consumer: str) -> Iterator[Item]:
         """All that is kept of a consumer, as it is now, by sort key."""
