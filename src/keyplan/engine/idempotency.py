@@ -10,7 +10,6 @@ Source: developer guide, "Amazon DynamoDB Transactions: How it works", Idempoten
 
 from __future__ import annotations
 
-from base64 import b64encode
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -22,6 +21,7 @@ from keyplan.errors import IdempotentParameterMismatchError
 from keyplan.messages import transactions as messages
 from keyplan.store import statements
 from keyplan.store.rows import Transaction, Tree
+from keyplan.values.encoding import binary_text
 
 DOCUMENT = "idempotency"
 """The document that says which tree holds the tokens; there is none before the first token."""
@@ -54,14 +54,8 @@ def token_of(request: dict[str, Any]) -> Token | None:
     if text is None:
         return None
     parameters = {name: value for name, value in request.items() if name != _MEMBER and value is not None}
-    encoded = orjson.dumps(parameters, default=_binary, option=orjson.OPT_SORT_KEYS)
+    encoded = orjson.dumps(parameters, default=binary_text, option=orjson.OPT_SORT_KEYS)
     return Token(text, blake2b(encoded, digest_size=_DIGEST_BYTES).digest())
-
-
-def _binary(value: Any) -> str:
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return b64encode(bytes(value)).decode()
-    raise TypeError(f"a request cannot hold {type(value).__name__}")
 
 
 def is_repeated(transaction: Transaction, token: Token, now: float) -> bool:

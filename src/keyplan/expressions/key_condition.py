@@ -148,12 +148,13 @@ def bind(
     classic = len(partition) + len(sort) <= _CLASSIC_KEY_ATTRIBUTES
     if classic and not 0 < len(terms) <= _CLASSIC_KEY_ATTRIBUTES:
         raise ValidationError(messages.KEY_CONDITION_COUNT)
-    if len(partition) > 1:
+    # Of several attributes the service looks for equalities first and names them all; of one it looks last.
+    several = len(partition) > 1
+    if several:
         _require_equalities(terms, partition)
     _require_named(terms, partition, sort)
-    for attribute in partition:
-        if terms[attribute][0] != "=":
-            raise ValidationError(messages.KEY_CONDITION_NOT_SUPPORTED)
+    if not several and terms[partition[0]][0] != "=":
+        raise ValidationError(messages.KEY_CONDITION_NOT_SUPPORTED)
     named = [attribute for attribute in sort if attribute in terms]
     _require_no_gap(terms, named, sort)
     equals = tuple(terms[attribute][1][0] for attribute in named[:-1])

@@ -7,7 +7,7 @@ with a blank, which JSON allows, so that all others need not be searched for it 
 
 from __future__ import annotations
 
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -121,6 +121,13 @@ class PythonForm:
 
 WIRE = WireForm()
 PYTHON = PythonForm()
+
+
+def binary_text(content: Any) -> str:
+    """What orjson is to make of binary in a request from Python: base64 text. Raises TypeError for all else."""
+    if isinstance(content, bytes | bytearray | memoryview):
+        return b64encode(bytes(content)).decode()
+    raise TypeError(type(content).__name__)
 
 
 def python_item(item: Item) -> dict[str, dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from typing import Any
 
 import orjson
@@ -10,6 +9,7 @@ import orjson
 from keyplan.engine.shapes.model import AttributeValue, Blob, Boolean, List, Map, Shape, Structure
 from keyplan.engine.shapes.order import camel
 from keyplan.engine.shapes.wire import NAMED_VALUES, VALUE_MEMBERS, VALUES
+from keyplan.values.encoding import binary_text
 
 _VALUE_ORDER = ("S", "N", "B", "INT", "DECIMAL", "DOUBLE", "SS", "NS", "BS", "INTSET", "DECIMALSET", "DOUBLESET")
 _VALUE_ORDER_LAST = ("M", "L", "NULL", "BOOL")
@@ -84,13 +84,7 @@ def _blob(content: Any) -> str:
 def _json(content: Any) -> str:
     """Compact JSON; binary of a call in Python as base64 text."""
     try:
-        return orjson.dumps(content, default=_binary_text).decode()
+        return orjson.dumps(content, default=binary_text).decode()
     except orjson.JSONEncodeError:
         # Nested deeper than orjson follows: nobody reads such an echo.
         return "..."
-
-
-def _binary_text(content: Any) -> Any:
-    if isinstance(content, bytes | bytearray | memoryview):
-        return b64encode(bytes(content)).decode()
-    raise TypeError(type(content).__name__)
