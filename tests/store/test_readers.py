@@ -15,7 +15,7 @@ import apsw
 import pytest
 
 from keyplan.errors import EngineClosedError
-from keyplan.store import checkpoint, readers
+from keyplan.store import checkpoint, files, readers
 from keyplan.store.rows import Transaction, Tree
 from keyplan.store.sqlite import Durability, SqliteStore
 
@@ -286,6 +286,22 @@ def test_a_file_that_grows_by_two_writers_is_read_as_it_is(store: SqliteStore) -
                 assert read(store, tree, b"%03d" % key) == bytes(3000) + b"%d" % key
     finally:
         other.close()
+
+
+def test_many_threads_keep_little_more_than_a_few(store: SqliteStore) -> None:
+    threads = 32
+    opened = threading.Barrier(threads)
+
+    def kept(_number: int) -> int:
+        size = store.view().connection.pragma("cache_size")
+        opened.wait(60)
+        return -int(size)
+
+    with ThreadPoolExecutor(threads) as pool:
+        sizes = sorted(pool.map(kept, range(threads)), reverse=True)
+    assert sizes[0] == files.CACHE_KIB
+    assert sizes[-1] == readers.LEAST_CACHE_KIB
+    assert sum(sizes) < 6 * files.CACHE_KIB
 
 
 ENDLESS = "WITH RECURSIVE counted(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted) SELECT count(*) FROM counted"

@@ -16,6 +16,7 @@ from keyplan.store.failures import storage_error
 BUSY_MS = 30_000
 CACHED_STATEMENTS = 512
 CACHE_KIB = 64 * 1024
+"""The most pages that a connection keeps in memory."""
 
 
 def connect(path: str) -> apsw.Connection:

@@ -24,10 +24,11 @@ from keyplan.errors import EngineClosedError
 from keyplan.store import statements
 from keyplan.store.combine import give_way
 from keyplan.store.failures import failures
-from keyplan.store.files import connect
+from keyplan.store.files import CACHE_KIB, connect
 from keyplan.store.rows import Row, Tree, View
 from keyplan.store.views import Connected, Locked, Writing, rest
 
+LEAST_CACHE_KIB = 4 * 1024
 LEAST_GROWTH_BYTES = 1024 * 1024
 BRIEF_ROWS = 100  # to fetch more would keep writers waiting
 FIRST_ROWS = 25  # of a span: most have no more, and of large rows a page may need but a few
@@ -99,6 +100,8 @@ class FileReaders:
                     raise EngineClosedError(f"{self._path} is closed")
                 connection = connect(self._path)
                 self._connections.add(connection)
+                # The more threads there are, the less each keeps, so that many do not keep many times as much.
+                connection.pragma("cache_size", -max(LEAST_CACHE_KIB, CACHE_KIB // len(self._connections)))
             own = self._local.own = Connected(connection)
         return own
 
