@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from tests.engine import tables_of
 from tests.engine.table_making import create, put
 
-from keyplan.engine import commands
+from keyplan.engine import commands, lag
 from keyplan.engine import engine as engine_module
 from keyplan.engine.catalog import CatalogChanged
 from keyplan.engine.engine import Engine
 from keyplan.errors import (
     DatabaseCorruptError,
+    DatabaseFullError,
     EngineClosedError,
     ServiceError,
     UnknownOperationError,
@@ -298,6 +299,16 @@ def test_a_description_that_cannot_be_read_is_told_as_damage(tmp_path: Path) -> 
         engine.store.write(damage)
     with pytest.raises(DatabaseCorruptError, match=r"data\.db is damaged"):
         Engine.open(tmp_path / "data.db")
+
+
+def test_an_engine_that_cannot_be_made_leaves_the_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def settle(*_given: Any, **_named: Any) -> None:
+        raise DatabaseFullError("no room")
+
+    monkeypatch.setattr(lag, "settle", settle)
+    with pytest.raises(DatabaseFullError):
+        Engine.open(tmp_path / "data.db")
+    assert [path.name for path in tmp_path.iterdir()] == ["data.db"], "the last connection removes the log"
 
 
 def test_wire_answers_are_json(engine: Engine) -> None:

@@ -115,14 +115,12 @@ class Engine:
         store = SqliteStore(os.fspath(path), durability=durability)
         try:
             return cls(store, **options)
-        except Failure as error:
+        except BaseException as error:
             store.close()
-            raise storage_error(error, store.path) from error
-        except DecodeError as error:
-            store.close()
-            raise _unreadable(store, error) from error
-        except (ImportError, ValueError):  # of options
-            store.close()
+            if isinstance(error, Failure):
+                raise storage_error(error, store.path) from error
+            if isinstance(error, DecodeError):
+                raise _unreadable(store, error) from error
             raise
 
     @classmethod
