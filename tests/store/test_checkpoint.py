@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import queue
+import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, cast
 
 import apsw
 import pytest
 
+from keyplan.store import checkpoint
 from keyplan.store.checkpoint import CROWDED_PAGES, PASSIVE_PAGES, RESTART_PAGES, Checkpointer
+from keyplan.store.sqlite import SqliteStore
 
 PASSIVE, RESTART = apsw.SQLITE_CHECKPOINT_PASSIVE, apsw.SQLITE_CHECKPOINT_RESTART
 WAIT_S = 60
@@ -92,3 +97,22 @@ def test_writers_do_not_wait_for_a_long_read_until_the_log_is_crowded(stage: Sta
     for pages in range(RESTART_PAGES, CROWDED_PAGES, PASSIVE_PAGES):
         stage.commit(pages, PASSIVE)
     stage.commit(CROWDED_PAGES, PASSIVE, PASSIVE, RESTART)
+
+
+def test_where_no_thread_can_be_had_commits_stand_and_the_log_grows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def start(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(checkpoint, "PASSIVE_PAGES", 2)
+    path = tmp_path / "data.db"
+    store = SqliteStore(str(path))
+    with monkeypatch.context() as patch, caplog.at_level(logging.WARNING, "keyplan.store"):
+        patch.setattr(threading.Thread, "start", start)
+        for number in range(5):
+            store.write(lambda transaction, number=number: transaction.put_document("n", b"%d" % number))
+            assert store.view().document("n") == b"%d" % number
+    assert 1 <= len(caplog.records) < 5, "it is not told with every commit"
+    store.close()
+    assert not path.with_name("data.db-wal").exists()

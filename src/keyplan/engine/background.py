@@ -49,8 +49,9 @@ class Background:
             return
         with self._lock:
             if self._thread is None and not self._stopping.is_set():
-                self._thread = threading.Thread(target=self._run, name="keyplan-background", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="keyplan-background", daemon=True)
+                thread.start()
+                self._thread = thread
 
     def stop(self) -> None:
         """End the thread. A sweep under way finishes its transaction first."""

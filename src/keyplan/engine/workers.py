@@ -31,8 +31,9 @@ class Worker(ABC, Generic[T]):
         """See to it that what is pending is worked on."""
         with self._lock:
             if self._thread is None and not self._stop.is_set() and self._pending():
-                self._thread = threading.Thread(target=self._work_on, name=self._name, daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._work_on, name=self._name, daemon=True)
+                thread.start()
+                self._thread = thread
 
     def wait(self) -> None:
         """Wait until the thread has nothing left to do."""

@@ -73,8 +73,15 @@ class Checkpointer:
         self._connection.close()
 
     def _start(self) -> None:
-        self._thread = threading.Thread(target=self._run, name="keyplan-checkpoint", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._run, name="keyplan-checkpoint", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            # The process may have no more threads, or is about to end. The commit stands, and the log grows.
+            self._checkpoint_at = self.pages + PASSIVE_PAGES
+            _log.warning("no thread for checkpoints", exc_info=True)
+        else:
+            self._thread = thread
 
     def _run(self) -> None:
         while True:
