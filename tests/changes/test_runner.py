@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 from tests.changes.scripted import ScriptedShard, ScriptedStream, UnreachableError
 from tests.changes.shop import NOW, Shop, World, patiently
@@ -386,6 +387,31 @@ def test_what_ends_the_thread_is_raised_by_stop(tmp_path: Path) -> None:
         assert failed.wait(LONG_S)
         with pytest.raises(ConsumerStoppedError, match="ValueError: broken"):
             runner.stop()
+
+
+def test_a_runner_gives_back_the_client_of_the_streams_that_it_made(
+    over_http: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Any] = []
+    closed: list[Any] = []
+    true = boto3.client
+
+    def client(*given: Any, **named: Any) -> Any:
+        made.append(one := true(*given, **named))
+        monkeypatch.setattr(one, "close", lambda: closed.append(one))
+        return one
+
+    monkeypatch.setattr(boto3, "client", client)
+    got = numbers_of(over_http)
+    many(over_http, 1)
+    runner = over_http.runner()
+    drive(over_http, runner)
+    assert len(made) == 1, "checkpoints read no streams"
+    runner.close()
+    assert closed == made
+    many(over_http, 1, first=1)
+    drive(over_http, runner)
+    assert len(got[runner.name]) == 2 * 9
 
 
 class Failing:

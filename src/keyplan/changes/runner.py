@@ -30,7 +30,7 @@ from keyplan.changes.delivery import Backoff, Counts, Delivery
 from keyplan.changes.errors import ConsumerSetupError, ConsumerStoppedError
 from keyplan.changes.failures import Destination
 from keyplan.changes.notices import Notify, StreamReplaced, Trouble, log_notice
-from keyplan.changes.service import Service
+from keyplan.changes.service import StreamService
 from keyplan.changes.shards import Reading
 from keyplan.changes.streams import Cursor, Stream, label_of, streams_of
 from keyplan.clock import Clock
@@ -82,7 +82,7 @@ class Runner:
         within a page progress is kept. `streams`: a boto3 client of dynamodbstreams, if not the obvious one.
         """
         self._db, self.table = db, table
-        self._service = Service(db, streams=streams, clock=clock)
+        self._service = StreamService(db, streams=streams, clock=clock)
         self.clock = self._service.clock
         self._name = self._service.table_name(table)
         self.consumers = with_handlers(table, bind(table, self._name, consumers), handlers or {})
@@ -195,11 +195,14 @@ class Runner:
 
     def close(self) -> None:
         """Keep how far it has come, and give its shards up to others. It may be driven again."""
-        if self._is_prepared:
-            self._claims.leave(self.consumers)
-            self._reading.cohorts.clear()
-            self._is_prepared = False
-            self._refreshed_s = -math.inf
+        try:
+            if self._is_prepared:
+                self._claims.leave(self.consumers)
+                self._reading.cohorts.clear()
+                self._is_prepared = False
+                self._refreshed_s = -math.inf
+        finally:
+            self._service.close()
 
     def __enter__(self) -> Runner:
         return self

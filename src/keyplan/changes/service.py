@@ -8,7 +8,7 @@ from typing import Any
 from keyplan.changes.errors import ConsumerSetupError
 from keyplan.clock import Clock, SystemClock
 from keyplan.connections.connection import Connection
-from keyplan.connections.context import Context, Retries
+from keyplan.connections.context import Context
 from keyplan.connections.sending import send
 from keyplan.connections.steps import Answer, Request, Transport, drive
 from keyplan.connections.tables import Declared, create_tables
@@ -19,22 +19,13 @@ STREAM_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterato
 
 
 class Service:
-    """A database and its streams. Raises ServiceError for answers, RunError when it gives up."""
+    """A database. Raises ServiceError for answers, RunError when it gives up."""
 
-    def __init__(
-        self,
-        db: Connection | Transport,
-        *,
-        streams: Any = None,
-        clock: Clock | None = None,
-        retries: Retries | None = None,
-    ) -> None:
-        """`streams`: a boto3 client of dynamodbstreams, where the one that is derived from `db` will not do."""
+    def __init__(self, db: Connection | Transport, *, clock: Clock | None = None) -> None:
         self._db = db
         self._transport = db.transport if isinstance(db, Connection) else db
-        self._streams = _streams_transport(self._transport, streams)
         self.clock: Clock = clock or (db.context.clock if isinstance(db, Connection) else SystemClock())
-        self._context = Context(self.clock, cursor_key=b"", retries=retries or Retries())
+        self._context = Context(self.clock, cursor_key=b"")
         self._never = threading.Event()
 
     @property
@@ -48,15 +39,36 @@ class Service:
 
     def call(self, operation: str, request: Request) -> Answer:
         """The answer of an operation."""
-        transport = self._streams if operation in STREAM_OPERATIONS else self._transport
-        return drive(send(self._context, operation, request), transport.call, self._wait)
+        return self._send(self._transport, operation, request)
 
     def create(self, table: Declared) -> None:
         """Make a table under its declared name, or see that it is there as declared."""
         drive(create_tables(self._context, [table], wait=True), self._transport.call, self._wait)
 
+    def _send(self, transport: Transport, operation: str, request: Request) -> Answer:
+        return drive(send(self._context, operation, request), transport.call, self._wait)
+
     def _wait(self, seconds: float) -> None:
         self.clock.wait(self._never, seconds)
+
+
+class StreamService(Service):
+    """A database and its streams."""
+
+    def __init__(self, db: Connection | Transport, *, streams: Any = None, clock: Clock | None = None) -> None:
+        """`streams`: a boto3 client of dynamodbstreams, where the one that is derived from `db` will not do."""
+        super().__init__(db, clock=clock)
+        self._streams = _streams_transport(self._transport, streams)
+        self._is_derived = streams is None and self._streams is not self._transport
+
+    def call(self, operation: str, request: Request) -> Answer:
+        """The answer of an operation."""
+        return self._send(self._streams if operation in STREAM_OPERATIONS else self._transport, operation, request)
+
+    def close(self) -> None:
+        """Give back the connections of the client that was derived; another call opens them anew."""
+        if self._is_derived:
+            self._streams.close()
 
 
 def _streams_transport(transport: Transport, client: Any) -> Transport:

@@ -25,7 +25,7 @@ from keyplan.changes.checkpoints_table import TableCheckpoints
 from keyplan.changes.errors import ConsumerSetupError, LeaseLostError
 from keyplan.changes.failures import Destination, Failure
 from keyplan.changes.records import StreamRecord
-from keyplan.changes.service import Service
+from keyplan.changes.service import StreamService
 from keyplan.changes.streams import Cursor, Shard, Stream, ready_shards, streams_of
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
@@ -81,7 +81,7 @@ class Feed:
         that the lake refuses; without it one of them stops the feed. `lease_s`: after how long without a sign of
         life its shards are free for other feeds. `streams`: a boto3 client of dynamodbstreams, if not the obvious one.
         """
-        self._service = Service(connection, streams=streams, clock=clock)
+        self._service = StreamService(connection, streams=streams, clock=clock)
         self._table = self._service.table_name(app)
         self._lake, self._clock, self._failures, self._lease_s = lake, clock, failures, lease_s
         self._kept = checkpoints or TableCheckpoints(connection, clock=clock, create=True)
@@ -111,9 +111,12 @@ class Feed:
 
     def close(self) -> None:
         """Give its shards up to other feeds. It may be driven again."""
-        for reader in self._readers.values():
-            self._keeping(reader.lane, done=False)
-        self._readers.clear()
+        try:
+            for reader in self._readers.values():
+                self._keeping(reader.lane, done=False)
+            self._readers.clear()
+        finally:
+            self._service.close()
 
     def catch_up(
         self,
