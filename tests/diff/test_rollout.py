@@ -71,6 +71,15 @@ def test_a_new_field_that_is_a_key_of_an_index_is_written_once(old: str, tmp_pat
     assert told["backfill"] == ["rewrite name of every stored User"]
 
 
+def test_a_field_that_is_lacking_and_has_fewer_values_is_written_once(tmp_path: Path) -> None:
+    told = phases(tmp_path, ("note: str | None = None", "note: Annotated[str, Field(max_length=5)]"))
+    assert told == {
+        "write": ["a version that writes note of Task in the new form, and reads what is stored"],
+        "backfill": ["rewrite note of every stored Task"],
+        "read": ["the new version, which reads note of Task in the new form only"],
+    }
+
+
 COPY = (
     "put each item of app into the new table as the new version writes it, in one transaction, if it is not there and"
     " app has it still"

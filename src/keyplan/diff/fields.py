@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from keyplan.design.entities import EntitySpec
@@ -135,7 +135,10 @@ def _lossy(pair: Entities, old: StoredField, new: StoredField, lost: list[Loss],
         yield _rewritten(pair, "field lacking", new, what, _UNREADABLE, share=share, is_read=is_read)
     if by_kind["values narrowed"]:
         share_gone = gone_share(pair.old, old.name, by_kind["values narrowed"])
-        yield _narrowed(pair, old, new, f"{who}: {told['values narrowed']}", share_gone, is_read=is_read)
+        change = _narrowed(pair, old, new, f"{who}: {told['values narrowed']}", share_gone, is_read=is_read)
+        if (by_kind["type changed"] or by_kind["field lacking"]) and old.name not in pair.old.key.fields:
+            change = replace(change, steps=())  # every item is rewritten in the new form, as is said above
+        yield change
 
 
 _KINDS: dict[Kind, tuple[str, ...]] = {
