@@ -19,6 +19,7 @@ from keyplan.check.finding import Finding
 from keyplan.check.load import NOTABLE_UNITS, Work, monthly_price, number
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
+from keyplan.cost.updates import entries_written
 from keyplan.design.keys import BoundKey
 
 RULE = Rule("KP405", "mutable-index-key", ("warning", "advice"))
@@ -30,17 +31,15 @@ def check(subject: Subject) -> Iterator[Finding]:
         if work.plan.operation != "UpdateItem":
             continue
         changed = {action.path.field for action in work.plan.actions}
-        for bound in work.plan.entity.indexes:
+        for bound, entries in entries_written(work.plan):
             moved = [name for name in bound.fields if name in changed]
-            if moved:
+            if moved and entries > 1:  # else one comes or goes, or none is there
                 yield from _moves(work, bound, moved)
 
 
 def _moves(work: Work, bound: BoundKey, moved: list[str]) -> Iterator[Finding]:
     assert bound.index is not None, "it is a key of an index"
     units, rate = work.units.indexes.get(bound.index.name, 0.0), work.rate
-    if not units:
-        return  # no item that it may change is in the index
     problem = (
         f"{work.pattern.name} changes {', '.join(moved)}, a part of the key of index {bound.index.name}: each call"
         f" deletes and writes an entry, {number(units)} units beside {number(work.units.write)} of the table"
