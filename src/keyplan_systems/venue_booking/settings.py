@@ -15,6 +15,7 @@ from keyplan_systems.venue_booking.mail.senders import FolderSender, Security, S
 
 PREFIX: Final = "KEYPLAN_VENUE_"
 _DEFAULT_PORT: Final = 587
+_LAST_PORT: Final = 65_535
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,8 @@ def _sender(values: Mapping[str, str], folder: Path) -> Sender:
     if host is None:
         return FolderSender(folder / "letters")
     port = values.get("SMTP_PORT", str(_DEFAULT_PORT))
-    if not port.isdecimal():
-        raise ValueError(f"{PREFIX}SMTP_PORT is a number, not {port!r}")
+    if not port.isdecimal() or not 0 < int(port) <= _LAST_PORT:
+        raise ValueError(f"{PREFIX}SMTP_PORT is a number from 1 to {_LAST_PORT}, not {port!r}")
     settings = SmtpSettings(
         host,
         int(port),

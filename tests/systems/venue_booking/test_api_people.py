@@ -55,12 +55,22 @@ def test_who_has_no_name_is_called_by_the_address(name: str | None, stage: Stage
 
 @pytest.mark.parametrize(
     "claims",
-    [{"email": None}, {"email": "nobody"}, {"email_verified": False}, {"email_verified": "false"}, {"name": "a\nb"}],
+    [
+        {"email": None},
+        {"email": "nobody"},
+        *({"email_verified": said} for said in (False, "false", "False", None, [], {})),
+        {"name": "a\nb"},
+    ],
     ids=str,
 )
 @pytest.mark.embedded("refused before any table is met")
 def test_a_token_that_no_profile_can_be_made_of_is_told(claims: dict[str, Any], stage: Stage) -> None:
     assert code_of(stage.person("ada", **claims), "{ me { id } }") == "invalid"
+
+
+@pytest.mark.parametrize("said", [True, "true"])
+def test_a_token_that_says_that_its_address_is_verified_makes_a_profile(said: object, stage: Stage) -> None:
+    assert stage.person("ada", email_verified=said).ask("{ me { email } }")["me"]["email"] == "ada@example.org"
 
 
 @pytest.mark.embedded("refused before any table is met")

@@ -116,6 +116,9 @@ def test_settings_make_another_venue_and_send_by_smtp(tmp_path: Path) -> None:
     [
         ("CONFIG", "/nowhere/venue.json", "cannot read"),
         ("SMTP_PORT", "smtp", "is a number"),
+        ("SMTP_PORT", "65536", "is a number from 1 to 65535"),
+        ("SENDER", "the venue", "'the venue' is no e-mail address"),
+        ("ADMINISTRATORS", "ada@example.org, ben", "'ben' is no e-mail address"),
         ("ADMINISTRATORS", " , ", "at least one administrator"),
         ("ADMINISTRATORS_LANGUAGE", "fr", "fr"),
         ("SMTP_SECURITY", "maybe", "maybe"),

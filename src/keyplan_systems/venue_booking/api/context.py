@@ -73,14 +73,17 @@ async def use(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 def person_of(principal: Principal) -> Person:
-    """Whom a verified token speaks for. Cognito writes booleans of access tokens as text."""
+    """Whom a verified token speaks for. Cognito writes booleans of access tokens as text.
+
+    An address of which nothing is said counts as verified, one of which something else is said does not.
+    """
     groups = (ADMINISTRATORS,) if principal.has_role(ADMINISTRATORS) else ()
     claims = principal.claims
     return Person(
         actor_from(principal.subject, groups),
         _text(claims.get("email")),
         _text(claims.get("name")),
-        claims.get("email_verified", True) not in {False, "false"},
+        claims.get("email_verified", True) in (True, "true"),
         _text(claims.get("phone_number")),
     )
 

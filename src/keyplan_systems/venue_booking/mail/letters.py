@@ -7,13 +7,16 @@ read as a template, and the HTML part escapes it.
 from __future__ import annotations
 
 import hashlib
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from email.errors import MessageError
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
+from email.utils import quote
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -30,6 +33,9 @@ from keyplan_systems.venue_booking.domain.venue import Venue
 PACKAGE: Final = "keyplan_systems.venue_booking.mail"
 # Babel's English without a region writes months before days, as Italy's visitors do not expect it.
 _LOCALES: Final = {Language.ITALIAN: "it_IT", Language.ENGLISH: "en_GB"}
+_NEEDS_QUOTES: Final = re.compile(r'[][()<>@,;:\\".]')
+_LONGEST_QUOTED: Final = 70
+"""How many characters a name in quotes may have, so that it stands on one line."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,9 @@ class MailRoom:
     def __post_init__(self) -> None:
         if not self.administrators:
             raise ValueError("a mail room needs the address of at least one administrator")
+        for address in (self.sender, *self.administrators):
+            if not _is_address(address):
+                raise ValueError(f"{address!r} is no e-mail address")
 
 
 @dataclass(frozen=True)
@@ -90,8 +99,8 @@ class LetterWriter:
 
     def _envelope(self, notice: Notice, booking: Booking) -> EmailMessage:
         message = EmailMessage(policy=SMTP)
-        message["From"] = Address(self._venue.name, addr_spec=self._room.sender)
-        customer = Address(booking.contact.full_name, addr_spec=booking.contact.email)
+        message["From"] = _mailbox(self._venue.name, self._room.sender)
+        customer = _mailbox(booking.contact.full_name, booking.contact.email)
         if notice.kind.audience is Audience.CUSTOMER:
             message["To"] = customer
         else:
@@ -133,6 +142,27 @@ class LetterWriter:
             "duration": texts["durations"].get(booking.duration, booking.duration),
             "code": readable_code(booking.code),
         }
+
+
+def _is_address(text: str) -> bool:
+    """Whether letters can be written to it; the library raises many things for what it cannot read."""
+    try:
+        return bool(Address(addr_spec=text).domain) and text.isascii()
+    except (MessageError, ValueError, LookupError):
+        return False
+
+
+def _mailbox(name: str, address: str) -> Address:
+    """An address with its name, of which nothing can be read as another address, however it is broken into lines.
+
+    Releases of Python up to 2025 break a name in quotes that is longer than a line without its quotes, and likewise
+    what looks like an encoded word (python/cpython, issues 80222 and 121284). Such a name goes without what would need
+    quotes, and such a word is taken apart.
+    """
+    told = name.replace("=?", "= ?")
+    if told.isascii() and len(quote(told)) > _LONGEST_QUOTED:
+        told = _NEEDS_QUOTES.sub(" ", told)
+    return Address(" ".join(told.split()), addr_spec=address)
 
 
 def _facts(

@@ -22,6 +22,8 @@ from keyplan_systems.venue_booking.mail.letters import Letter
 
 _CLOSING: Final = 421
 """The code of a server that ends the conversation: it takes nothing now (RFC 5321, 3.8)."""
+_TOO_LARGE: Final = 552
+"""The code of a server that is told a letter's size with its sender, and takes none so large (RFC 1870, 6.1)."""
 
 
 class MailError(Exception):
@@ -37,7 +39,7 @@ class MailDeferredError(MailUnavailableError):
 
 
 class MailRefusedError(MailError):
-    """It will never leave: the server refuses sender, content or every recipient for good."""
+    """It will never leave: the server refuses the letter itself or every recipient for good."""
 
 
 @dataclass(frozen=True)
@@ -154,12 +156,12 @@ def _response_error(error: smtplib.SMTPResponseException) -> MailError:
     answer = error.smtp_error
     text = answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer
     told = f"the server answered {error.smtp_code} {text}"
-    # A refused login is the operator's mistake: letters must wait until it is mended, not be lost.
-    if isinstance(error, smtplib.SMTPAuthenticationError) or error.smtp_code == _CLOSING:
+    # Whoever refuses a greeting, encryption, a login or the venue's own address would refuse every letter: that is
+    # the operator's to mend, or the server's, and letters must wait until it is, not be lost.
+    is_about_letter = isinstance(error, smtplib.SMTPDataError) or error.smtp_code == _TOO_LARGE
+    if not is_about_letter or error.smtp_code == _CLOSING:
         return MailUnavailableError(told)
-    if error.smtp_code < 500:
-        return MailDeferredError(told) if isinstance(error, smtplib.SMTPDataError) else MailUnavailableError(told)
-    return MailRefusedError(told)
+    return MailDeferredError(told) if error.smtp_code < 500 else MailRefusedError(told)
 
 
 class FolderSender:

@@ -11,7 +11,7 @@ from email.policy import default
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.systems.venue_booking.samples import NOW, VENUE, booking
 
@@ -143,6 +143,33 @@ def test_no_name_breaks_the_headers(name: str) -> None:
     assert set(again.keys()) == expected
 
 
+PIECES = [
+    ", ", "victim@example.net", '"', "\\", "(", ")", "<", ">", ":", ";", "=?utf-8?q?", "=2C_v=40e.org=2C", "?=", " ",
+    "a", "Associazione Culturale ", "è", "漢字",
+]  # fmt: skip
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=60).map("".join).map(lambda text: text[:100]))
+@example("Associazione Culturale Amici della Montagna, victim@example.net, Sezione di Trento e Bolzano")
+@example("=?utf-8?q?aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=2C_victim=40example.net=2C?= " + "bbb " * 9)
+@example("=?utf-8?q?x=2C_victim=40example.net=2C?= è" + " bb" * 10)
+@example(":" * 100)
+def test_no_part_of_a_name_is_read_as_an_address(name: str) -> None:
+    contact = Contact.model_construct(full_name=name, email="ada@example.org", phone="+393331234567")
+    for kind, header in ((NoticeKind.RECEIVED, "To"), (NoticeKind.ADMIN_NEW_REQUEST, "Reply-To")):
+        sent = write(kind, booking(contact=contact)).as_bytes()
+        again = email.message_from_bytes(sent, policy=default)
+        assert [address.addr_spec for address in again[header].addresses] == ["ada@example.org"]
+
+
+@pytest.mark.parametrize("name", ["Rossi, Ada", 'Ada "la Contessa" Rossi', "A" * 65 + ", B"])
+def test_a_name_that_stands_on_one_line_is_written_as_it_is(name: str) -> None:
+    contact = Contact(full_name=name, email="ada@example.org", phone="+393331234567")
+    again = email.message_from_bytes(write(NoticeKind.RECEIVED, booking(contact=contact)).as_bytes(), policy=default)
+    assert again["To"].addresses[0].display_name == name
+
+
 def test_the_same_notice_makes_the_same_bytes() -> None:
     for kind in KINDS:
         assert write(kind).as_bytes() == write(kind, writer=LetterWriter(VENUE, ROOM)).as_bytes()
@@ -158,3 +185,13 @@ def test_a_boundary_cannot_be_forged_by_text() -> None:
 def test_a_mail_room_needs_administrators() -> None:
     with pytest.raises(ValueError, match="at least one administrator"):
         MailRoom("a@example.org", (), "example.org")
+
+
+@pytest.mark.parametrize(
+    "address", ["", "nobody", "nobody@", "@example.org", "a b@example.org", "a@b\nc", "é@x.org", "a@é.org"]
+)
+def test_a_mail_room_needs_addresses_to_which_letters_can_be_written(address: str) -> None:
+    with pytest.raises(ValueError, match="no e-mail address"):
+        MailRoom(address, ("b@example.org",), "example.org")
+    with pytest.raises(ValueError, match="no e-mail address"):
+        MailRoom("a@example.org", ("b@example.org", address), "example.org")

@@ -93,6 +93,56 @@ def test_refusals_for_good_are_told_from_refusals_for_now(
     assert inbox.envelopes == []
 
 
+CONVERSATION = {
+    "greeting": b"220 mail\r\n",
+    "EHLO": b"250-mail\r\n250-SIZE 1000000\r\n250 STARTTLS\r\n",
+    "HELO": b"250 mail\r\n",
+    "STARTTLS": b"220 go ahead\r\n",
+    "MAIL": b"250 ok\r\n",
+}
+"""What a server says that takes a letter, as far as its recipient."""
+
+
+def answering(listener: socket.socket, answers: dict[str, bytes]) -> None:
+    """Speak with one client as told, until it leaves or an answer is missing."""
+    connection, _ = listener.accept()
+    with connection, connection.makefile("rwb", buffering=0) as stream:
+        stream.write(answers["greeting"])
+        for line in iter(stream.readline, b""):
+            answer = answers.get(line.decode().upper().split()[0])
+            if answer is None:
+                return
+            stream.write(answer)
+
+
+@pytest.mark.parametrize(
+    ("step", "answer", "security", "kind"),
+    [
+        ("greeting", b"554 no mail is taken from there\r\n", Security.NONE, MailUnavailableError),
+        ("greeting", b"421 too busy\r\n", Security.NONE, MailUnavailableError),
+        ("HELO", b"550 you are not called so\r\n", Security.NONE, MailUnavailableError),
+        ("STARTTLS", b"501 not today\r\n", Security.STARTTLS, MailUnavailableError),
+        ("STARTTLS", b"454 not now\r\n", Security.STARTTLS, MailUnavailableError),
+        ("MAIL", b"530 log in first\r\n", Security.NONE, MailUnavailableError),
+        ("MAIL", b"550 this is not your address\r\n", Security.NONE, MailUnavailableError),
+        ("MAIL", b"552 too large\r\n", Security.NONE, MailRefusedError),
+    ],
+)
+def test_what_a_server_would_say_to_every_letter_keeps_them_waiting(
+    step: str, answer: bytes, security: Security, kind: type[Exception]
+) -> None:
+    answers = {**CONVERSATION, step: answer}
+    if step == "HELO":  # where the longer greeting is not known either
+        answers["EHLO"] = b"502 not known\r\n"
+    with socket.create_server((HOST, 0)) as listener:
+        thread = threading.Thread(target=answering, args=(listener, answers))
+        thread.start()
+        with pytest.raises(kind, match=answer[:3].decode()) as refused:
+            SmtpSender(SmtpSettings(HOST, listener.getsockname()[1], security, timeout_s=60)).send(letter())
+        thread.join()
+    assert refused.type is kind
+
+
 def test_a_server_that_is_not_there_may_be_later() -> None:
     with socket.socket() as held:
         held.bind((HOST, 0))  # nobody listens there, and nobody else can begin to
