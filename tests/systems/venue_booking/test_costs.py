@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,10 @@ from keyplan.clock import ManualClock
 from keyplan.connections.connection import Connection
 from keyplan.engine.engine import Engine
 from keyplan_systems.venue_booking import reads
+from keyplan_systems.venue_booking.domain.notices import NoticeKind
 from keyplan_systems.venue_booking.domain.users import Status
+from keyplan_systems.venue_booking.entities import NotificationItem
+from keyplan_systems.venue_booking.writes import remember_letter
 
 
 @pytest.fixture
@@ -79,6 +82,25 @@ def test_a_history_is_two_requests(stage: Stage, counting: Counting) -> None:
     told = ada.ask("{ myBookings { entries { booking { description user { name } event { id } } } } }")
     assert len(told["myBookings"]["entries"]) == 10
     assert Counter(counting.sent) == {"Query": 1, "BatchGetItem": 2}
+
+
+def test_a_profile_reads_none_of_the_letters_that_were_sent(stage: Stage, counting: Counting) -> None:
+    ada, query = stage.person("ada"), "{ profile { user { name } bookings { bookingId } } }"
+    made = ada.request()
+    for letters in (0, 60):
+        for number in range(letters):
+            sent = NotificationItem(
+                user_id="ada",
+                notice_key=f"{made['id']}.{number}.approved",
+                kind=NoticeKind.APPROVED,
+                booking_id=made["id"],
+                sent_at=datetime(2025, 11, 1, 12, number, tzinfo=UTC),
+                refused=[],
+            )
+            stage.connection.run(remember_letter(sent))
+        counting.reset()
+        assert ada.ask(query)["profile"]["bookings"] == [{"bookingId": made["id"]}]
+        assert (counting.sent, counting.units) == (["Query"], 1), letters
 
 
 MONTH = """
