@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from zoneinfo import ZoneInfo
 
-from keyplan_systems.ask_a_human.domain.refusals import AlreadyAnsweredError, QuestionClosedError
+from keyplan_systems.ask_a_human.domain.refusals import AlreadyAnsweredError, QuestionClosedError, RefusedError
 from keyplan_systems.ask_a_human.domain.requests import QuestionRequest, SubscribeRequest, fingerprint_hash
 from keyplan_systems.ask_a_human.service import Service
 
+_log = logging.getLogger(__name__)
 AGENT = "sample-agent"
 QUESTIONS: tuple[dict[str, object], ...] = (
     {
@@ -28,7 +30,17 @@ ANSWERS: tuple[tuple[int, str, dict[str, object]], ...] = (
 
 
 def load_sample(service: Service) -> None:
-    """Ask, answer and subscribe, under keys that make it once a day at most."""
+    """Ask, answer and subscribe, under keys that make it once a day at most.
+
+    What is there already may refuse a part of it, such as yesterday's sample of another release; the rest is left out.
+    """
+    try:
+        _load(service)
+    except RefusedError as refusal:
+        _log.warning("the sample is not whole: %s", refusal.message)
+
+
+def _load(service: Service) -> None:
     asked = []
     for number, body in enumerate(QUESTIONS):
         request = QuestionRequest.model_validate({**body, "timeout_seconds": 86_400})

@@ -58,7 +58,10 @@ class Host:
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
-        """Start what the systems start; then the workers. Workers stop first."""
+        """Start what the systems start; then the workers.
+
+        Whoever runs the process stops the workers, once nothing is written any more: what was written last is theirs.
+        """
         async with AsyncExitStack() as stack:
             for one in self.hosted:
                 router = getattr(one.built.app, "router", None)

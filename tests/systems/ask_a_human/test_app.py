@@ -67,6 +67,18 @@ def test_a_mounted_system_answers_with_the_whole_path_to_poll(system: Built) -> 
     assert found.json()["question_id"] == made["question_id"]
 
 
+def test_a_sample_that_is_refused_in_part_keeps_nothing_from_starting(
+    system: Built, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Running(system.app) as server:
+        headers = {"X-Agent-Id": "sample-agent", "X-Idempotency-Key": "sample-1"}
+        body = {"prompt": "What did another release ask?", "type": "text"}
+        assert httpx.post(f"{server.url}/agent/questions", json=body, headers=headers).status_code == 201
+        system.load_sample()
+        assert "the sample is not whole: this idempotency key already stands" in caplog.text
+        assert len(httpx.get(f"{server.url}/human/questions").json()["questions"]) == 2
+
+
 def test_the_sample_loads_twice_and_is_there_once_and_the_workers_do_their_part(system: Built, tmp_path: Path) -> None:
     system.load_sample()
     system.load_sample()
