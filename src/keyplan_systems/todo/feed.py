@@ -26,7 +26,7 @@ from keyplan.changes.errors import ConsumerSetupError, LeaseLostError
 from keyplan.changes.failures import Destination, Failure
 from keyplan.changes.records import StreamRecord
 from keyplan.changes.service import StreamService
-from keyplan.changes.streams import Cursor, Shard, Stream, ready_shards, streams_of
+from keyplan.changes.streams import Cursor, Shard, Stream, is_gone, ready_shards, streams_of
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
 from keyplan_systems.todo.entities import app
@@ -184,7 +184,8 @@ class Feed:
     def _bury(self, board: Board, streams: Sequence[Stream]) -> None:
         """Make up for shards that are gone before they were read to their end."""
         listed = {shard.key for stream in streams for shard in stream.shards}
-        gone = [lane for lane in board.lanes.values() if not lane.done and lane.shard not in listed]
+        unlisted = [lane for lane in board.lanes.values() if not lane.done and lane.shard not in listed]
+        gone = [lane for lane in unlisted if self._is_gone(lane, streams[-1].arn)]
         now_s = self._clock.now()
         taken = [
             self._kept.acquire(self._consumer, one.shard, self._name, now_s, now_s + self._lease_s) for one in gone
@@ -195,6 +196,11 @@ class Feed:
         for lane in mine:
             self._readers.pop(lane.shard, None)
             self._keeping(lane, done=True)
+
+    def _is_gone(self, lane: Lane, arn: str) -> bool:
+        """Whether a shard is no more, asked of itself: another feed may have found it after our list was made."""
+        label, _, name = lane.shard.partition("/")
+        return is_gone(self._service.call, f"{arn.rpartition('/')[0]}/{label}", name)
 
     # Records.
 

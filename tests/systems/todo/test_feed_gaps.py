@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,9 +12,11 @@ from tests.systems.elsewhere import Elsewhere
 from tests.systems.todo.totals import assert_same
 from tests.systems.todo.town import Town
 
+from keyplan.changes.streams import Call, Stream
 from keyplan.clock import ManualClock
 from keyplan.connections.connection import Connection
 from keyplan.engine.engine import Engine
+from keyplan_systems.todo import feed as feeds
 from keyplan_systems.todo.feed import CLOCKS_DIFFER, Feed
 from keyplan_systems.todo.lake.errors import StaleExportError
 from keyplan_systems.todo.lake.lake import Lake
@@ -65,6 +68,27 @@ def test_an_export_of_just_now_does_not_stand_for_what_changed_after_it_while_no
         feed.run_once()
     clock.advance(CLOCKS_DIFFER.total_seconds())
     feed.run_once()
+    assert_same(connection, lake)
+
+
+def test_a_shard_that_is_missing_in_an_older_list_is_still_read(
+    connection: Connection, lake: Lake, feed: Feed, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another feed has found it, read some of it and given it up since that list was made."""
+    town, listed = Town(connection, clock, 1), feeds.streams_of
+    town.write(10)
+    feed.run_once()
+    feed.close()
+
+    def older(call: Call, table: str) -> list[Stream]:
+        return [replace(stream, shards=()) for stream in listed(call, table)]
+
+    other = Feed(connection, lake, clock=clock)
+    with monkeypatch.context() as patch:
+        patch.setattr(feeds, "streams_of", older)
+        other.run_once()
+    town.write(10)
+    other.run_once()
     assert_same(connection, lake)
 
 
