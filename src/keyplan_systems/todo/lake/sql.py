@@ -6,8 +6,9 @@ with bounded memory and for a bounded time.
 
 from __future__ import annotations
 
+import itertools
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import duckdb
@@ -35,7 +36,8 @@ class Reader:
     def query(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Any:
         """The answer to one SELECT (or WITH, VALUES, EXPLAIN, DESCRIBE), as an Arrow table.
 
-        Parameters are named in the SQL as `$name`. The whole answer shows one version of the lake. Views:
+        Parameters are named in the SQL as `$name`. The whole answer shows one version of the lake. Of columns of one
+        name, as of a join, the second is called `name_2`, and so on. Views:
         bronze.events; silver.users, silver.tasks, silver.removed_users, silver.removed_tasks; gold.user_totals,
         gold.category_totals, gold.kpis. Raises QueryError, QueryTimeoutError, LakeBusyError.
         """
@@ -53,7 +55,8 @@ class Reader:
         timer.daemon = True
         timer.start()
         try:
-            return connection.sql(_statement(connection, sql), params=dict(parameters or {})).to_arrow_table()
+            found = connection.sql(_statement(connection, sql), params=dict(parameters or {})).to_arrow_table()
+            return found.rename_columns(_told_apart(found.column_names))
         except duckdb.InterruptException:
             raise QueryTimeoutError(f"the query ran longer than {self._timeout_s:g} seconds") from None
         except duckdb.Error as error:
@@ -63,6 +66,15 @@ class Reader:
         finally:
             timer.cancel()
             connection.close()
+
+
+def _told_apart(names: Iterable[str]) -> list[str]:
+    """Each column's name, with a number where it is taken."""
+    found: dict[str, None] = {}
+    for name in names:
+        numbered = (name if number == 1 else f"{name}_{number}" for number in itertools.count(1))
+        found[next(one for one in numbered if one not in found)] = None
+    return list(found)
 
 
 def _statement(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:

@@ -120,3 +120,12 @@ def test_a_query_whose_files_are_gone_says_so_instead_of_answering(filled: Lake,
     views = {"bronze": "bronze.events", "silver": "silver.tasks", "gold": "gold.kpis"}
     with pytest.raises(LakeBusyError, match="vacuum retains too little"):
         filled.query(f"SELECT * FROM {views[folder]}")
+
+
+def test_columns_of_one_name_are_told_apart(lake: Lake) -> None:
+    lake.bronze.write([History().put_user("ann"), History(first=10**21).put_task("ann", "1")])
+    lake.refresh()
+    joined = lake.query("SELECT * FROM silver.users u JOIN silver.tasks t ON u.user_id = t.user_id")
+    assert {"user_id", "user_id_2", "created_at", "created_at_2"} < set(joined.column_names)
+    assert len(joined.to_pylist()[0]) == joined.num_columns
+    assert lake.query("SELECT 1 AS a, 2 AS a_2, 3 AS a, 4 AS a").to_pylist() == [{"a": 1, "a_2": 2, "a_3": 3, "a_4": 4}]
