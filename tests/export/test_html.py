@@ -212,6 +212,17 @@ def test_headings_of_one_text_have_ids_of_their_own() -> None:
     assert [one for one in ids if one.startswith("s-thing")] == ["s-thing", "s-thing-2", "s-thing-3"]
 
 
+def test_a_heading_is_listed_without_its_marks() -> None:
+    design = two_tables()
+    made = page(Design("two", design.tables, doc="## One `of` *them*"), [], estimate(design, fixed()))
+    assert '<li class="level2"><a href="#s-one-of-them">One of them</a></li>' in made
+
+
+def test_the_diagram_of_consumers_stands_between_their_heading_and_their_table() -> None:
+    behind = made("diary").partition("Change consumers</h2>")[2]
+    assert behind.index("<figure>") < behind.index("<table>")
+
+
 def test_tables_scroll_by_themselves() -> None:
     assert re.findall(r"(<div[^>]*>)\s*<table>", made("diary")) == ['<div class="wide" tabindex="0">'] * made(
         "diary"

@@ -96,5 +96,7 @@ def test_a_rule_is_a_line_across() -> None:
 
 
 def test_a_word_that_fills_a_line_stays_whole() -> None:
+    assert wrapped("abcd efgh", 9) == ["abcd efgh"]
+    assert wrapped("abcdefgh", 4, indent="") == ["abcd", "efgh"]
     assert wrapped("abcdef gh#ijkl", 8, indent="") == ["abcdef", "gh#ijkl"]
     assert wrapped("abc#defgh abc", 9, indent="") == ["abc#defgh", "abc"]

@@ -9,7 +9,7 @@ from tests.export import diary
 from keyplan.check.finding import Finding
 from keyplan.cost.estimate import estimate
 from keyplan.cost.prices import PriceBook
-from keyplan.design import Entity, Key, Table, key_of
+from keyplan.design import GSI, Entity, Key, Table, key_of
 from keyplan.design.design import Design
 from keyplan.export.markdown import document, of_patterns, of_table, rows
 
@@ -57,6 +57,11 @@ def test_a_table_says_what_it_has_not() -> None:
         "| Point-in-time recovery | off |",
         "| Deletion protection | off |",
     ]
+
+
+def test_an_index_says_what_it_has_not() -> None:
+    indexes = list(of_table(Table("plain", pk="id", indexes=[GSI("by_name", pk="name")])))[3]
+    assert indexes.splitlines()[-1] == "| by_name | GSI | `name` | none | all |"
 
 
 def test_a_table_says_what_names_its_entities() -> None:

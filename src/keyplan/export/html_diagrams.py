@@ -10,7 +10,6 @@ from keyplan.design.consumers import Changed, Consumer
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey
 from keyplan.design.patterns import Pattern
-from keyplan.design.plan import Plan
 from keyplan.design.schema import Index, Schema
 from keyplan.design.tables import Table
 from keyplan.export.conditions import condition
@@ -158,7 +157,7 @@ def patterns(table: Table, used: Sequence[Pattern[..., Any]], name: str) -> str:
     """The table and each index, with the patterns that read it to the left and those that write it to the right."""
     drawing = Drawing()
     targets: list[Index | None] = [None, *table.schema.indexes]
-    reads = {target: [one for one in used if _reads(one.plan, table.schema, target)] for target in targets}
+    reads = {target: [one for one in used if one.plan.reading and one.plan.index is target] for target in targets}
     writes = [one for one in used if not one.plan.reading]
     left = max((width_of([_pattern_line(one)]) for found in reads.values() for one in found), default=0)
     middle = max(width_of(_target_lines(table, target)) for target in targets)
@@ -173,10 +172,6 @@ def patterns(table: Table, used: Sequence[Pattern[..., Any]], name: str) -> str:
         _pills(drawing, beside[1], box, box.right + 4 * _LANE, 0)
         y = box.bottom + _GAP
     return drawing.svg(name, f"Access patterns of table {table.name}", _patterns_told(table, reads, writes))
-
-
-def _reads(plan: Plan, schema: Schema, target: Index | None) -> bool:
-    return plan.reading and plan.schema is schema and plan.index is target
 
 
 def _pattern_line(pattern: Pattern[..., Any]) -> Line:
