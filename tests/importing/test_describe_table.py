@@ -194,6 +194,43 @@ def test_numbers_and_shares_become_the_workload() -> None:
     assert '@orders.entity(items=Items(count=8, bytes=Bytes(average=125), present={"state": 0.25}))' in text
 
 
+@pytest.mark.parametrize(
+    ("held", "attributes", "present"),
+    [
+        (2, ("state",), ', present={"state": 0.25}'),
+        (3, ("state",), ', present={"state": 0.375}'),
+        (8, ("state",), ""),
+        (9, ("state",), ""),
+        (2, ("state", "id"), ', present={"state": 0.25}'),
+        (2, ("state", "at"), ""),
+    ],
+)
+def test_an_index_tells_the_share_of_its_one_attribute_where_it_is_sparse(
+    held: int, attributes: tuple[str, ...], present: str
+) -> None:
+    types = ("HASH", "RANGE")
+    keys = [{"AttributeName": name, "KeyType": kind} for name, kind in zip(attributes, types, strict=False)]
+    index = {"IndexName": "by", "KeySchema": keys, "Projection": {"ProjectionType": "ALL"}, "ItemCount": held}
+    defined = [{"AttributeName": name, "AttributeType": "S"} for name in dict.fromkeys(("id", *attributes))]
+    described = {
+        "TableName": "orders",
+        "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+        "AttributeDefinitions": defined,
+        "ItemCount": 8,
+        "TableSizeBytes": 1000,
+        "GlobalSecondaryIndexes": [index],
+        "BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"},
+    }
+    text = design_text(Source("orders", tables(described)))
+    assert f"@orders.entity(items=Items(count=8, bytes=Bytes(average=125){present}))" in text
+
+
+def test_shares_have_four_decimals() -> None:
+    (index,) = TABLE["GlobalSecondaryIndexes"]
+    counted = {**TABLE, "ItemCount": 3, "GlobalSecondaryIndexes": [{**index, "ItemCount": 1}]}
+    assert 'present={"state": 0.3333}' in design_text(Source("orders", tables(counted)))
+
+
 def test_an_empty_table_has_no_figures() -> None:
     assert tables({**TABLE, "ItemCount": 0, "TableSizeBytes": 0})[0].figures is None
 

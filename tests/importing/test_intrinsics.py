@@ -35,6 +35,7 @@ TEMPLATE: dict[str, Any] = {
         "NoOr": {"Fn::Or": "IsProd"},
         "NoAnd": {"Fn::And": []},
         "NoNot": {"Fn::Not": {"Condition": "IsProd"}},
+        "TwoNots": {"Fn::Not": [{"Condition": "IsProd"}, {"Condition": "IsProd"}]},
         "NoEquals": {"Fn::Equals": [{"Ref": "Stage"}]},
     },
     "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
@@ -131,6 +132,10 @@ def test_what_is_decided(value: Any, expected: Any) -> None:
         ({"Fn::If": ["NoOr", 1, 2]}, "the condition NoOr cannot be decided: Fn::Or is wanted with conditions"),
         ({"Fn::If": ["NoAnd", 1, 2]}, "the condition NoAnd cannot be decided: Fn::And is wanted with conditions"),
         ({"Fn::If": ["NoNot", 1, 2]}, "the condition NoNot cannot be decided: Fn::Not is wanted with one condition"),
+        (
+            {"Fn::If": ["TwoNots", 1, 2]},
+            "the condition TwoNots cannot be decided: Fn::Not is wanted with one condition",
+        ),
         ({"Fn::If": ["NoEquals", 1, 2]}, "the condition NoEquals cannot be decided: two values are wanted, not"),
         ({"Fn::Join": ["-", ["a", {"Ref": "Open"}]]}, "parameter Open has no default: give --parameter Open=VALUE"),
         ({"Fn::Join": "x"}, "Fn::Join is wanted with a separator and a list"),
