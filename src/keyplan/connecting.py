@@ -52,7 +52,8 @@ def target_of(url: str) -> Target:
         return Target(path=path or ":memory:", prefix=_prefix(options))
     parts = urlsplit(url)
     if parts.scheme in {"http", "https"}:
-        return Target(endpoint=f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/"), prefix=_prefix(parts.query))
+        path = "" if parts.path == "/" else parts.path  # a slash at the end of more is part of what is asked for
+        return Target(endpoint=f"{parts.scheme}://{parts.netloc}{path}", prefix=_prefix(parts.query))
     if parts.scheme == "aws" and parts.netloc:
         return Target(region=parts.netloc, prefix=_prefix(parts.query))
     raise ValueError(f'{url!r} is none of "data.db", ":memory:", "http://host:port" and "aws://region"')
