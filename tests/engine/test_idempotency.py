@@ -150,6 +150,32 @@ def test_a_repeated_call_costs_a_transactional_read(engine: Engine) -> None:
     }
 
 
+SMALL, LARGE = ({"id": {"S": "b"}, "text": {"S": "x" * length}} for length in (1, 9000))
+KEY = {"TableName": "counters", "Key": {"id": {"S": "b"}}}
+
+
+@pytest.mark.parametrize(
+    ("before", "action"),
+    [
+        (LARGE, {"Put": {"TableName": "counters", "Item": SMALL}}),
+        (SMALL, {"Put": {"TableName": "counters", "Item": LARGE}}),
+        (LARGE, {"Delete": KEY}),
+        (LARGE, {"ConditionCheck": {**KEY, "ConditionExpression": "attribute_exists(id)"}}),
+    ],
+    ids=["shrinks", "grows", "goes", "stays"],
+)
+def test_a_repeated_call_reads_what_the_first_one_paid_for(
+    engine: Engine, before: dict[str, Any], action: dict[str, Any]
+) -> None:
+    """Whatever has become of the item since. The figures are recorded ones of the service."""
+    engine.call("PutItem", {"TableName": "counters", "Item": before})
+    request = {"ClientRequestToken": "t", "TransactItems": [action], "ReturnConsumedCapacity": "TOTAL"}
+    (first,) = engine.call("TransactWriteItems", request)["ConsumedCapacity"]
+    engine.call("PutItem", {"TableName": "counters", "Item": SMALL})
+    (again,) = engine.call("TransactWriteItems", request)["ConsumedCapacity"]
+    assert (first["WriteCapacityUnits"], again["ReadCapacityUnits"]) == (18.0, 6.0)
+
+
 def test_expired_tokens_are_removed(engine: Engine, clock: ManualClock) -> None:
     for number in range(40):
         count(engine, f"old{number}")

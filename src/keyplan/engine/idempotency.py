@@ -2,7 +2,8 @@
 
 A token is kept in the database, written in the transaction that it stands for, so that it holds across
 restarts and between processes. The tree of tokens has two rows for each: one under the token, with what
-it was used for, and one under the moment at which it expires, by which expired tokens are found. Each
+it was used for and how large the items were, and one under the moment at which it expires, by which expired
+tokens are found. Each
 new token removes a few expired ones, so the tree never holds much more than ten minutes' worth.
 
 Source: developer guide, "Amazon DynamoDB Transactions: How it works", Idempotency.
@@ -10,8 +11,10 @@ Source: developer guide, "Amazon DynamoDB Transactions: How it works", Idempoten
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
+from struct import Struct
 from typing import Any, NamedTuple
 
 import orjson
@@ -32,6 +35,7 @@ _BY_EXPIRY = b"e"
 _MOMENT_BYTES = 8
 _DIGEST_BYTES = 16
 _REMOVED_AT_ONCE = 4
+_SIZE = Struct(">I")
 
 _tree = lru_cache(maxsize=4)(statements.tree)
 
@@ -58,28 +62,28 @@ def token_of(request: dict[str, Any]) -> Token | None:
     return Token(text, blake2b(encoded, digest_size=_DIGEST_BYTES).digest())
 
 
-def is_repeated(transaction: Transaction, token: Token, now: float) -> bool:
-    """Whether a transaction with this token was committed within ten minutes.
+def repeated(transaction: Transaction, token: Token, now: float) -> list[int] | None:
+    """The sizes kept of a transaction that was committed with this token within ten minutes, if there is one.
 
     Raises IdempotentParameterMismatchError if its parameters were others.
     """
     document = transaction.document(DOCUMENT)
     if document is None:
-        return False
+        return None
     row = transaction.point(_tree(int(document)), token.key)
     if row is None or row[0] <= _milliseconds(now):
-        return False
-    if row[1] != token.digest:
+        return None
+    if row[1][:_DIGEST_BYTES] != token.digest:
         raise IdempotentParameterMismatchError(messages.OTHER_PARAMETERS)
-    return True
+    return [size for (size,) in _SIZE.iter_unpack(row[1][_DIGEST_BYTES:])]
 
 
-def record(transaction: Transaction, token: Token, now: float) -> None:
-    """Keep the token for ten minutes, in the transaction that it stands for."""
+def record(transaction: Transaction, token: Token, now: float, sizes: Sequence[int]) -> None:
+    """Keep the token for ten minutes, in the transaction that it stands for, and its items' sizes in bytes."""
     tree = _tokens(transaction)
     _remove_expired(transaction, tree, now)
     expires_at = _milliseconds(now + limits.TRANSACTION_TOKEN_S)
-    transaction.put(tree, token.key, expires_at, token.digest)
+    transaction.put(tree, token.key, expires_at, token.digest + b"".join(map(_SIZE.pack, sizes)))
     transaction.put(tree, _expiry_key(expires_at) + token.key, 0, b"")
 
 

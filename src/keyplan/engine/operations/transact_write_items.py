@@ -60,6 +60,11 @@ class _Change(NamedTuple):
     new: writes.Version | None
     blind: bool = False
 
+    @property
+    def size(self) -> int:
+        """The larger of what was there and what is now, in bytes: a transaction pays for it."""
+        return max(self.old.size if self.old else 0, self.new.size if self.new else 0)
+
 
 def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Check, find the tables, decide and write in one transaction."""
@@ -128,11 +133,13 @@ class _Work:
         """The answer; a repeated request is answered without being applied."""
         now = self._engine.clock.now()
         token = self._token
-        if token is not None and idempotency.is_repeated(transaction, token, now):
-            return self._answer(transaction, self._read_again(transaction), "Read")
-        receipts = self._apply(transaction, self._decide(transaction), now)
+        sizes = None if token is None else idempotency.repeated(transaction, token, now)
+        if sizes is not None:
+            return self._answer(transaction, self._read_again(sizes), "Read")
+        changes = self._decide(transaction)
+        receipts = self._apply(transaction, changes, now)
         if token is not None:
-            idempotency.record(transaction, token, now)
+            idempotency.record(transaction, token, now, [change.size for change in changes])
         return self._answer(transaction, receipts, "Write")
 
     def _decide(self, transaction: Transaction) -> list[_Change]:
@@ -170,11 +177,11 @@ class _Work:
 
     def _apply(self, transaction: Transaction, changes: list[_Change], now: float) -> dict[str, Receipt]:
         receipts = {step.table.name: Receipt(step.table) for step in self._steps} if self._counted else {}
-        for number, (step, (old, new, blind)) in enumerate(zip(self._steps, changes, strict=True)):
+        for number, (step, change) in enumerate(zip(self._steps, changes, strict=True)):
+            old, new, blind = change
             receipt = receipts.get(step.table.name)
             if receipt is not None:
-                size = max(old.size if old else 0, new.size if new else 0)
-                receipt.table_units += units.TRANSACTIONAL * units.write_units(size)
+                receipt.table_units += units.TRANSACTIONAL * units.write_units(change.size)
             if isinstance(step.action, actions.Check):
                 continue
             if blind:
@@ -193,15 +200,17 @@ class _Work:
         reasons.add(number, error)
         reasons.raise_any()
 
-    def _read_again(self, transaction: Transaction) -> dict[str, Receipt]:
-        """What a repeated request costs: a transactional read of every item, as it is now."""
+    def _read_again(self, sizes: Sequence[int]) -> dict[str, Receipt]:
+        """What a repeated request costs: a transactional read of every item, of the size that the first one paid for.
+
+        The first one was counted as this one is, or its parameters would be others; so it has seen what it replaced.
+        """
         receipts: dict[str, Receipt] = {}
         if not self._counted:
             return receipts
-        for step in self._steps:
-            row = transaction.point(step.table.tree, step.key)
+        for step, size in zip(self._steps, sizes, strict=True):
             receipt = receipts.setdefault(step.table.name, Receipt(step.table))
-            receipt.table_units += units.transactional_read_units(row[0] if row else 0)
+            receipt.table_units += units.transactional_read_units(size)
         return receipts
 
     def _answer(self, transaction: Transaction, receipts: dict[str, Receipt], kind: str) -> dict[str, Any]:
