@@ -33,6 +33,16 @@ def test_a_total_is_one_number(table: Table) -> None:
     assert receipt.render("TOTAL", "things") == {"TableName": "things", "CapacityUnits": 6.5}
 
 
+def test_refused_writes_are_in_the_total_alone(table: Table) -> None:
+    receipt = Receipt(table)
+    receipt.table_units, receipt.refused_units = 1.0, 3.0
+    assert receipt.render("INDEXES", "things") == {
+        "TableName": "things",
+        "CapacityUnits": 4.0,
+        "Table": {"CapacityUnits": 1.0},
+    }
+
+
 def test_indexes_are_listed_by_kind_and_add_up(table: Table) -> None:
     receipt = Receipt(table)
     receipt.table_units = 1.0

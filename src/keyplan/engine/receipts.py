@@ -11,11 +11,13 @@ from keyplan.engine.catalog import Index, Table, table_name
 class Receipt:
     """Units consumed of one table and its indexes."""
 
-    __slots__ = ("global_units", "local_units", "table", "table_units")
+    __slots__ = ("global_units", "local_units", "refused_units", "table", "table_units")
 
     def __init__(self, table: Table) -> None:
         self.table = table
         self.table_units = 0.0
+        self.refused_units = 0.0
+        """Of writes that were refused: in the total, and part of no table and no index."""
         self.global_units: dict[str, float] = {}
         self.local_units: dict[str, float] = {}
 
@@ -34,8 +36,8 @@ class Receipt:
 
     @property
     def total(self) -> float:
-        """Units of the table and all its indexes."""
-        return self.table_units + sum(self.global_units.values()) + sum(self.local_units.values())
+        """Units of the table and all its indexes, refused writes included."""
+        return self.table_units + self.refused_units + sum(self.global_units.values()) + sum(self.local_units.values())
 
     def render(self, detail: str, name: str, kind: str | None = None) -> dict[str, Any]:
         """ConsumedCapacity for ReturnConsumedCapacity TOTAL or INDEXES.

@@ -38,8 +38,8 @@ ITEM_SYNTAX = (
 )
 LOGICAL_OPERANDS = "The arguments to AND/OR must be Expressions"
 MISSING_COMPARED = "MISSING must be compared using IS operator"
-MIXED_BATCH = "A batch holds statements that read or statements that write, not both"
-MIXED_TRANSACTION = "A transaction holds statements that read or statements that write, not both"
+MIXED_BATCH = "Read and write requests together in the same batch is not supported."
+MIXED_TRANSACTION = "ExecuteTransaction API does not support both read and write operations in the same request."
 MULTI_ATTRIBUTE_INDEX = (
     "PartiQL statements cannot be executed on tables with multi-attribute HASH keys or multi-attribute RANGE keys."
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from keyplan.engine.receipts import Receipt
 from keyplan.engine.statements import reads, writes
 from keyplan.engine.statements.prepared import Prepared, prepare
+from keyplan.engine.statements.writes import Attempt
 from keyplan.errors import (
     AccessDeniedError,
     ConditionalCheckFailedError,
@@ -22,6 +23,7 @@ from keyplan.errors import (
     ValidationError,
 )
 from keyplan.messages import partiql as messages
+from keyplan.messages.transactions import DUPLICATE_KEYS
 from keyplan.partiql.nodes import Exists, Select
 from keyplan.partiql.values import parameters
 from keyplan.values import encoding, units
@@ -44,25 +46,48 @@ _CODES: dict[type[ServiceError], str] = {
 }
 """What a statement may fail with without failing the batch. Source: API reference, BatchStatementError."""
 
-_OF_ITEM = (ConditionalCheckFailedError, DuplicateItemError, ItemCollectionSizeLimitExceededError)
-"""Failures of statements that reached their item; their answers name the table."""
+
+class _Costs:
+    """What the statements of a batch cost, by the names that they have for their tables."""
+
+    def __init__(self) -> None:
+        self.receipts: dict[str, Receipt] = {}
+        self._refused: dict[str, float] = {}
+
+    def add(self, name: str, attempt: Attempt) -> None:
+        """Count a statement."""
+        if attempt.failure is not None:
+            self._refused[name] = self._refused.get(name, 0.0) + attempt.receipt.table_units
+        elif name in self.receipts:
+            self.receipts[name].add(attempt.receipt)
+        else:
+            self.receipts[name] = attempt.receipt
+
+    def render(self, detail: str) -> list[dict[str, Any]]:
+        """ConsumedCapacity: refused writes are told in the total of a table of which anything else succeeded."""
+        for name, receipt in self.receipts.items():
+            receipt.refused_units = self._refused.get(name, 0.0)
+        return [receipt.render(detail, name) for name, receipt in self.receipts.items()]
 
 
 def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Run the statements one after another; each answers for itself."""
-    receipts: dict[str, Receipt] = {}
+    costs = _Costs()
     prepared = [_prepared(statement, form) for statement in request["Statements"]]
     kinds = {each.select is not None for each in prepared if isinstance(each, Prepared)}
     if len(kinds) > 1:
         raise ValidationError(messages.MIXED_BATCH)
+    places = [place for each in prepared if isinstance(each, Prepared) for place in _places(engine, each)]
+    if len(set(places)) < len(places):
+        raise ValidationError(DUPLICATE_KEYS)
     responses = [
-        _answer(engine, each, statement, form, receipts)
+        _answer(engine, each, statement, form, costs)
         for each, statement in zip(prepared, request["Statements"], strict=True)
     ]
     answer: dict[str, Any] = {"Responses": responses}
     detail = request.get("ReturnConsumedCapacity") or "NONE"
-    if detail != "NONE":
-        answer["ConsumedCapacity"] = [receipt.render(detail, name) for name, receipt in receipts.items()]
+    if detail != "NONE" and costs.receipts:
+        answer["ConsumedCapacity"] = costs.render(detail)
     return answer
 
 
@@ -76,33 +101,41 @@ def _prepared(statement: dict[str, Any], form: Form) -> Prepared | ValidationErr
     return made
 
 
+def _places(engine: Engine, prepared: Prepared) -> list[tuple[str, bytes]]:
+    """Table and stored key of the item that a statement is on; none if it is to fail by itself."""
+    try:
+        table = engine.table(prepared.source.table)
+        if prepared.select is None:
+            return [(table.name, writes.action(table, prepared).locate(table))]
+        key = reads.whole_key(table, prepared, prepared.select)
+        return [] if key is None else [(table.name, table.key.of_key(key))]
+    except tuple(_CODES):
+        return []
+
+
 def _answer(
-    engine: Engine,
-    prepared: Prepared | ValidationError,
-    asked: dict[str, Any],
-    form: Form,
-    receipts: dict[str, Receipt],
+    engine: Engine, prepared: Prepared | ValidationError, asked: dict[str, Any], form: Form, costs: _Costs
 ) -> dict[str, Any]:
     if isinstance(prepared, ValidationError):
         return _failed(prepared)
     name = prepared.source.table
     try:
         # Each by itself: what the statements before it have done must not be done again.
-        items, receipt = engine.apart(partial(_execute, engine, prepared, asked, form))
+        attempt = engine.apart(partial(_execute, engine, prepared, asked, form))
+    except ItemCollectionSizeLimitExceededError as error:
+        return {**_failed(error), "TableName": name}
     except tuple(_CODES) as error:
-        failed = _failed(error)
-        return {**failed, "TableName": name} if isinstance(error, _OF_ITEM) else failed
-    if name in receipts:
-        receipts[name].add(receipt)
-    else:
-        receipts[name] = receipt
-    return {"TableName": name, "Item": items[0]} if items else {"TableName": name}
+        return _failed(error)
+    costs.add(name, attempt)
+    if attempt.failure is not None:
+        return {**_failed(attempt.failure), "TableName": name}
+    return {"TableName": name, "Item": attempt.items[0]} if attempt.items else {"TableName": name}
 
 
-def _execute(engine: Engine, prepared: Prepared, asked: dict[str, Any], form: Form) -> tuple[list[Any], Receipt]:
+def _execute(engine: Engine, prepared: Prepared, asked: dict[str, Any], form: Form) -> Attempt:
     if prepared.select is not None:
         return _read(engine, prepared, prepared.select, form, consistent=bool(asked.get("ConsistentRead")))
-    return writes.write(engine, prepared, form, on_failure=asked.get("ReturnValuesOnConditionCheckFailure"))
+    return writes.attempt(engine, prepared, form, on_failure=asked.get("ReturnValuesOnConditionCheckFailure"))
 
 
 def _failed(error: ServiceError) -> dict[str, Any]:
@@ -113,9 +146,7 @@ def _failed(error: ServiceError) -> dict[str, Any]:
     return {"Error": told}
 
 
-def _read(
-    engine: Engine, prepared: Prepared, select: Select, form: Form, *, consistent: bool
-) -> tuple[list[Any], Receipt]:
+def _read(engine: Engine, prepared: Prepared, select: Select, form: Form, *, consistent: bool) -> Attempt:
     table = engine.table(select.source.table)
     reads.find_index(engine, table, select)
     key = reads.whole_key(table, prepared, select)
@@ -125,7 +156,7 @@ def _read(
     receipt = Receipt(table)
     receipt.table_units = units.read_units(row[0] if row else 0, consistent=consistent)
     if row is None:
-        return [], receipt
+        return Attempt([], receipt)
     if select.shown is None:
-        return [form.stored(row[1])], receipt
-    return [form.item(reads.projection(select.shown)(encoding.decode(row[1])))], receipt
+        return Attempt([form.stored(row[1])], receipt)
+    return Attempt([form.item(reads.projection(select.shown)(encoding.decode(row[1])))], receipt)

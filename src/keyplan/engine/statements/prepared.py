@@ -10,7 +10,7 @@ from keyplan.engine.requests.members import WHOLE_TABLE_NAME
 from keyplan.errors import ValidationError
 from keyplan.messages import partiql as messages
 from keyplan.partiql import translate
-from keyplan.partiql.nodes import Exists, Insert, Path, Select, Source, Statement, Struct, Update
+from keyplan.partiql.nodes import Delete, Exists, Insert, Path, Select, Source, Statement, Struct, Update
 from keyplan.partiql.parser import parse
 from keyplan.partiql.values import Values
 from keyplan.values.attribute import normalise_item
@@ -59,6 +59,8 @@ def prepare(text: str, given: Sequence[AttributeValue]) -> Prepared:
     name = made.source.table
     if not name.startswith("arn:") and not _TABLE_NAME(name):
         raise ValidationError(messages.TABLE_NAME)
+    if isinstance(statement, Update | Delete) and statement.source.index is not None:
+        raise ValidationError(messages.ON_INDEX)
     return made
 
 

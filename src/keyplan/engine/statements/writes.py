@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keyplan import limits
 from keyplan.engine import actions, writes
@@ -11,7 +11,7 @@ from keyplan.engine.catalog import Table
 from keyplan.engine.conditions import Guard
 from keyplan.engine.receipts import Receipt
 from keyplan.engine.statements.prepared import Prepared
-from keyplan.errors import DuplicateItemError, ValidationError
+from keyplan.errors import ConditionalCheckFailedError, DuplicateItemError, ServiceError, ValidationError
 from keyplan.messages import items as item_messages
 from keyplan.messages import partiql as messages
 from keyplan.partiql import translate, trees
@@ -23,6 +23,14 @@ from keyplan.values.types import Item
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+class Attempt(NamedTuple):
+    """A statement that was run: the items it returns, what it cost, and what was wrong with its item, if anything."""
+
+    items: list[Any]
+    receipt: Receipt
+    failure: ServiceError | None = None
 
 
 class _MustBeNew(Guard):
@@ -103,8 +111,6 @@ def _check(table: Table, prepared: Prepared, statement: Exists) -> actions.Check
 
 def _key(table: Table, prepared: Prepared, where: Term | None) -> tuple[Item, Term | None]:
     """The key of the item, and what else the statement requires of it."""
-    if prepared.source.index is not None:
-        raise ValidationError(messages.ON_INDEX)
     found, rest = trees.equalities(where, table.key.names)
     if len(found) < len(table.key.names):
         raise ValidationError(messages.INCOMPLETE_KEY)
@@ -134,6 +140,14 @@ def write(
     engine: Engine, prepared: Prepared, form: Form, *, on_failure: str | None = None
 ) -> tuple[list[Any], Receipt]:
     """Run one statement that writes; the item that RETURNING asks for, if there is one, and what it cost."""
+    items, receipt, failure = attempt(engine, prepared, form, on_failure=on_failure)
+    if failure is not None:
+        raise failure
+    return items, receipt
+
+
+def attempt(engine: Engine, prepared: Prepared, form: Form, *, on_failure: str | None = None) -> Attempt:
+    """Run one statement that writes. If its item does not meet its condition, it has cost what it met or brought."""
     table = engine.table(prepared.source.table)
     change = action(table, prepared)
     key = change.locate(table)
@@ -141,6 +155,7 @@ def write(
 
     def work(transaction: Transaction) -> tuple[writes.Version | None, writes.Version | None]:
         old = writes.load(transaction, table, key)
+        receipt.table_units = units.write_units(max(old.size if old else 0, prepared.size))
         if change.guard is not None:
             change.guard.require(old.item if old is not None else None, form, on_failure)
         new = change.outcome(table, old)
@@ -150,8 +165,11 @@ def write(
         writes.apply(engine, transaction, table, key, old=old, new=new, receipt=receipt)
         return old, new
 
-    old, new = engine.write(table, work)
-    return _returned(prepared, old, new, form), receipt
+    try:
+        old, new = engine.write(table, work)
+    except (ConditionalCheckFailedError, DuplicateItemError) as failure:
+        return Attempt([], receipt, failure)
+    return Attempt(_returned(prepared, old, new, form), receipt)
 
 
 def _returned(prepared: Prepared, old: writes.Version | None, new: writes.Version | None, form: Form) -> list[Any]:
