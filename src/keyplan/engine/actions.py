@@ -74,6 +74,11 @@ class Update(NamedTuple):
             check_scalar_paths(table, self.update.paths_read)
         return key
 
+    def check_charge(self) -> None:
+        """Refuse an expression that writes more than an item can hold, whatever it would make of the item."""
+        if self.update is not None and self.update.charge.exceeds(limits.ITEM_BYTES, self.values or {}):
+            raise ValidationError(messages.UPDATED_ITEM_TOO_LARGE)
+
     def outcome(self, table: Table, old: writes.Version | None) -> writes.Version | None:
         """The item after the update. Raises ValidationError if it cannot be.
 

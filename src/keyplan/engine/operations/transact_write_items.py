@@ -105,6 +105,9 @@ def _locate(engine: Engine, prepared: list[tuple[Action, dict[str, Any]]]) -> li
     tables = [engine.table(given["TableName"]) for _, given in prepared]
     found = [(table, action) for table, (action, _) in zip(tables, prepared, strict=True)]
     keys = locate(found)
+    for _, action in found:
+        if isinstance(action, actions.Update):
+            action.check_charge()
     return [
         Step(action, table, key, given.get("ReturnValuesOnConditionCheckFailure"))
         for (action, given), table, key in zip(prepared, tables, keys, strict=True)

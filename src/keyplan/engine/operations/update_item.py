@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from keyplan import limits
 from keyplan.engine import actions, writes
 from keyplan.engine.operations.answers import collection_metrics, enveloped
 from keyplan.engine.receipts import Receipt
 from keyplan.engine.requests.update_item import SHAPE, check, check_late
 from keyplan.engine.shapes import late_check
-from keyplan.errors import ValidationError
 from keyplan.expressions.compiled import Update
-from keyplan.messages import items as messages
 from keyplan.store.rows import Transaction
 from keyplan.values import units
 from keyplan.values.attribute import normalise_item
@@ -27,7 +24,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     change = prepare(request, form)
     table = engine.table(request["TableName"])
     key = change.locate(table)
-    _check_charge(change)
+    change.check_charge()
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     receipt = Receipt(table) if detail != "NONE" else None
     on_failure = request.get("ReturnValuesOnConditionCheckFailure")
@@ -64,12 +61,6 @@ def prepare(request: dict[str, Any], form: Form) -> actions.Update:
     measured_key = normalise_item(request["Key"], wire=form.wire)
     check_late(request)
     return actions.update_of(measured_key, request, form)
-
-
-def _check_charge(change: actions.Update) -> None:
-    """Refuse an expression that writes more than an item can hold, whatever it would make of the item."""
-    if change.update is not None and change.update.charge.exceeds(limits.ITEM_BYTES, change.values or {}):
-        raise ValidationError(messages.UPDATED_ITEM_TOO_LARGE)
 
 
 def _attributes(returned: str, update: Update | None, version: writes.Version, form: Form) -> dict[str, Any]:
