@@ -69,6 +69,12 @@ def test_an_empty_key_is_told_apart() -> None:
         HASH.of_key({"p": {"S": ""}})
 
 
+def test_an_empty_key_is_told_before_what_is_beside_it() -> None:
+    """As the service does, recorded in us-east-1."""
+    with pytest.raises(EmptyKeyError):
+        BOTH.of_key({"p": {"S": ""}, "s": {"N": "1"}, "other": {"S": "x"}})
+
+
 @pytest.mark.parametrize(("length", "fits"), [(2048, True), (2049, False)])
 def test_a_partition_key_has_a_longest_length_in_bytes(length: int, fits: bool) -> None:
     for text in ("x" * length, "é" * (length // 2) + "x" * (length % 2)):

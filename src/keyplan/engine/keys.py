@@ -57,23 +57,30 @@ class PrimaryKey:
         self._count = len(self.names)
 
     def of_key(self, key: Item) -> bytes:
-        """Stored bytes of a request's canonical Key. Raises ValidationError when it is not exactly the key."""
+        """Stored bytes of a request's canonical Key. Raises ValidationError when it is not exactly the key.
+
+        What is wrong with the values of the key is told before what there is beside them.
+        """
         partition = key.get(self._partition)
-        if partition is None or len(key) != self._count:
+        if partition is None:
             raise ValidationError(messages.KEY_MISMATCH)
         content = partition.get(self._partition_kind)
         if content is None:
             raise ValidationError(messages.KEY_MISMATCH)
         if self._sort is None:
-            return partition_prefix(_partition_bytes(self._partition, self._partition_kind, content))
-        sort = key.get(self._sort)
-        if sort is None:
+            stored = partition_prefix(_partition_bytes(self._partition, self._partition_kind, content))
+        else:
+            sort = key.get(self._sort)
+            if sort is None:
+                raise ValidationError(messages.KEY_MISMATCH)
+            sort_content = sort.get(self._sort_kind)
+            if sort_content is None:
+                raise ValidationError(messages.KEY_MISMATCH)
+            part = _partition_bytes(self._partition, self._partition_kind, content)
+            stored = partition_prefix(part) + _sort_bytes(self._sort, self._sort_kind, sort_content)
+        if len(key) != self._count:
             raise ValidationError(messages.KEY_MISMATCH)
-        sort_content = sort.get(self._sort_kind)
-        if sort_content is None:
-            raise ValidationError(messages.KEY_MISMATCH)
-        part = _partition_bytes(self._partition, self._partition_kind, content)
-        return partition_prefix(part) + _sort_bytes(self._sort, self._sort_kind, sort_content)
+        return stored
 
     def of_item(self, item: Item) -> bytes:
         """Stored bytes of the key inside a canonical item. Raises ValidationError as PutItem does."""
