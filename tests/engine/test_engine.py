@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engine import tables_of
-from tests.engine.table_making import create, put
+from tests.engine.table_making import add_index, create, put
 
-from keyplan.engine import commands, lag
+from keyplan.clock import ManualClock
+from keyplan.engine import commands, fsck, lag
 from keyplan.engine import engine as engine_module
 from keyplan.engine.catalog import CatalogChanged
 from keyplan.engine.engine import Engine
@@ -213,6 +214,30 @@ def test_an_operation_starts_over_when_the_table_has_changed(tmp_path: Path) -> 
             other.call("DeleteTable", {"TableName": "notes"})
             create(other)
             assert engine.call("Scan", {"TableName": "notes"})["Items"] == []
+
+
+@pytest.mark.parametrize("durability", ["normal", "full"])
+@pytest.mark.parametrize("own", ["nothing", "trim"])
+def test_a_table_changed_by_another_is_noticed_after_a_write_that_does_not_look(
+    own: str, durability: str, tmp_path: Path
+) -> None:
+    clock, path = ManualClock(), tmp_path / "data.db"
+    stream = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
+    with (
+        Engine.open(path, durability=durability, clock=clock) as engine,
+        Engine.open(path, durability=durability, clock=clock) as other,
+    ):
+        create(engine, StreamSpecification=stream)
+        put(engine, "a", tagKey={"S": "x"})
+        clock.advance(25 * 3600)
+        add_index(other, "tag")
+        if own == "trim":
+            assert engine.trim_streams() == 1
+        else:
+            engine.store.write(lambda _: None)
+        put(engine, "b", tagKey={"S": "x"})
+        assert fsck.check(other) == []
+        assert other.call("Scan", {"TableName": "notes", "IndexName": "tag"})["Count"] == 2
 
 
 def test_an_operation_does_not_start_over_for_ever(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,8 +54,12 @@ def test_a_failure_undoes_only_its_own_work(store: SqliteStore) -> None:
 
 
 def test_the_next_transaction_counts_as_foreign(store: SqliteStore) -> None:
-    assert not store.write(lambda transaction: transaction.foreign)
+    def noticed(transaction: Transaction) -> bool:
+        found, transaction.foreign = transaction.foreign, False
+        return found
+
+    assert not store.write(noticed)
     store.write_apart(lambda transaction: transaction.put_document("apart", b"2"))
-    assert store.write(lambda transaction: transaction.foreign)
-    assert not store.write(lambda transaction: transaction.foreign)
+    assert store.write(noticed)
+    assert not store.write(noticed)
     store.close()

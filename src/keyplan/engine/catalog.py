@@ -162,6 +162,11 @@ def stored_table(view: View, name: str) -> Table | None:
     return None if body is None else parse(orjson.loads(body))
 
 
+def stored_tables(view: View) -> list[Table]:
+    """All tables as a view shows them, by name, whatever the catalog knows."""
+    return [parse(orjson.loads(body)) for _, body in view.documents(DOCUMENT_PREFIX)]
+
+
 def _schema(elements: list[dict[str, str]], kinds: dict[str, str]) -> KeySchema:
     def role(wanted: str) -> tuple[KeyAttribute, ...]:
         return tuple(
@@ -293,10 +298,17 @@ class Catalog:
                 self._tables[table.name] = settled
         return settled
 
-    def check(self, table: Table, view: View, foreign: bool) -> None:
-        """Raise CatalogChanged unless the table is still the current one; `foreign`: others may have changed it."""
-        if foreign:
-            self.reload(view)
+    def check(self, table: Table, transaction: Transaction) -> None:
+        """Raise CatalogChanged unless the table is still the current one."""
+        if transaction.foreign:
+            self.reload(transaction)
+            transaction.foreign = False
+        if self._tables.get(table.name) is not table:
+            raise CatalogChanged
+
+    def look(self, table: Table, view: View) -> None:
+        """Raise CatalogChanged if the table is no longer the current one, whoever has changed it."""
+        self.reload(view)
         if self._tables.get(table.name) is not table:
             raise CatalogChanged
 

@@ -200,7 +200,7 @@ class Engine:
         check = self.catalog.check
 
         def checked(transaction: Transaction) -> T:
-            check(table, transaction, transaction.foreign)
+            check(table, transaction)
             return work(transaction)
 
         if self.faults is not None:
@@ -216,7 +216,7 @@ class Engine:
             return
 
         def checked(transaction: Transaction) -> None:
-            self.catalog.check(table, transaction, transaction.foreign)
+            self.catalog.check(table, transaction)
             put_blindly(transaction, table, key, new)
 
         self.store.write(checked, settled=True)
@@ -226,10 +226,8 @@ class Engine:
         check = self.catalog.check
 
         def checked(transaction: Transaction) -> T:
-            foreign = transaction.foreign
             for table in tables:
-                check(table, transaction, foreign)
-                foreign = False  # the first check has read what others changed
+                check(table, transaction)
             return work(transaction)
 
         if self.faults is not None:

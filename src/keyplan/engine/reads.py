@@ -130,7 +130,7 @@ def find_index(engine: Engine, table: Table, request: dict[str, Any]) -> Index |
         return None
     index = table.index(name)
     if index is None:
-        engine.catalog.check(table, engine.store.view(), foreign=True)
+        engine.catalog.look(table, engine.store.view())
         raise ValidationError(table_messages.no_such_index(name))
     if index.is_global and request.get("ConsistentRead"):
         raise ValidationError(messages.CONSISTENT_GLOBAL_READ)

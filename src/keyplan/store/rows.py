@@ -57,7 +57,8 @@ class Transaction(View, Protocol):
     """Reads and writes of one transaction, alone in the database."""
 
     foreign: bool
-    """Whether another process or connection committed since the last transaction here."""
+    """Whether another process or connection has committed since this was last set back, which is done by whoever
+    has looked at what it was."""
 
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
         """Write a row, new or not."""

@@ -259,7 +259,8 @@ class SqliteStore:
             writing.execute(statements.BEGIN)
         except (apsw.ConnectionClosedError, apsw.CursorClosedError):
             raise EngineClosedError(f"{self.path} is closed") from None
-        writing.foreign = writing.connection.data_version() != writing.seen
+        if writing.connection.data_version() != writing.seen:
+            writing.foreign = True  # and stays so: this transaction may be one that does not ask
 
     def _commit(self) -> None:
         writing = self._writing

@@ -92,14 +92,14 @@ class Writing(Connected):
     """Reads and writes of the transaction under way on the write connection."""
 
     foreign = False
-    """Whether another connection committed since this one's last transaction."""
+    """Whether another connection has committed since this was last set back."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         super().__init__(connection)
         self.thread: int | None = None
         """The thread that wrote last. Its reads may go through this connection too."""
         self.seen = connection.data_version()
-        """The version of the data after this connection's last commit; -1: what others committed is not to be told."""
+        """The version of the data after this connection's last commit; -1: what others have committed is not known."""
 
     def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
         """Write a row, new or not."""

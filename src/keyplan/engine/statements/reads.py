@@ -112,7 +112,7 @@ def find_index(engine: Engine, table: Table, statement: Select) -> Index | None:
         return None
     index = table.index(name)
     if index is None:
-        engine.catalog.check(table, engine.store.view(), foreign=True)
+        engine.catalog.look(table, engine.store.view())
         raise ValidationError(messages.NO_SUCH_INDEX)
     if len(index.key.schema.partition) > 1 or len(index.key.schema.sort) > 1:
         raise ValidationError(messages.MULTI_ATTRIBUTE_INDEX)
