@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.crash.failing_store import attributes, furnish
-from tests.engine import tables_of
+from tests.engine import table_making, tables_of
 
-from keyplan.engine import fsck
+from keyplan.engine import backfill, fsck
 from keyplan.engine.catalog import Table
 from keyplan.engine.engine import Engine
-from keyplan.store.rows import Transaction
+from keyplan.store.rows import Transaction, View
 
 Damage = Callable[[Transaction, Table], None]
 
@@ -152,4 +154,32 @@ def test_a_database_that_is_written_to_meanwhile_is_seen_at_one_moment(tmp_path:
             tables_of.put(engine, f"k{number}", g={"S": "g"})
         assert fsck.check(engine, write) == []
         assert written
+        assert fsck.check(engine) == []
+
+
+def test_an_index_that_is_completed_meanwhile_is_seen_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backfill, "CHUNK_ROWS", 2)
+    monkeypatch.setattr(backfill, "CHUNKS_AT_ONCE", 1)
+    with Engine.open(tmp_path / "data.db") as engine:
+        table_making.create(engine)
+        for number in range(10):
+            table_making.put(engine, str(number), tagKey={"S": "x"})
+        with monkeypatch.context() as patch:
+            patch.setattr(backfill.Backfiller, "wake", lambda self: None)
+            table_making.add_index(engine, "tag")
+        true = engine.store.snapshot
+
+        @contextmanager
+        def snapshot() -> Iterator[View]:
+            with true() as view:
+                view.sequence("catalog")  # the moment is that of the first read
+                with ThreadPoolExecutor(1) as pool:
+                    assert pool.submit(backfill.fill_some, engine, "notes", "tag", 10).result()
+                yield view
+
+        monkeypatch.setattr(engine.store, "snapshot", snapshot)
+        assert fsck.check(engine) == []
+        monkeypatch.undo()
         assert fsck.check(engine) == []

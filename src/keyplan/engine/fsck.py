@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from keyplan.engine import backfill, backups, expiry, history, lag
-from keyplan.engine.catalog import Index, Table
+from keyplan.engine.catalog import Index, Table, stored_tables
 from keyplan.engine.keys import partition_bytes_of
 from keyplan.engine.writes import Version, collection_bytes
 from keyplan.errors import ServiceError
@@ -46,8 +46,7 @@ def check(engine: Engine, progress: Callable[[str, int], None] | None = None) ->
     if problems:
         return problems
     with engine.store.snapshot() as view:
-        engine.catalog.reload(view)
-        for table in engine.catalog.known():
+        for table in stored_tables(view):
             problems += _check_table(view, table, progress)
         for document in backups.stored(view):
             problems += _check_backup(view, document)
@@ -135,7 +134,8 @@ class _Entries:
     def __init__(self, view: View, table: Table) -> None:
         self._view = view
         self._table = table
-        self._indexes = [index for index in table.indexes.values() if not index.backfilling]
+        unfinished = table.document.get("backfills", ())
+        self._indexes = [index for index in table.indexes.values() if index.name not in unfinished]
         self._waiting = lag.find(view)
         self._counts = dict.fromkeys(table.indexes, 0)
 
