@@ -25,6 +25,7 @@ from keyplan.store import statements
 from keyplan.store.combine import give_way
 from keyplan.store.failures import failures
 from keyplan.store.files import CACHE_KIB, connect
+from keyplan.store.forks import WHY
 from keyplan.store.rows import Row, Tree, View
 from keyplan.store.views import Connected, Locked, Writing, rest
 
@@ -56,6 +57,10 @@ class MemoryReaders:
     def close(self) -> None:
         """There is nothing to close beside the one connection."""
 
+    def leave_behind(self) -> object:
+        """Memory is each process's own."""
+        return None
+
 
 class FileReaders:
     """The reads of a file, by thread."""
@@ -67,7 +72,7 @@ class FileReaders:
         self._local = threading.local()
         self._connections: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()
         self._opening = threading.Lock()
-        self._closed = False
+        self._closed = ""  # or why, once it is
         self._mapping = Mapping(path, writing)
 
     def view(self) -> Connected:
@@ -97,7 +102,7 @@ class FileReaders:
         if own is None:
             with self._opening:
                 if self._closed:
-                    raise EngineClosedError(f"{self._path} is closed")
+                    raise EngineClosedError(f"{self._path} {self._closed}")
                 connection = connect(self._path)
                 self._connections.add(connection)
                 # The more threads there are, the less each keeps, so that many do not keep many times as much.
@@ -108,10 +113,16 @@ class FileReaders:
     def close(self) -> None:
         """Close every thread's connection. A read that is under way in another thread ends with a failure."""
         with self._opening:
-            self._closed = True
+            self._closed = "is closed"
             connections = list(self._connections)
         for connection in connections:
             _close(connection)
+
+    def leave_behind(self) -> object:
+        """In a child of the process: no thread has a connection, and none gets one. What is not to be freed."""
+        left, self._local, self._opening = self._local, threading.local(), threading.Lock()
+        self._closed = WHY
+        return left
 
 
 def _close(connection: apsw.Connection) -> None:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal, TypeVar, get_args
+from typing import Literal, TypeVar, cast, get_args
 
 import apsw
 
@@ -22,6 +22,7 @@ from keyplan.store.checkpoint import Checkpointer
 from keyplan.store.combine import Call, Combiner
 from keyplan.store.failures import failures, storage_error
 from keyplan.store.files import connect, copy, new_file, prepare
+from keyplan.store.forks import LeftBehind, watch
 from keyplan.store.readers import FileReaders, MemoryReaders
 from keyplan.store.rows import Row, Transaction, Tree
 from keyplan.store.sync import LogSync
@@ -71,6 +72,7 @@ class SqliteStore:
         if not self.in_memory:
             self._checkpointer = Checkpointer(connect(self.path))
             connection.set_wal_hook(self._checkpointer.committed)
+            watch(self)
 
     # Writes.
 
@@ -312,6 +314,15 @@ class SqliteStore:
         with failures(self.path):
             rows = self.view().connection.execute(statements.INTEGRITY).fetchall()
         return [str(told) for (told,) in rows if told != "ok"]
+
+    def leave_behind(self) -> object:
+        """In a child of the process that opened it: count as closed. What is not to be freed there."""
+        left = self._writing, self._checkpointer, self._readers.leave_behind()
+        self._lock = threading.RLock()  # a thread that is not there any more may have had it
+        self._writing = cast(Writing, LeftBehind(self.path))
+        self._checkpointer = self._combiner = self._group_thread = None
+        self._closed = True
+        return left
 
     def close(self) -> None:
         """Close every connection. Calling twice is harmless."""
