@@ -44,7 +44,7 @@ def build(resources: Resources) -> Built:
 
 def _policy() -> Policy:
     days = os.environ.get(RETENTION)
-    if days is None:
+    if not days:  # set to nothing is not set
         return Policy()
     if not days.isdecimal():
         raise ValueError(f"{RETENTION} is a whole number of days, not {days!r}")

@@ -22,6 +22,8 @@ URGENCY = (Priority.URGENT, Priority.HIGH, Priority.MEDIUM, Priority.LOW)
 
 ANSWERS_KEPT = timedelta(seconds=86_400)
 """For how long an answer is given again to the same request."""
+MOST_DAYS_KEPT = 36_500
+"""The longest retention that is not for ever: a hundred years, well within the dates that there are."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,11 @@ class Policy:
     """After how many days completed tasks are deleted from the table; None: never. The lake keeps them."""
 
     def __post_init__(self) -> None:
-        if self.completed_retention_days is not None and self.completed_retention_days < 1:
-            raise ValueError(f"completed tasks are kept for at least 1 day, not {self.completed_retention_days}")
+        if self.completed_retention_days is not None and not 1 <= self.completed_retention_days <= MOST_DAYS_KEPT:
+            raise ValueError(
+                f"completed tasks are kept for at least 1 day and at most {MOST_DAYS_KEPT}, or for ever,"
+                f" not for {self.completed_retention_days} days"
+            )
 
 
 def moment(clock: Clock) -> datetime:

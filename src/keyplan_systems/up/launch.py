@@ -29,7 +29,7 @@ from keyplan_systems.up.workers import Workers
 from keyplan_systems.web.development import DevelopmentKeyError, development_key
 from keyplan_systems.web.logs import configure_logs
 from keyplan_systems.web.serving import server_config
-from keyplan_systems.web.system import Resources, System
+from keyplan_systems.web.system import Built, Resources, System
 from keyplan_systems.web.tokens import TokenRules, TokenSettings, TokenVerifier, verifier_for
 
 if TYPE_CHECKING:
@@ -100,14 +100,17 @@ def prepare(settings: Settings, stack: ExitStack, say: Callable[[str], None], cl
     failed = [_errors_of(report) for report in reports.values() if report.failed]
     if failed:
         raise UpError("a design has errors\n" + text(failed))
-    settings.folder.mkdir(parents=True, exist_ok=True)
+    try:
+        settings.folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UpError(f"{settings.folder} can be no folder: {error.strerror or error}") from error
     connection, engine = _connection(settings, stack, clock)
     _create(connection, designs, say)
     verifier = _verifier(settings, clock)
     prices = book()
     hosted = []
     for system in systems:
-        built = system.build(Resources(connection, _folder(settings, system), clock, verifier))
+        built = _built(system, Resources(connection, _folder(settings, system), clock, verifier))
         stack.callback(built.close)
         if settings.sample:
             built.load_sample()
@@ -152,8 +155,15 @@ def _create(connection: Connection, designs: dict[str, Design], say: Callable[[s
         raise UpError(_reason(error)) from error
 
 
+def _built(system: System, resources: Resources) -> Built:
+    try:
+        return system.build(resources)
+    except Exception as error:  # what its settings name, such as a database or a bucket, fails in its own way
+        raise UpError(f"{system.name} cannot start: {_reason(error)}") from error
+
+
 def _reason(error: Exception) -> str:
-    """Why tables could not be made, with what to do about what people forget."""
+    """Why something could not be made, with what to do about what people forget."""
     if type(error).__name__ == "NoCredentialsError":
         return "no AWS credentials are found: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
     return str(error) or type(error).__name__

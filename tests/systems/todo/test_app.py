@@ -125,13 +125,16 @@ def test_health_asks_the_table(resources: Resources, monkeypatch: pytest.MonkeyP
     built.close()
 
 
-@pytest.mark.parametrize("days", ["soon", "-1", "0"])
+@pytest.mark.parametrize("days", ["soon", "-1", "0", "36501", "99999999999"])
 def test_a_retention_that_cannot_be_is_refused(monkeypatch: pytest.MonkeyPatch, days: str) -> None:
     monkeypatch.setenv(todo.RETENTION, days)
     with pytest.raises(ValueError, match="day"):
         todo._policy()
 
 
-def test_a_retention_of_days_is_taken_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(todo.RETENTION, "30")
-    assert todo._policy().completed_retention_days == 30
+@pytest.mark.parametrize(("days", "kept"), [("30", 30), ("36500", 36_500), ("", None)])
+def test_a_retention_of_days_is_taken_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, days: str, kept: int | None
+) -> None:
+    monkeypatch.setenv(todo.RETENTION, days)
+    assert todo._policy().completed_retention_days == kept

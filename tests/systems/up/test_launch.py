@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from keyplan.store import files
 from keyplan_systems.up import registry
 from keyplan_systems.up.launch import Settings, UpError, prepare, up
 from keyplan_systems.web.serving import Running
+from keyplan_systems.web.system import Built, Resources
 
 PATIENCE_S = 200
 """How long is waited for what must come: a busy machine is no reason to fail."""
@@ -133,6 +135,21 @@ def test_a_taken_port_is_a_clear_error(tmp_path: Path) -> None:
 def test_an_unknown_system_is_a_clear_error(tmp_path: Path) -> None:
     with ExitStack() as stack, pytest.raises(UpError, match="there is no system attic; there are shelf"):
         prepare(Settings(tmp_path, systems=("attic",)), stack, lambda _line: None)
+
+
+def test_settings_of_a_system_that_cannot_be_are_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(_resources: Resources) -> Built:
+        raise ValueError("SHELF_BOARDS is a whole number, not 'many'")
+
+    monkeypatch.setattr(registry, "load", lambda _name: replace(shelf.SYSTEM, build=build))
+    with ExitStack() as stack, pytest.raises(UpError, match="shelf cannot start: SHELF_BOARDS is a whole number"):
+        prepare(Settings(tmp_path), stack, lambda _line: None)
+
+
+def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with ExitStack() as stack, pytest.raises(UpError, match="can be no folder"):
+        prepare(Settings(tmp_path / "file" / "data"), stack, lambda _line: None)
 
 
 def test_a_file_that_is_no_database_is_a_clear_error(tmp_path: Path) -> None:
