@@ -174,6 +174,21 @@ def test_what_may_be_lost_is_told(old: Any, new: Any, kind: str) -> None:
     assert all(loss.text for loss in found)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "where"),
+    [
+        (dict[str, str], dict[str, int], "each part"),
+        (dict[int, str], dict[NATURAL, str], "each key"),
+        (tuple[int, int], tuple[NATURAL, int], "each part"),
+        (list[int], list[NATURAL], "each part"),
+    ],
+    ids=named,
+)
+def test_a_loss_within_a_value_says_where(old: Any, new: Any, where: str) -> None:
+    (loss,) = losses(*(spec_of(declared(one)).fields["value"] for one in (old, new)))
+    assert where in loss.text
+
+
 KEPT = [
     (UUID, str),
     (Colour, str),

@@ -169,6 +169,15 @@ def test_a_new_index_gets_the_keys_that_items_lack(tmp_path: Path) -> None:
     assert told(backfill) == meter.units == {"shop": 2 * COUNT, "all": 2 * COUNT, "by_text": 2 * COUNT}
 
 
+def test_an_index_that_the_service_has_filled_is_written_for_what_it_holds(tmp_path: Path) -> None:
+    """Of a new index that holds keys only, a rewritten field is no entry's business."""
+    index = ('GSI("all", pk="GSI1PK")', 'GSI("all", pk="GSI1PK"), GSI("by_state", pk="state", project="keys")')
+    fields = ("    text: str", "    text: str\n    name: str")
+    comparison = compared(tmp_path, DESIGN, changed(index, fields))
+    by = {backfill.by: told(backfill) for backfill in comparison.backfills}
+    assert by == {"the service": {"by_state": COUNT}, "a program": {"shop": 2 * COUNT, "all": 2 * COUNT}}
+
+
 def test_an_item_under_another_key_is_put_and_deleted(tmp_path: Path) -> None:
     comparison = compared(
         tmp_path, DESIGN, changed(('key=key("SHOP#{shop_id}", "META")', 'key=key("S#{shop_id}", "META")'))

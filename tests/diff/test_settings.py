@@ -1,0 +1,41 @@
+"""What is said of capacity: when it is changed, and how often the service takes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.diff.pairs import BASE, compared, setting
+
+RAISED = "Raised as often as needed; it takes minutes."
+LOWERED = (
+    "Lowered four times at any time of a day (UTC), and then once for each hour without a decrease: 27 times a day at"
+    " most."
+)
+
+
+@pytest.mark.parametrize(
+    ("read", "write", "how", "phase"),
+    [
+        (6, 5, RAISED, "prepare"),
+        (5, 6, RAISED, "prepare"),
+        (6, 6, RAISED, "prepare"),
+        (4, 5, LOWERED, "remove"),
+        (5, 4, LOWERED, "remove"),
+        (6, 4, LOWERED, "prepare"),
+        (4, 6, LOWERED, "prepare"),
+    ],
+)
+def test_capacity_is_raised_before_a_backfill_and_lowered_after_it(
+    read: int, write: int, how: str, phase: str, tmp_path: Path
+) -> None:
+    def bought(read: int, write: int) -> str:
+        old, new = setting(f"billing=Provisioned(read={read}, write={write})")
+        text = BASE.replace(old, new, 1)
+        return text.replace('sk="GSI1SK")', 'sk="GSI1SK", billing=Provisioned(read=1, write=1))').replace(
+            'pk="state")', 'pk="state", billing=Provisioned(read=1, write=1))'
+        )
+
+    (change,) = compared(tmp_path, bought(5, 5), bought(read, write)).changes
+    assert change.how == how
+    assert [step.phase for step in change.steps] == [phase]
