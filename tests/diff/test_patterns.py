@@ -1,0 +1,75 @@
+"""What is said of patterns that change: cursors that are out, uses of what is gone, and where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.diff.pairs import BASE, compared
+
+REFUSED = " Cursors that the old version handed out are refused: their readers begin anew."
+QUERY = '@app.query(Task, index="due", rate=Rate(average=2))'
+BODY = "pk(user=user) & sk(due=day)"
+
+
+ANOTHER = '''@app.get(User)
+def another(user: str) -> Key:
+    """Another."""
+    return key_of(user=user)
+
+
+@app.on_change'''
+
+
+def edited(*edits: tuple[str, str]) -> str:
+    text = BASE
+    for old, new in edits:
+        assert old in text, old
+        text = text.replace(old, new, 1)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("edits", "refused"),
+    [
+        ([(QUERY, QUERY.replace("rate", "descending=True, rate"))], True),
+        ([('index="due", ', ""), (BODY, "pk(user=user) & where(F.due == day)")], True),
+        ([("def due(", "def due_on(")], True),
+        ([(BODY, "pk(user=user) & sk.lte(due=day)")], False),
+        ([(BODY, f"{BODY} & where(F.points > 3)")], False),
+        ([(QUERY, QUERY.replace("rate", "limit=5, rate"))], False),
+        ([("def user(user: str)", "def a_user(user: str)")], False),
+        ([("@app.get(User)", "@app.get(User, consistent=True)")], False),
+    ],
+    ids=["direction", "index", "name", "range", "filter", "limit", "name of a get", "a get"],
+)
+def test_cursors_are_refused_where_they_were_made_for_something_else(
+    edits: list[tuple[str, str]], refused: bool, tmp_path: Path
+) -> None:
+    (change,) = compared(tmp_path, BASE, edited(*edits)).changes
+    assert change.kind in {"pattern changed", "pattern renamed"}
+    assert change.how.endswith(REFUSED) is refused
+
+
+def test_a_pattern_that_became_one_without_pages_has_no_cursors(tmp_path: Path) -> None:
+    (change,) = compared(tmp_path, BASE, edited((QUERY, QUERY.replace("query", "count")))).changes
+    assert "kind (query to count)" in change.what
+    assert REFUSED not in change.how
+
+
+def test_of_a_pattern_that_is_gone_the_table_is_shown_and_what_used_it(tmp_path: Path) -> None:
+    user = BASE[BASE.index("@app.get(User)") : BASE.index("@app.update(Task")]
+    comparison = compared(tmp_path, BASE, edited((user, "")))
+    (gone,) = comparison.of("pattern removed")
+    assert gone.how == "Nothing in the old design uses it."
+    assert gone.place == comparison.new.tables[0].schema.place
+    assert gone.other == comparison.old.pattern("user").place
+    due = BASE[BASE.index("@app.query(Task") : BASE.index("@app.get(User)")]
+    (gone,) = compared(tmp_path, BASE, edited((due, ""))).of("pattern removed")
+    assert gone.how == "In the old design it is called 2 times a second, 2 at its peak."
+
+
+def test_of_a_new_pattern_its_own_place_is_shown(tmp_path: Path) -> None:
+    comparison = compared(tmp_path, BASE, edited(("@app.on_change", ANOTHER)))
+    (added,) = comparison.of("pattern added")
+    assert added.place == comparison.new.pattern("another").place
