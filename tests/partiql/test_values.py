@@ -39,9 +39,19 @@ def test_literals(literal: str, expected: Any) -> None:
     assert value(literal) == expected
 
 
-def test_parameters_stand_anywhere() -> None:
-    assert value("[?, {'a': ?}]", {"N": "1.0"}, {"B": "AQ=="}) == {"L": [{"N": "1"}, {"M": {"a": {"B": "AQ=="}}}]}
-    assert value("<<?, ?>>", {"B": "AQ=="}, {"B": "Ag=="}) == {"BS": ["AQ==", "Ag=="]}
+@pytest.mark.parametrize(
+    ("literal", "message"),
+    [
+        ("[1, ?]", "Unsupported data type: Parameter under key root[1] at 1:31:1"),
+        ("{'a': [?]}", "Unsupported data type: Parameter under key root.a[0] at 1:34:1"),
+        ("<<?>>", "Unsupported data type in Bag. DynamoDB only supports either numbers or strings in bags"),
+    ],
+)
+def test_a_parameter_is_a_whole_value(literal: str, message: str) -> None:
+    assert value("?", {"N": "1.0"}) == {"N": "1"}
+    with pytest.raises(ValidationError) as caught:
+        value(literal, {"S": "x"})
+    assert caught.value.message == message
 
 
 @pytest.mark.parametrize(

@@ -116,9 +116,14 @@ def unsupported_type(name: str) -> str:
     )
 
 
-def unsupported_value(name: str, place: str) -> str:
+def unsupported_value(name: str, place: str, path: str = "root") -> str:
     """Something that is no value where one must stand."""
-    return f"Unsupported data type: {name} under key root at {place}"
+    return f"Unsupported data type: {name} under key {path} at {place}"
+
+
+def index_range(index: str, place: str) -> str:
+    """A list index under 0 or over 2,147,483,647."""
+    return f"List index is not within the allowable range; index: [{index}] at {place}"
 
 
 def unsupported_in_condition(operator: str) -> str:
@@ -188,7 +193,7 @@ def key_type(name: str) -> str:
 
 def order_by(name: str) -> str:
     """ORDER BY an attribute that is not of the key."""
-    return f"Variable reference {name} in ORDER BY clause must be part of the primary key"
+    return f"Attribute {name} in ORDER BY clause must be part of the primary key"
 
 
 def order_operand(kind: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 Parts: TypeAlias = tuple[str | int, ...]
@@ -49,6 +49,7 @@ class Parameter:
     """A question mark: the value of that number."""
 
     number: int
+    place: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

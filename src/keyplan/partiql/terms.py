@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from keyplan import limits
 from keyplan.errors import ValidationError
-from keyplan.messages import expressions as expression_messages
 from keyplan.messages import partiql as messages
 from keyplan.partiql.nodes import (
     COMPARISONS,
@@ -26,7 +25,7 @@ from keyplan.partiql.nodes import (
     Struct,
     Term,
 )
-from keyplan.partiql.tokens import END, ION, KEYWORD, NAME, NUMBER, QUOTED, STRING, Cursor, Token
+from keyplan.partiql.tokens import END, INT_LIMIT, ION, KEYWORD, NAME, NUMBER, QUOTED, STRING, Cursor, Token
 
 _TYPE_NAMES = """
     any bag bigint blob bool boolean char character clob date dec decimal double float int int2 int4 int8 integer
@@ -39,8 +38,8 @@ _FUNCTION_KEYWORDS = frozenset(("size", "exists", "count", "avg", "sum", "min", 
 _OPERATOR_KEYWORDS = frozenset(("is", "like", "in", "between", "and", "or"))
 _MOST_LEVELS = limits.EXPRESSION_OPERATORS // 4
 """How deep terms may be nested: more than any value or condition that the service takes."""
-_INDEX_DIGITS = 1000
-"""Indexes of fewer digits are refused with the expression that they stand in."""
+_INDEX_DIGITS = 10
+"""No index of more digits is in range."""
 
 
 def read_term(cursor: Cursor, level: int = 0) -> Term:
@@ -152,13 +151,28 @@ def _read_operand(cursor: Cursor, level: int) -> Term:
     if token.is_sign("?"):
         cursor.advance()
         cursor.parameters += 1
-        return Parameter(cursor.parameters - 1)
-    if token.is_sign("-", "+") and cursor.peek().kind == NUMBER:
-        sign = cursor.advance().text
-        return Constant("N", ("-" if sign == "-" else "") + cursor.advance().text)
+        return Parameter(cursor.parameters - 1, token.place)
+    if token.is_sign("-", "+") and _is_signed(cursor):
+        return Constant("N", _sign(cursor) + cursor.advance().text)
     if token.is_sign("(", "[", "<<", "{"):
         return _read_enclosed(cursor, level)
     return _read_word(cursor, token, level)
+
+
+def _is_signed(cursor: Cursor) -> bool:
+    """Whether the signs here are those of a number."""
+    ahead = 1
+    while cursor.peek(ahead).is_sign("-", "+"):
+        ahead += 1
+    return cursor.peek(ahead).kind == NUMBER
+
+
+def _sign(cursor: Cursor) -> str:
+    """The sign that the signs of a number make."""
+    negative = False
+    while sign := cursor.take_sign("-", "+"):
+        negative ^= sign.text == "-"
+    return "-" if negative else ""
 
 
 def _read_word(cursor: Cursor, token: Token, level: int) -> Term:
@@ -250,9 +264,10 @@ def read_path(cursor: Cursor) -> Path:
 
 def _read_step(cursor: Cursor) -> str | int:
     """What stands between brackets: a list index, or a name as a string."""
+    sign = _sign(cursor) if cursor.current.is_sign("-", "+") and _is_signed(cursor) else ""
     token = cursor.advance()
     if token.kind == NUMBER and token.text.isdigit():
-        step: str | int = _index(token.text)
+        step: str | int = _index(token, sign)
     elif token.kind == STRING:
         step = token.text
     else:
@@ -261,9 +276,9 @@ def _read_step(cursor: Cursor) -> str | int:
     return step
 
 
-def _index(digits: str) -> int:
-    """A list index. Raises ValidationError for one of so many digits that Python reads no number from them."""
-    plain = digits.lstrip("0") or "0"
-    if len(plain) > _INDEX_DIGITS:
-        raise ValidationError(expression_messages.index_range(plain))
+def _index(token: Token, sign: str) -> int:
+    """A list index. Raises ValidationError for one out of range."""
+    plain = token.text.lstrip("0") or "0"
+    if len(plain) > _INDEX_DIGITS or not 0 <= int(sign + plain) < INT_LIMIT:
+        raise ValidationError(messages.index_range(sign + plain, token.place))
     return int(plain)

@@ -151,9 +151,9 @@ class Cursor:
         """The token to be read next."""
         return self._tokens[self._at]
 
-    def peek(self) -> Token:
-        """The token after the current one."""
-        return self._tokens[min(self._at + 1, len(self._tokens) - 1)]
+    def peek(self, ahead: int = 1) -> Token:
+        """The token after the current one, or that many after it."""
+        return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
 
     def advance(self) -> Token:
         """The current token; the next one becomes current."""

@@ -43,8 +43,10 @@ class Values:
 
     def _value(self, term: Term, path: str) -> AttributeValue:
         match term:
-            case Parameter():
+            case Parameter() if path == "root":
                 return self._parameters[term.number]
+            case Parameter():
+                raise ValidationError(messages.unsupported_value("Parameter", term.place, path))
             case Constant():
                 return _constant(term, path)
             case Struct():
@@ -75,6 +77,8 @@ class Values:
         return self._members(struct, lambda _name: "root", "root")
 
     def _set(self, bag: Sequence, path: str) -> AttributeValue:
+        if any(isinstance(member, Parameter) for member in bag.members):
+            raise ValidationError(messages.SET_MEMBERS)
         members = [self._value(member, f"{path}[{at}]") for at, member in enumerate(bag.members)]
         if not members:
             raise ValidationError(messages.EMPTY_BAG)

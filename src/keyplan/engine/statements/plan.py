@@ -69,6 +69,8 @@ class _Part(NamedTuple):
     whole: Term
     negated: bool
     """Whether it asks of the sort key what no range of keys can say."""
+    reads: int
+    """As how many reads it counts: one for each sort key of an IN."""
 
 
 def make(table: Table, index: Index | None, select: Select, values: Values) -> Plan:
@@ -91,7 +93,7 @@ def make(table: Table, index: Index | None, select: Select, values: Values) -> P
     for part in parts:
         kind, content = next(iter(part.partition.items()))
         grouped.setdefault(scalar_key(kind, content), []).append(part)
-    if len(grouped) > limits.STATEMENT_PARTITIONS:
+    if sum(max(part.reads for part in group) for group in grouped.values()) > limits.STATEMENT_READS:
         raise ValidationError(messages.TOO_MANY_READS)
     _check_order(select, partition, sort, len(grouped))
     steps = [step for group in _ordered(grouped, select, partition) for step in _steps(index, group, values)]
@@ -119,7 +121,18 @@ def _parts(branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, val
                 rest.remove(term)
                 break
     negated = sort is not None and any(_is_negated(term, sort.name) for term in rest)
-    return [_Part(value, condition, tuple(rest), branch, negated) for value in wanted]
+    reads = 1 if sort is None or condition is not None else _listed(rest, sort, values)
+    return [_Part(value, condition, tuple(rest), branch, negated, reads) for value in wanted]
+
+
+def _listed(rest: Iterable[Term], sort: KeyAttribute, values: Values) -> int:
+    """How many sort keys an IN names; 1 if there is none."""
+    for term in rest:
+        if isinstance(term, In):
+            named = _partition_terms(term, sort.name)
+            if named:
+                return len([_key_value(each, sort, values) for each in named])
+    return 1
 
 
 def _partition_terms(term: Term, name: str) -> tuple[Term, ...]:
@@ -185,7 +198,7 @@ def _steps(index: Index | None, group: list[_Part], values: Values) -> list[Step
     if len(group) == 1:
         (part,) = group
         return [Step(_span(index, part), _filter(part.rest, values), value)]
-    if any(part.negated for part in group) or all(part.sort is None for part in group):
+    if any(part.negated for part in group):
         whole = Joined("or", tuple(part.whole for part in group))
         return [Step(_span(index, group[0]._replace(sort=None)), translate.condition(whole, values), value)]
     steps = sorted((Step(_span(index, part), _filter(part.rest, values), value) for part in group), key=_start)
