@@ -13,7 +13,9 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
         "keyplan-data"
     ),
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
-    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option("--host", help="Address to listen on; beyond this machine without DynamoDB.")
+    ] = "127.0.0.1",
     system: Annotated[list[str] | None, typer.Option("--system", help="Only this system; may be repeated.")] = None,
     endpoint: Annotated[str | None, typer.Option("--endpoint", help="Another DynamoDB: http://host:port.")] = None,
     aws: Annotated[str | None, typer.Option("--aws", help="Amazon DynamoDB in this region.")] = None,

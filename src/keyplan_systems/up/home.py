@@ -23,9 +23,10 @@ def _template() -> jinja2.Template:
     return jinja2.Environment(loader=loader, autoescape=True).get_template("home.html.j2")
 
 
-def page(hosted: Sequence[Hosted], workers: Sequence[State], url: str) -> str:
-    """The page as HTML."""
-    return _template().render(url=url, workers=workers, systems=[_system(one) for one in hosted])
+def page(hosted: Sequence[Hosted], workers: Sequence[State], url: str, *, has_endpoint: bool) -> str:
+    """The page as HTML; `has_endpoint`: whether DynamoDB answers at the address too."""
+    systems = [_system(one) for one in hosted]
+    return _template().render(url=url, has_endpoint=has_endpoint, workers=workers, systems=systems)
 
 
 def _system(one: Hosted) -> Mapping[str, Any]:

@@ -71,7 +71,8 @@ class Host:
             yield
 
     async def _home(self, request: Request) -> Response:
-        return HTMLResponse(home.page(self.hosted, self.workers.states, str(request.base_url).rstrip("/")))
+        url, has_endpoint = str(request.base_url).rstrip("/"), self._dynamodb is not None
+        return HTMLResponse(home.page(self.hosted, self.workers.states, url, has_endpoint=has_endpoint))
 
     async def _health(self, _request: Request) -> Response:
         states = self.workers.states

@@ -23,6 +23,7 @@ from keyplan.cost.prices import book
 from keyplan.design.design import Design
 from keyplan.errors import KeyplanError
 from keyplan.server.asgi import DynamoDBApplication
+from keyplan.server.launch import is_loopback
 from keyplan_systems.up import registry
 from keyplan_systems.up.host import Host, Hosted
 from keyplan_systems.up.workers import Workers
@@ -117,7 +118,8 @@ def prepare(settings: Settings, stack: ExitStack, say: Callable[[str], None], cl
         design = designs[system.name]
         hosted.append(Hosted(system, design, reports[system.name], estimate(design, prices), built))
     workers = Workers([worker for one in hosted for worker in one.built.workers])
-    dynamodb = None if engine is None else DynamoDBApplication(engine)
+    # Its signatures may be of any key, so that beyond this machine anybody could read and write every table by it.
+    dynamodb = DynamoDBApplication(engine) if engine is not None and is_loopback(settings.host) else None
     return Host(hosted, workers, dynamodb)
 
 
@@ -195,6 +197,8 @@ def _socket(host: str, port: int) -> socket.socket:
 def _hints(host: Host, address: str, settings: Settings) -> list[str]:
     lines = [f"home page {address}/"]
     lines += [f"{one.system.title}: {address}/{one.system.name}/{one.system.page}" for one in host.hosted]
-    if settings.url is None:
+    if settings.url is None and is_loopback(settings.host):
         lines.append(f"DynamoDB: aws dynamodb list-tables --endpoint-url {address}")
+    elif settings.url is None:
+        lines.append("no DynamoDB endpoint: it is open to whoever reaches it, so only --host 127.0.0.1 has one")
     return [*lines, f"token: keyplan token SUBJECT --folder {settings.folder}", "stop with Ctrl-C"]

@@ -125,6 +125,17 @@ def test_it_runs_on_another_endpoint_and_offers_none_itself(tmp_path: Path, monk
         assert engine.call("ListTables", {})["TableNames"] == ["shelf"]
 
 
+@pytest.mark.parametrize(("host", "is_there"), [("127.0.0.1", True), ("localhost", True), ("0.0.0.0", False)])
+def test_only_this_machine_has_the_endpoint_that_asks_for_no_key(tmp_path: Path, host: str, is_there: bool) -> None:
+    with running(Settings(tmp_path, host=host)) as (url, _):
+        target = {"X-Amz-Target": "DynamoDB_20120810.ListTables", "Content-Type": "application/x-amz-json-1.0"}
+        signed = {"Authorization": "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/dynamodb/aws4_request"}
+        answer = post(url, content=b"{}", headers={**target, **signed})
+        assert ("x-amzn-requestid" in answer.headers) is is_there
+        assert ("DynamoDB answers here" in get(url).text) is is_there
+        assert get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
+
+
 def test_a_taken_port_is_a_clear_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
