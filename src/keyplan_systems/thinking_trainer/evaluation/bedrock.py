@@ -7,6 +7,7 @@ unknown model, blocked content) is not: asking again would give the same answer.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -22,6 +23,10 @@ from .reply import ReplyUnusable, assessment_in
 
 WAITS_S = (1.0, 2.0)
 """Seconds before the second and the third try; there is no fourth."""
+
+MOST_AT_ONCE = 20
+"""How many submissions are graded at a time. Each holds one of the server's forty threads, on which all else that is
+asked of it waits too, for as long as the model takes."""
 
 PASSING_STATUSES = frozenset({408, 424, 429})
 """HTTP statuses of failures that pass, beside all from 500 on: model timeout, model error, throttled or not ready.
@@ -44,12 +49,22 @@ class BedrockEvaluator:
         self._client = client
         self._model_id = model_id
         self._wait = wait
+        self._free = threading.BoundedSemaphore(MOST_AT_ONCE)
 
     def evaluate(self, submission: Submission) -> Assessment:
         """What the model says, held to the rubric.
 
-        Raises EvaluationRefused when asking again is pointless, EvaluationUnavailable after three tries.
+        Raises EvaluationRefused when asking again is pointless, EvaluationUnavailable after three tries, or at once
+        while MOST_AT_ONCE others are graded.
         """
+        if not self._free.acquire(blocking=False):
+            raise EvaluationUnavailable(f"{self._model_id} is grading {MOST_AT_ONCE} others: try again later")
+        try:
+            return self._evaluated(submission)
+        finally:
+            self._free.release()
+
+    def _evaluated(self, submission: Submission) -> Assessment:
         trouble = ""
         for pause in (*WAITS_S, None):
             try:

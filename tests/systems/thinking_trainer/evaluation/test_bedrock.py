@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,7 +27,7 @@ from tests.systems.thinking_trainer.making import NOON
 from keyplan.clock import ManualClock
 from keyplan_systems.thinking_trainer.domain.errors import EvaluationRefused, EvaluationUnavailable
 from keyplan_systems.thinking_trainer.domain.rubric import DIMENSIONS, evaluation_of
-from keyplan_systems.thinking_trainer.evaluation.bedrock import BedrockEvaluator, converse_client
+from keyplan_systems.thinking_trainer.evaluation.bedrock import MOST_AT_ONCE, BedrockEvaluator, converse_client
 from keyplan_systems.thinking_trainer.evaluation.choice import EvaluatorSettings, evaluator_for
 from keyplan_systems.thinking_trainer.evaluation.prompt import SYSTEM_PROMPT, converse_request
 from keyplan_systems.thinking_trainer.evaluation.rubric_evaluator import RubricEvaluator
@@ -82,6 +83,31 @@ def test_two_unusable_replies_are_asked_again_after_one_and_two_seconds(stubbed:
     stubbed.stubber.add_response("converse", good_answer())
     assert stubbed.evaluator.evaluate(submission(THOROUGH)).dimensions[0].score == 3
     assert stubbed.waits == [1.0, 2.0]
+
+
+def test_while_as_many_are_graded_as_may_be_one_more_is_told_to_come_back() -> None:
+    begun, go_on = threading.Semaphore(0), threading.Event()
+
+    class Slow:
+        """A model that takes its time."""
+
+        def converse(self, **_request: Any) -> Mapping[str, Any]:
+            begun.release()
+            assert go_on.wait(60)
+            return good_answer()
+
+    evaluator = BedrockEvaluator(Slow(), MODEL, lambda _seconds: None)
+    with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
+        graded = [pool.submit(evaluator.evaluate, submission(THOROUGH)) for _ in range(MOST_AT_ONCE)]
+        for _ in graded:
+            assert begun.acquire(timeout=60)
+        try:
+            with pytest.raises(EvaluationUnavailable, match="is grading 20 others"):
+                evaluator.evaluate(submission(THOROUGH))
+        finally:
+            go_on.set()
+        assert {one.result().model_id for one in graded} == {MODEL}
+    assert evaluator.evaluate(submission(THOROUGH)).model_id == MODEL
 
 
 def test_the_model_is_told_what_was_wrong_with_its_reply(stubbed: Stubbed) -> None:
