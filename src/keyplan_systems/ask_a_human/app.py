@@ -34,10 +34,10 @@ OUTBOX = "outbox.jsonl"
 
 def build(resources: Resources) -> Built:
     """The system on its resources. Raises ValueError for settings that cannot be, OSError for unreadable files."""
-    proxies = os.environ.get(PROXIES, "0")
+    proxies = os.environ.get(PROXIES) or "0"
     if not proxies.isdecimal():
         raise ValueError(f"{PROXIES} is a number of proxies, not {proxies!r}")
-    links = os.environ.get(LINKS, "https://ask-a-human.example")
+    links = os.environ.get(LINKS) or "https://ask-a-human.example"
     if not links.startswith("https://"):
         raise ValueError(f"{LINKS} is an https address, since the push service takes no other links: {links!r}")
     service = Service.over(resources.connection, resources.clock)

@@ -28,14 +28,14 @@ class Settings:
 
 
 def settings_from(folder: Path, environment: Mapping[str, str] | None = None) -> Settings:
-    """Read the environment. Raises ValueError for what cannot be.
+    """Read the environment, in which what is empty is not set. Raises ValueError for what cannot be.
 
     KEYPLAN_VENUE_CONFIG names a JSON file with the fields of a venue. KEYPLAN_VENUE_SENDER, _ADMINISTRATORS
     (addresses with commas), _DOMAIN, _ADMINISTRATORS_LANGUAGE and _SITE say who writes; KEYPLAN_VENUE_SMTP_HOST, _PORT,
     _SECURITY, _USERNAME and _PASSWORD how. Without a host letters are files in the folder `letters`.
     """
     told = os.environ if environment is None else environment
-    values = {name.removeprefix(PREFIX): text for name, text in told.items() if name.startswith(PREFIX)}
+    values = {name.removeprefix(PREFIX): text for name, text in told.items() if name.startswith(PREFIX) and text}
     return Settings(_venue(values), _room(values), _sender(values, folder))
 
 

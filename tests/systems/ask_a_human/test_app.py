@@ -97,6 +97,12 @@ def test_the_sample_loads_twice_and_is_there_once_and_the_workers_do_their_part(
 
 def test_settings_that_cannot_be_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with keyplan.connect(":memory:") as connection:
+        for name in (PROXIES, LINKS, CREDENTIALS):
+            monkeypatch.setenv(name, "")  # which is not set
+        with built(connection, tmp_path):
+            pass
+        monkeypatch.delenv(CREDENTIALS)
+        monkeypatch.delenv(LINKS)
         monkeypatch.setenv(PROXIES, "one")
         with pytest.raises(ValueError, match="number of proxies"), built(connection, tmp_path):
             pass

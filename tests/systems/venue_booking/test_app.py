@@ -111,6 +111,17 @@ def test_settings_make_another_venue_and_send_by_smtp(tmp_path: Path) -> None:
     assert settings.room.sender == "venue@casello.example"
 
 
+def test_a_setting_that_is_empty_is_not_set(tmp_path: Path) -> None:
+    names = ("CONFIG", "SENDER", "ADMINISTRATORS", "DOMAIN", "ADMINISTRATORS_LANGUAGE", "SITE")
+    smtp = ("SMTP_HOST", "SMTP_PORT", "SMTP_SECURITY", "SMTP_USERNAME", "SMTP_PASSWORD")
+    settings, otherwise = (
+        settings_from(tmp_path, {f"KEYPLAN_VENUE_{name}": "" for name in (*names, *smtp)}),
+        settings_from(tmp_path, {}),
+    )
+    assert (settings.venue, settings.room) == (otherwise.venue, otherwise.room)
+    assert isinstance(settings.sender, FolderSender)
+
+
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
