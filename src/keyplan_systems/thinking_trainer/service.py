@@ -26,6 +26,7 @@ from keyplan_systems.thinking_trainer.domain.profiles import Profile
 from keyplan_systems.thinking_trainer.domain.records import instant_of
 from keyplan_systems.thinking_trainer.domain.scenarios import MAX_ID_CHARACTERS, Difficulty, Scenario
 from keyplan_systems.thinking_trainer.evaluation.evaluator import Evaluator, Submission
+from keyplan_systems.web.system import UnfinishedError
 
 HISTORY_OF_A_CHART = 200
 THROTTLED_AGAIN_S = 2.0
@@ -148,16 +149,17 @@ class Service:
     def abandon_silent(self) -> int:
         """Give up every attempt that was silent for 24 hours; how many.
 
-        Raises an ExceptionGroup of what failed, after all the rest: it waits for the next sweep.
+        Raises an UnfinishedError of what failed or cannot be read, after all the rest: it waits for the next sweep.
         """
         given_up, failures = 0, list[RunError]()
-        for attempt in self.db.all(design.silent_attempts(self._now() - SILENCE)):
+        silent = self.db.iterate(design.silent_attempts(self._now() - SILENCE), unreadable=failures.append)
+        for attempt in list(silent):
             try:
                 given_up += self._abandon_if_silent(attempt.attempt_id)
             except RunError as error:
                 failures.append(error)
         if failures:
-            raise ExceptionGroup(f"{len(failures)} of the silent attempts could not be given up", failures)
+            raise UnfinishedError.of(failures, given_up)
         return given_up
 
     def _abandon_if_silent(self, attempt_id: str) -> bool:

@@ -10,7 +10,7 @@ from tests.systems.thinking_trainer.making import assessment
 from tests.systems.thinking_trainer.stage import ANSWERS, Caller, Stage
 
 from keyplan.clock import ManualClock
-from keyplan.connections.errors import ThrottledError
+from keyplan.connections.errors import ThrottledError, UnreadableItemError
 from keyplan.errors import ProvisionedThroughputExceededError
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.domain.attempts import SILENCE, Status
@@ -18,6 +18,7 @@ from keyplan_systems.thinking_trainer.domain.records import instant_of
 from keyplan_systems.thinking_trainer.domain.rubric import Assessment
 from keyplan_systems.thinking_trainer.evaluation.evaluator import Submission
 from keyplan_systems.thinking_trainer.service import Service
+from keyplan_systems.web.system import UnfinishedError
 
 
 def test_a_day_of_silence_ends_an_attempt_and_a_touch_keeps_it(stage: Stage, ada: Caller, clock: ManualClock) -> None:
@@ -42,7 +43,7 @@ def test_the_sweeper_looks_at_an_attempt_itself_since_the_index_may_lag(
     lagging = stage.connection.all(design.silent_attempts(instant_of(clock.now()) - SILENCE))
     assert [one.attempt_id for one in lagging] == [draft]
     ada.post(f"/attempts/{draft}/resume")
-    monkeypatch.setattr(stage.connection, "all", lambda _call: lagging)
+    monkeypatch.setattr(stage.connection, "iterate", lambda _call, unreadable: iter(lagging))
     assert stage.service.abandon_silent() == 0
     assert ada.get(f"/attempts/{draft}").json()["status"] == "in-progress"
 
@@ -117,11 +118,27 @@ def test_an_attempt_that_cannot_be_given_up_keeps_no_other_from_it_and_is_told(
         return call(operation, request)
 
     stage.connection._call = throttled
-    with pytest.raises(ExceptionGroup, match="1 of the silent attempts could not be given up") as caught:
+    with pytest.raises(UnfinishedError) as caught:
         stage.service.abandon_silent()
     assert [type(one) for one in caught.value.exceptions] == [ThrottledError]
+    assert caught.value.done == 2
     stage.connection._call = call
     told = [ada.get(f"/attempts/{one}").json()["status"] for one in begun]
     assert [number for number, status in enumerate(told) if status == "in-progress"] == [which]
     assert stage.service.abandon_silent() == 1
     assert ada.get(f"/attempts/{begun[which]}").json()["status"] == "abandoned"
+
+
+def test_an_attempt_that_cannot_be_read_keeps_no_other_from_the_sweep(
+    stage: Stage, ada: Caller, clock: ManualClock
+) -> None:
+    damaged, silent = ada.begun(), ada.begun()
+    call = stage.connection._call
+    (item,) = [one for one in call("Scan", {"TableName": "Attempts"})["Items"] if damaged in str(one)]
+    call("PutItem", {"TableName": "Attempts", "Item": {**item, "answers": {"S": "no list"}}})
+    clock.advance(24 * 3600)
+    with pytest.raises(UnfinishedError) as caught:
+        stage.service.abandon_silent()
+    assert [type(one) for one in caught.value.exceptions] == [UnreadableItemError]
+    assert caught.value.done == 1
+    assert ada.get(f"/attempts/{silent}").json()["status"] == "abandoned"

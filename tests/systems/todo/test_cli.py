@@ -74,6 +74,23 @@ def test_parameters_go_into_queries_and_reports(lake: str) -> None:
     assert [row["title"] for row in orjson.loads(found[1])] == ["Pay the rent"]
 
 
+@pytest.mark.parametrize("format", ["table", "json", "csv"])
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("SELECT 'infinity'::DATE AS due", "a value of the answer cannot be shown"),
+        ("SELECT DATE '20000-01-01' AS due", "a value of the answer cannot be shown"),
+        ("SELECT '2025-01-01 00:00:00.123456789'::TIMESTAMP_NS AS at", "a value of the answer cannot be shown"),
+        ("SELECT '\udcff'", "no UTF-8"),  # how Python reads an argument in another encoding
+    ],
+)
+def test_what_cannot_be_read_or_shown_is_told_in_a_sentence(sql: str, said: str, format: str, lake: str) -> None:
+    code, told = run("todo", "query", sql, "--lake", lake, "--format", format)
+    assert code == 1
+    assert told.startswith("keyplan lake todo query: ")
+    assert said in told
+
+
 def test_a_report_that_compares_is_drawn_with_bars(lake: str) -> None:
     code, shown = run("todo", "report", "tasks_by_status", "--lake", lake)
     assert code == 0

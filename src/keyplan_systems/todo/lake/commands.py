@@ -57,7 +57,10 @@ ERRORS: tuple[type[Exception], ...] = (CommandError, ExportError, KeyplanError, 
 def query(order: Order) -> Shown:
     """Answer one reading SQL statement."""
     rows = _existing(order).query(_needed(order.text, "the SQL statement"), dict(order.parameters or {}))
-    return Shown(rows, charts.table(rows))
+    try:
+        return Shown(rows, charts.table(rows))
+    except (OverflowError, ValueError) as error:  # a date that is infinite or past the year 9999, nanoseconds
+        raise CommandError(f"a value of the answer cannot be shown: {error}; ask for it as text, x::VARCHAR") from None
 
 
 def report(order: Order) -> Shown:

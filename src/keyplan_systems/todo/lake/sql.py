@@ -79,6 +79,8 @@ def _told_apart(names: Iterable[str]) -> list[str]:
 
 def _statement(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
     """The one reading statement of a text. Raises QueryError."""
+    if not sql.isascii() and any("\ud800" <= char <= "\udfff" for char in sql):  # DuckDB takes no such text at all
+        raise QueryError("the text is no UTF-8")
     statements = connection.extract_statements(sql)
     if len(statements) != 1:
         raise QueryError(f"the text holds {len(statements)} statements; it must be one")
