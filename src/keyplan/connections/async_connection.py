@@ -43,33 +43,45 @@ class AsyncConnection:
 
     @overload
     async def run(
-        self, call: Call[Page[T]], *, limit: int | None = None, page_size: int | None = None, cursor: str | None = None
+        self,
+        call: Call[Page[T]],
+        *,
+        limit: int | None = None,
+        page_size: int | None = None,
+        cursor: str | None = None,
+        unreadable: Unreadable | None = None,
     ) -> Page[T]: ...
     @overload
     async def run(self, call: Call[R]) -> R: ...
     async def run(
-        self, call: Call[Any], *, limit: int | None = None, page_size: int | None = None, cursor: str | None = None
+        self,
+        call: Call[Any],
+        *,
+        limit: int | None = None,
+        page_size: int | None = None,
+        cursor: str | None = None,
+        unreadable: Unreadable | None = None,
     ) -> Any:
         """Run a call, and give what its pattern gives.
 
         Of queries and scans: `limit` counts results, `page_size` the items that one request evaluates, `cursor`
-        goes on where a page ended. Raises RunError for what the service answers, DesignError for what cannot work.
+        goes on where a page ended, `unreadable` is told of each item that cannot be read as its entity, which is then
+        left out; without it such an item raises UnreadableItemError. Raises RunError for what the service answers,
+        DesignError for what cannot work.
         """
-        return await self._drive(runner.run(self.context, call, Wanted(limit, page_size, cursor)))
+        return await self._drive(runner.run(self.context, call, Wanted(limit, page_size, cursor, unreadable)))
 
     async def iterate(
         self, call: Call[Page[T]], *, page_size: int | None = None, unreadable: Unreadable | None = None
     ) -> AsyncIterator[T]:
         """Every result of a query or scan, read page by page as they are taken.
 
-        `unreadable` is told of each item that cannot be read as its entity, which is then left out: for work that must
-        go on behind it. Without it such an item raises UnreadableItemError.
+        `unreadable` as of `run`, told once of each item: for work that must go on behind it.
         """
         runner.check_pages(call)
         told, cursor = told_once(unreadable), None
         while True:
-            wanted = Wanted(page_size=page_size, cursor=cursor, unreadable=told)
-            page: Page[T] = await self._drive(runner.run(self.context, call, wanted))
+            page = await self.run(call, page_size=page_size, cursor=cursor, unreadable=told)
             for one in page.items:
                 yield one
             cursor = page.cursor

@@ -58,7 +58,10 @@ def blob_reader(shape: Shape | None) -> Reader | None:
 
 
 def time_reader(shape: Shape | None) -> Reader | None:
-    """What turns epoch seconds of an answer into datetimes; None where it has no timestamps."""
+    """What turns epoch seconds of an answer into datetimes; None where it has no timestamps.
+
+    As botocore's parser does, it leaves out of structures what the model does not know.
+    """
     if shape is None or not _holds(shape, "timestamp"):
         return None
     return _reader(shape, "timestamp", parse_timestamp, {})
@@ -223,11 +226,16 @@ def _structure_reader(shape: StructureShape, wanted: str, convert: Reader, known
         for name, member in shape.members.items()
         if _holds(member, wanted)
     }
+    keeps_all = wanted != "timestamp"  # of an answer, botocore's parser gives only what its model knows
 
     def read(value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        return {name: readers[name](given) if name in readers else given for name, given in value.items()}
+        return {
+            name: readers[name](given) if name in readers else given
+            for name, given in value.items()
+            if keeps_all or name in shape.members
+        }
 
     return read
 
