@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence as Several
 from typing import Literal
 
 from keyplan.errors import ValidationError
 from keyplan.messages import partiql as messages
-from keyplan.partiql.nodes import Between, Call, In, Infix, Is, Joined, Not, Path, Term
+from keyplan.partiql.nodes import Between, Call, In, Infix, Is, Joined, Not, Path, Sequence, Term
 
 
 def attributes(term: Term) -> list[str]:
@@ -16,7 +16,7 @@ def attributes(term: Term) -> list[str]:
         case Path():
             return [str(term.parts[0])]
         case Joined():
-            parts: Sequence[Term] = term.terms
+            parts: Several[Term] = term.terms
         case Not():
             parts = (term.term,)
         case Infix():
@@ -34,10 +34,11 @@ def attributes(term: Term) -> list[str]:
     return [name for part in parts for name in attributes(part)]
 
 
-def equalities(term: Term | None, names: Sequence[str]) -> tuple[dict[str, Term], Term | None]:
+def equalities(term: Term | None, names: Several[str], *, several: bool = False) -> tuple[dict[str, Term], Term | None]:
     """The terms that these attributes must equal, and what else is required.
 
-    Only what is joined by AND counts. Raises ValidationError if an attribute is compared twice.
+    Only what is joined by AND counts. An attribute that is compared with two values is a fault, a ValidationError,
+    or, of `several`, equal to the first; the other is required besides.
     """
     found: dict[str, Term] = {}
     rest: list[Term] = []
@@ -45,9 +46,10 @@ def equalities(term: Term | None, names: Sequence[str]) -> tuple[dict[str, Term]
         compared = equality(part)
         if compared is not None and compared[0] in names:
             name, value = compared
-            if name in found:
-                raise ValidationError(messages.several_on_key(name))
-            found[name] = value
+            if found.setdefault(name, value) != value:
+                if not several:
+                    raise ValidationError(messages.several_on_key(name))
+                rest.append(part)
         else:
             rest.append(part)
     return found, together(rest)
@@ -70,7 +72,14 @@ def equality(term: Term) -> tuple[str, Term] | None:
     return None
 
 
-def together(terms: Sequence[Term]) -> Term | None:
+def single(term: Term) -> Term:
+    """The equality that an IN with one value is; another term as it is."""
+    if isinstance(term, In) and isinstance(term.choices, Sequence) and len(term.choices.members) == 1:
+        return Infix("=", term.operand, term.choices.members[0])
+    return term
+
+
+def together(terms: Several[Term]) -> Term | None:
     """Terms joined by AND; None for none."""
     if not terms:
         return None

@@ -7,17 +7,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from keyplan.engine import idempotency
-from keyplan.engine.cancellation import check_distinct, locate
+from keyplan.engine.cancellation import Reasons, check_distinct, locate
+from keyplan.engine.catalog import Table
 from keyplan.engine.operations.transact_get_items import Read, read_together
 from keyplan.engine.operations.transact_write_items import Asked, Step, check_payload, write_together
 from keyplan.engine.receipts import names_given
 from keyplan.engine.statements import reads, writes
 from keyplan.engine.statements.prepared import Prepared, prepare
-from keyplan.errors import ValidationError
+from keyplan.errors import ResourceNotFoundError, ValidationError
+from keyplan.messages import items as item_messages
 from keyplan.messages import partiql as messages
 from keyplan.partiql.nodes import Delete, Select, Update
 from keyplan.partiql.values import parameters
 from keyplan.values.encoding import Form
+from keyplan.values.types import Item
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
@@ -30,17 +33,18 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     asked = request["TransactStatements"]
     given = [parameters(statement.get("Parameters") or (), wire=form.wire) for statement in asked]
     prepared = [
-        _told(number, partial(_prepare, each["Statement"], values))
+        _told(number, partial(prepare, each["Statement"], values))
         for number, (each, values) in enumerate(zip(asked, given, strict=True))
     ]
+    tables = _tables(engine, prepared)
     selects = [each.select for each in prepared if each.select is not None]
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     if len(selects) == len(prepared):
-        return _read(engine, prepared, selects, detail, form)
+        return _read(engine, list(zip(tables, prepared, selects, strict=True)), detail, form)
     if selects:
         raise ValidationError(messages.MIXED_TRANSACTION)
     on_failure = [statement.get("ReturnValuesOnConditionCheckFailure") for statement in asked]
-    steps = _steps(engine, prepared, on_failure)
+    steps = _steps(tables, prepared, on_failure)
     names = names_given(each.source.table for each in prepared)
     token = idempotency.token_of(request)
     return {"Responses": [], **write_together(engine, steps, token, form, Asked(detail, False, names))}
@@ -54,38 +58,67 @@ def _told(number: int, work: Callable[[], T]) -> T:
         raise ValidationError(messages.in_transaction(number, error.message)) from error
 
 
-def _prepare(text: str, values: Sequence[Any]) -> Prepared:
-    prepared = prepare(text, values)
+def _tables(engine: Engine, prepared: Sequence[Prepared]) -> list[Table]:
+    """The tables of the statements; those that there are not cancel the transaction, unless another is malformed."""
+    reasons = Reasons(len(prepared))
+    tables: list[Table] = []
+    for number, each in enumerate(prepared):
+        try:
+            tables.append(engine.table(each.source.table))
+        except ResourceNotFoundError as error:
+            reasons.add(number, error)
+        else:
+            _told(number, partial(_check_allowed, each))
+    reasons.raise_any()
+    return tables
+
+
+def _check_allowed(prepared: Prepared) -> None:
     statement = prepared.statement
     if isinstance(statement, Update | Delete) and statement.returning != "NONE":
         raise ValidationError(messages.RETURNING_IN_TRANSACTION)
     if isinstance(statement, Select) and statement.source.index is not None:
         raise ValidationError(messages.TRANSACTION_ON_INDEX)
-    return prepared
 
 
-def _read(
-    engine: Engine, prepared: Sequence[Prepared], selects: Sequence[Select], detail: str, form: Form
-) -> dict[str, Any]:
+def _check_keys(tables: Sequence[Table], prepared: Sequence[Prepared]) -> None:
+    """Raise TransactionCanceledError for statements whose item has no key of its table."""
+    reasons = Reasons(len(prepared))
+    for number, (table, each) in enumerate(zip(tables, prepared, strict=True)):
+        fault = writes.key_fault(table, each)
+        if fault is not None:
+            reasons.add(number, fault)
+    reasons.raise_any()
+
+
+def _read(engine: Engine, asked: Sequence[tuple[Table, Prepared, Select]], detail: str, form: Form) -> dict[str, Any]:
+    reasons = Reasons(len(asked))
+    keys: list[Item] = []
+    for number, (table, each, select) in enumerate(asked):
+        try:
+            key = reads.whole_key(table, each, select)
+        except ValidationError:
+            reasons.add(number, ValidationError(item_messages.KEY_MISMATCH))
+            continue
+        if key is None:
+            raise ValidationError(messages.in_transaction(number, messages.TRANSACTION_NEEDS_KEY))
+        keys.append(key)
+    reasons.raise_any()
     wanted = [
-        _told(number, partial(_wanted, engine, each, select))
-        for number, (each, select) in enumerate(zip(prepared, selects, strict=True))
+        _told(number, partial(_wanted, table, key, select))
+        for number, ((table, _, select), key) in enumerate(zip(asked, keys, strict=True))
     ]
     check_distinct([(read.table.name, read.key) for read in wanted])
     return read_together(engine, wanted, detail, form)
 
 
-def _wanted(engine: Engine, prepared: Prepared, select: Select) -> Read:
-    table = engine.table(select.source.table)
-    key = reads.whole_key(table, prepared, select)
-    if key is None:
-        raise ValidationError(messages.TRANSACTION_NEEDS_KEY)
+def _wanted(table: Table, key: Item, select: Select) -> Read:
     project = None if select.shown is None else reads.projection(select.shown)
     return Read(select.source.table, table, table.key.of_key(key), project)
 
 
-def _steps(engine: Engine, prepared: Sequence[Prepared], on_failure: Sequence[str | None]) -> list[Step]:
-    tables = [engine.table(each.source.table) for each in prepared]
+def _steps(tables: Sequence[Table], prepared: Sequence[Prepared], on_failure: Sequence[str | None]) -> list[Step]:
+    _check_keys(tables, prepared)
     actions = [
         _told(number, partial(writes.action, table, each))
         for number, (table, each) in enumerate(zip(tables, prepared, strict=True))

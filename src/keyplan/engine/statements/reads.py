@@ -125,7 +125,11 @@ def whole_key(table: Table, prepared: Prepared, statement: Select) -> Item | Non
     """The key of the one item that a SELECT reads if its key is all that it requires, as batches demand."""
     if statement.source.index is not None:
         return None
-    found, rest = trees.equalities(statement.where, table.key.names)
+    terms = () if statement.where is None else trees.joined(statement.where, "and")
+    try:
+        found, rest = trees.equalities(trees.together([trees.single(term) for term in terms]), table.key.names)
+    except ValidationError:  # two values of one key attribute
+        return None
     if len(found) < len(table.key.names) or rest is not None:
         return None
     return key_of(table, prepared, found)

@@ -9,6 +9,7 @@ from keyplan import limits
 from keyplan.engine import actions, writes
 from keyplan.engine.catalog import Table
 from keyplan.engine.conditions import Guard
+from keyplan.engine.keys import EmptyKeyError
 from keyplan.engine.receipts import Receipt
 from keyplan.engine.statements.prepared import Prepared
 from keyplan.errors import ConditionalCheckFailedError, DuplicateItemError, ServiceError, ValidationError
@@ -68,6 +69,31 @@ def action(table: Table, prepared: Prepared) -> actions.Action:
             raise AssertionError("a SELECT writes nothing")
 
 
+def key_fault(table: Table, prepared: Prepared) -> ValidationError | None:
+    """What is wrong with the key of a statement's one item, as a transaction's reason tells it."""
+    statement = prepared.statement
+    if isinstance(statement, Insert):
+        assert prepared.item is not None
+        try:
+            table.key.of_item(prepared.item)
+        except EmptyKeyError:
+            return None  # told of the request
+        except ValidationError as error:
+            return error
+        return None
+    exists = isinstance(statement, Exists)
+    where = statement.select.where if isinstance(statement, Exists) else statement.where
+    try:
+        found, _ = trees.equalities(where, table.key.names, several=exists)
+        if len(found) == len(table.key.names):
+            key_of(table, prepared, found)
+        elif not exists:
+            return ValidationError(item_messages.KEY_MISMATCH)
+    except ValidationError:
+        return ValidationError(item_messages.KEY_MISMATCH)
+    return None
+
+
 def _insert(table: Table, prepared: Prepared) -> actions.Put:
     item = prepared.item
     assert item is not None
@@ -101,7 +127,7 @@ def _delete(table: Table, prepared: Prepared, statement: Delete) -> actions.Dele
 def _check(table: Table, prepared: Prepared, statement: Exists) -> actions.Check:
     if statement.select.source.index is not None:
         raise ValidationError(messages.EXISTS_ON_INDEX)
-    found, rest = trees.equalities(statement.select.where, table.key.names)
+    found, rest = trees.equalities(statement.select.where, table.key.names, several=True)
     if len(found) < len(table.key.names) or rest is None:
         raise ValidationError(messages.EXISTS_NEEDS_CONDITION)
     key = key_of(table, prepared, found)
