@@ -37,7 +37,7 @@ ORDERED_TYPES = frozenset("SNB")
 _SIZED_TYPES = TYPES - {"N", "BOOL", "NULL"}
 _TEXT_TYPES = frozenset("SB")
 _ANY_TYPE = "{NS,SS,L,BS,N,M,B,BOOL,NULL,S}"
-_INDEX_MAX = 2**31 - 1
+_INDEX_MAX = 2**32 - 2
 
 
 def check_path_text(path: Path, plan: Plan) -> None:

@@ -83,7 +83,7 @@ def reserved(word: str) -> str:
 
 
 def index_range(index: str) -> str:
-    """A list index over 2,147,483,647 (downloadable version)."""
+    """A list index over 4,294,967,294."""
     return f"List index is not within the allowable range; index: [{index}]"
 
 

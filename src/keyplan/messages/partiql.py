@@ -136,6 +136,11 @@ def unsupported_in_update(operator: str) -> str:
     return f"Unsupported operator in Update Expression. Operator: {operator}"
 
 
+def too_deep(path: str) -> str:
+    """A literal of more than 32 levels, with the place of the first value below them."""
+    return under("Nesting Levels have exceeded supported limits", path)
+
+
 def under(problem: str, path: str) -> str:
     """What is wrong with a literal, with its place inside the value."""
     return f"{problem} under {path}"

@@ -41,7 +41,9 @@ class Values:
         except InvalidValueError as error:
             raise ValidationError(error.older) from error
 
-    def _value(self, term: Term, path: str) -> AttributeValue:
+    def _value(self, term: Term, path: str, level: int = 0) -> AttributeValue:
+        if level >= limits.NESTING_LEVELS:
+            raise ValidationError(messages.too_deep(path))
         match term:
             case Parameter() if path == "root":
                 return self._parameters[term.number]
@@ -50,31 +52,32 @@ class Values:
             case Constant():
                 return _constant(term, path)
             case Struct():
-                return {"M": self._members(term, lambda name: f"{path}.{name}", path)}
+                return {"M": self._members(term, lambda name: f"{path}.{name}", path, level + 1)}
             case Sequence(kind="list"):
-                return {"L": [self._value(member, f"{path}[{at}]") for at, member in enumerate(term.members)]}
+                return {"L": [self._value(each, f"{path}[{at}]", level + 1) for at, each in enumerate(term.members)]}
             case Sequence():
                 return self._set(term, path)
             case Call():
                 raise ValidationError(messages.unsupported_value(term.function, term.place))
             case Path():
                 raise ValidationError(messages.unsupported_value(str(term.parts[0]), term.place))
-            case Infix():
-                raise ValidationError(messages.unsupported_operation(term.operator))
             case _:
-                raise ValidationError(messages.unsupported_operation(type(term).__name__))
+                operation = term.operator if isinstance(term, Infix) else type(term).__name__
+                raise ValidationError(messages.unsupported_operation(operation))
 
-    def _members(self, struct: Struct, path_of: Callable[[str], str], path: str) -> dict[str, AttributeValue]:
+    def _members(
+        self, struct: Struct, path_of: Callable[[str], str], path: str, level: int
+    ) -> dict[str, AttributeValue]:
         members: dict[str, AttributeValue] = {}
         for name, term in struct.members:
             if name in members:
                 raise ValidationError(messages.duplicate_member(name, path))
-            members[name] = self._value(term, path_of(name))
+            members[name] = self._value(term, path_of(name), level)
         return members
 
     def item(self, struct: Struct) -> dict[str, AttributeValue]:
         """The attributes of an item; each value is a root of its own."""
-        return self._members(struct, lambda _name: "root", "root")
+        return self._members(struct, lambda _name: "root", "root", 0)
 
     def _set(self, bag: Sequence, path: str) -> AttributeValue:
         if any(isinstance(member, Parameter) for member in bag.members):
