@@ -279,6 +279,8 @@ def test_a_table_that_is_copied_is_written_with_all_its_indexes(tmp_path: Path) 
     comparison = compared(tmp_path, DESIGN, changed(('Table("shop"', 'Table("shops"')))
     (backfill,) = comparison.backfills
     assert (backfill.what, backfill.table, backfill.items) == ("shop copied", "shops", COUNT)
+    (change,) = comparison.of("table renamed")
+    assert comparison.backfill(change) == backfill
     with Engine.memory() as engine:
         items, meter = stored(engine, comparison), Meter(engine)
         keyplan.connect(engine=engine).create_tables(*comparison.new.tables)

@@ -1,10 +1,10 @@
-"""Times as a reader likes them."""
+"""Times and units as a reader likes them."""
 
 from __future__ import annotations
 
 import pytest
 
-from keyplan.diff.report import duration
+from keyplan.diff.report import duration, number
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,10 @@ from keyplan.diff.report import duration
 )
 def test_a_time_has_the_unit_that_suits_it(seconds: float, told: str) -> None:
     assert duration(seconds) == told
+
+
+@pytest.mark.parametrize(
+    ("units", "told"), [(0.25, "0.2"), (3.0, "3"), (99.5, "99.5"), (100.4, "100"), (1234.5, "1,234"), (2_000, "2,000")]
+)
+def test_few_units_have_a_decimal_and_many_none(units: float, told: str) -> None:
+    assert number(units) == told

@@ -170,8 +170,11 @@ def _keys_of_new(old: Table, new: Table, index: Index) -> Iterator[Change]:
         what = f"stored items of {pair.new.name} lack {names}, their key in index {index.name}"
         how = f"They are missing from what {index.name} answers until they have it."
         written = unsaid(pair, lacking)
+        former = pair.old.key_in(index.name)  # of an index that gets another key: the old version goes on reading by it
+        kept = ", ".join(own_attributes(pair, former)) if former is not None else ""
+        beside = f" beside {kept}" if kept else ""
         steps = staged(
-            write=written and f"a version that writes {written} of {pair.new.name}",
+            write=written and f"a version that writes {written} of {pair.new.name}{beside}",
             backfill=written and f"set {written} of every stored {pair.new.name}",
         )
         work = Rewrite(pair.old, pair.new, attributes=frozenset(lacking), indexes=frozenset({index.name}))

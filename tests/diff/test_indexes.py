@@ -1,0 +1,44 @@
+"""What is said of an index that gets another key: it is made anew, and both keys are written until the old one goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.diff.pairs import BASE, compared
+
+DUE = 'GSI("due", pk="GSI1PK", sk="GSI1SK")'
+BY_STATE = 'GSI("by_state", pk="state")'
+KEYS = '"due": key("DUE#{user}", "{due}")'
+
+
+@pytest.mark.parametrize(
+    ("edits", "index", "write"),
+    [
+        ([(DUE, 'GSI("due", pk="GSI2PK", sk="GSI2SK")')], "due", "GSI2PK, GSI2SK of Task beside GSI1PK, GSI1SK"),
+        ([(DUE, 'GSI("due", pk="GSI1PK", sk="GSI2SK")')], "due", "GSI2SK of Task beside GSI1SK"),
+        (
+            [(BY_STATE, 'GSI("by_state", pk="GSI3PK")'), (KEYS, f'{KEYS}, "by_state": key("S#{{state}}")')],
+            "by_state",
+            "GSI3PK of Task",
+        ),
+    ],
+    ids=["both", "one", "of a field"],
+)
+def test_the_keys_of_an_index_that_is_made_anew_are_written_beside_the_old_ones(
+    edits: list[tuple[str, str]], index: str, write: str, tmp_path: Path
+) -> None:
+    text = BASE
+    for old, new in edits:
+        assert old in text, old
+        text = text.replace(old, new, 1)
+    comparison = compared(tmp_path, BASE, text)
+    (made,) = comparison.of("index changed in place")
+    assert made.subject == index
+    (keys,) = (change for change in comparison.of("key changed") if change.facts["index"] == index)
+    lacking = write.partition(" of ")[0]
+    assert keys.what == f"stored items of Task lack {lacking}, their key in index {index}"
+    assert [(step.phase, step.text) for step in keys.steps] == [
+        ("write", f"a version that writes {write}"),
+        ("backfill", f"set {lacking} of every stored Task"),
+    ]
