@@ -230,6 +230,18 @@ def test_after_call_is_given_the_status_and_the_parsed_answer(client: Any, scrip
     assert seen == [(400, "ResourceNotFoundException", b"")]
 
 
+def test_a_handler_may_say_which_exception_an_error_becomes(client: Any, scripted: Any) -> None:
+    attach(client, scripted(ValidationError("no")))
+
+    def listen(context: dict[str, Any], **kwargs: Any) -> None:
+        context["error_code_override"] = "ResourceNotFoundException"
+
+    client.meta.events.register("provide-client-params.dynamodb.ListTables", listen)
+    with pytest.raises(client.exceptions.ResourceNotFoundException) as error:
+        client.list_tables()
+    assert error.value.response["Error"]["Code"] == "ValidationException"
+
+
 def test_a_stubbed_client_keeps_its_stubs(client: Any, scripted: Any) -> None:
     engine = scripted({"TableNames": ["engine"]})
     attach(client, engine)

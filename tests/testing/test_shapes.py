@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from botocore.model import ServiceModel
 from botocore.session import get_session
+from botocore.validate import ParamValidator
 
 from keyplan.testing.shapes import blob_reader, request_check, time_reader
 
@@ -70,3 +71,52 @@ def test_a_request_without_members_is_sound_only_when_empty(
     assert not is_sound({"Limit": 1})
     assert request_check(None)({})
     assert not request_check(None)({"Limit": 1})
+
+
+KEYS = {"id": {"S": "7"}}
+SOUND: list[tuple[str, dict[str, Any]]] = [
+    ("GetItem", {"TableName": "t", "Key": KEYS, "ConsistentRead": True}),
+    ("PutItem", {"TableName": "t", "Item": {**KEYS, "n": {"N": "1"}, "l": {"L": [{"M": {"x": {"BOOL": False}}}]}}}),
+    ("BatchGetItem", {"RequestItems": {"t": {"Keys": [KEYS]}}}),
+    ("Query", {"TableName": "t", "Limit": 1, "ExpressionAttributeNames": {"#a": "a"}}),
+    ("TransactGetItems", {"TransactItems": [{"Get": {"TableName": "t", "Key": KEYS}}]}),
+]
+REFUSED: list[tuple[str, dict[str, Any]]] = [
+    ("GetItem", {"TableName": 7, "Key": KEYS}),
+    ("GetItem", {"TableName": "t"}),
+    ("GetItem", {"TableName": "t", "Key": [KEYS]}),
+    ("GetItem", {"TableName": "t", "Key": KEYS, "ConsistentRead": "yes"}),
+    ("PutItem", {"TableName": "t", "Item": {7: {"S": "7"}}}),
+    ("PutItem", {"TableName": "t", "Item": {"id": "7"}}),
+    ("PutItem", {"TableName": "t", "Item": {"id": {"S": None}}}),
+    ("PutItem", {"TableName": "t", "Item": {"id": {"S": "7", "X": "7"}}}),
+    ("PutItem", {"TableName": "t", "Item": {"id": {"L": [{"S": None}]}}}),
+    ("PutItem", {"TableName": "t", "Item": {"id": {"M": {7: {"S": "7"}}}}}),
+    ("PutItem", {"TableName": "t", "Item": {"id": {"M": [7]}}}),
+    ("BatchGetItem", {"RequestItems": {7: {"Keys": [KEYS]}}}),
+    ("BatchGetItem", {"RequestItems": {"t": [KEYS]}}),
+    ("BatchGetItem", {"RequestItems": {"t": {"Keys": []}}}),
+    ("BatchGetItem", {"RequestItems": {"t": {"Keys": [7]}}}),
+    ("Query", {"TableName": "t", "Limit": "1"}),
+    ("Query", {"TableName": "t", "Limit": 0}),
+    ("Query", {"TableName": "t", "ExpressionAttributeNames": {"#a": 7}}),
+    ("Query", {"TableName": "t", "ExpressionAttributeNames": {7: "a"}}),
+    ("TransactGetItems", {"TransactItems": []}),
+    ("TransactGetItems", {"TransactItems": [{"Get": {"TableName": "t"}}]}),
+]
+
+
+@pytest.mark.parametrize(("name", "request_"), SOUND)
+def test_usual_requests_are_sound(name: str, request_: dict[str, Any], models: dict[str, ServiceModel]) -> None:
+    shape = models["dynamodb"].operation_model(name).input_shape
+    assert not ParamValidator().validate(request_, shape).has_errors()
+    assert request_check(shape)(request_)
+
+
+@pytest.mark.parametrize(("name", "request_"), REFUSED)
+def test_what_botocore_refuses_is_not_sound(
+    name: str, request_: dict[str, Any], models: dict[str, ServiceModel]
+) -> None:
+    shape = models["dynamodb"].operation_model(name).input_shape
+    assert ParamValidator().validate(request_, shape).has_errors()
+    assert not request_check(shape)(request_)
