@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from keyplan.errors import StorageError
 from keyplan.store import combine
 from keyplan.store.combine import LOOKS_IN_VAIN, Call, Combiner
 
@@ -209,4 +210,40 @@ def test_a_thread_interrupted_while_it_settles_leaves_that_to_each_of_its_batch(
     assert settled[0] == [1, "first"]
     assert settled[1] == [2, 0, 1, 2]
     assert sorted(settled[2:]) == [[2, 1], [2, 2]]
+    assert submit_late(combiner) == ["late"]
+
+
+def test_a_thread_interrupted_while_it_runs_a_batch_tells_the_others_so(combiner: Combiner, batches: Batches) -> None:
+    true = batches.run
+
+    def run(batch: list[Call]) -> int:
+        ticket = true(batch)
+        if len(batch) > 1:
+            raise InterruptedHereError
+        return ticket
+
+    combiner._run = run
+    told: list[type[BaseException]] = []
+
+    def submit() -> None:
+        try:
+            combiner.submit(lambda: None, settled=True)
+        except (InterruptedHereError, StorageError) as error:
+            told.append(type(error))
+
+    batches.hold.clear()
+    first = threading.Thread(target=combiner.submit, args=(lambda: "first", True))
+    first.start()
+    while not batches.sizes:
+        combine.give_way()
+    threads = [threading.Thread(target=submit, daemon=True) for _ in range(3)]
+    for number, thread in enumerate(threads, 1):
+        thread.start()
+        while len(combiner._queue) < number:
+            combine.give_way()
+    batches.hold.set()
+    for thread in (first, *threads):
+        thread.join(5)
+        assert not thread.is_alive()
+    assert sorted(told, key=str) == sorted([InterruptedHereError, StorageError, StorageError], key=str)
     assert submit_late(combiner) == ["late"]

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from keyplan.errors import StorageError
 
 LOOKS_IN_VAIN = 4
 """Turns given to other threads that bring no call, until a batch waits no more."""
@@ -23,7 +25,7 @@ LOOKS_IN_VAIN = 4
 class Call:
     """One piece of work waiting to be run, and what became of it."""
 
-    __slots__ = ("done", "error", "leads", "result", "settled", "ticket", "wake", "work")
+    __slots__ = ("batch", "done", "error", "leads", "result", "settled", "ticket", "wake", "work")
 
     def __init__(self, work: Callable[..., Any], settled: bool) -> None:
         self.work = work
@@ -32,6 +34,8 @@ class Call:
         self.error: BaseException | None = None
         self.done = False
         self.leads = False
+        self.batch: Sequence[Call] = ()
+        """The calls that wait for this one's thread, which leads."""
         self.ticket: int | None = None
         """What its thread is to settle by itself, because the one that led was interrupted."""
         self.wake = threading.Lock()
@@ -39,7 +43,8 @@ class Call:
 
 
 class Combiner:
-    """Runs calls in batches. `run` makes a batch's results, `settle` makes them last; neither raises."""
+    """Runs calls in batches. `run` makes a batch's results, `settle` makes them last; neither raises
+    anything of its own."""
 
     def __init__(self, run: Callable[[list[Call]], int], settle: Callable[[list[Call], int], None]) -> None:
         self._run = run
@@ -52,23 +57,22 @@ class Combiner:
     def submit(self, work: Callable[..., Any], settled: bool) -> Any:
         """Run the work in some batch; its result, or the exception that it or the batch met."""
         call = Call(work, settled)
-        with self._mutex:
-            self._queue.append(call)
-            call.leads = not self._led
-            self._led = True
         try:
+            with self._mutex:
+                self._queue.append(call)
+                call.leads = not self._led
+                self._led = True
             if not call.leads:
                 call.wake.acquire()  # until it is done, or this thread is to lead
             if not call.done:
                 self._await_company()
+                self._lead(call)
+            elif call.ticket is not None:
+                self._settle([call], call.ticket)
         except BaseException:
             # Of a signal's handler, as Ctrl-C has one: nobody must wait for a thread that is not there any more.
             self._withdraw(call)
             raise
-        if not call.done:
-            self._lead(call)
-        elif call.ticket is not None:
-            self._settle([call], call.ticket)
         if call.error is not None:
             raise call.error
         return call.result
@@ -78,34 +82,38 @@ class Combiner:
         with self._mutex:
             if call in self._queue:
                 self._queue.remove(call)
-            if call.leads:
-                self._hand_on()
+            self._hand_on(call)
+        _wake(call)
 
-    def _hand_on(self) -> None:
-        """Have the first in the queue lead. Under the mutex."""
-        self._led = bool(self._queue)
-        if self._queue:
-            self._queue[0].leads = True
-            self._queue[0].wake.release()
+    def _hand_on(self, own: Call) -> None:
+        """Have the first in the queue lead, if this one still does. Under the mutex."""
+        others = bool(self._queue)
+        if own.leads:
+            own.leads, self._led = False, others
+            if others:
+                first = self._queue[0]
+                first.leads = True
+                first.wake.release()
 
     def _lead(self, own: Call) -> None:
-        with self._mutex:
-            batch, self._queue = self._queue, []
-        self._company = max(self._company // 2, len(batch))
-        ticket = self._run(batch)
-        with self._mutex:
-            self._hand_on()
+        ticket = None
         try:
-            self._settle(batch, ticket)
-        except BaseException:
-            for call in batch:  # of a signal's handler, as above: the calls of the others were run all the same
-                call.ticket = ticket
+            with self._mutex:
+                own.batch, self._queue = self._queue, []
+            self._company = max(self._company // 2, len(own.batch))
+            ticket = self._run(own.batch)
+            with self._mutex:
+                self._hand_on(own)
+            self._settle(own.batch, ticket)
+        except BaseException as error:
+            for call in own.batch:
+                if ticket is not None:  # it was run all the same
+                    call.ticket = ticket
+                else:
+                    call.error = StorageError("the thread that wrote was interrupted: this may be written or not")
+                    call.error.__cause__ = error
             raise
-        finally:
-            for call in batch:
-                call.done = True
-                if call is not own:
-                    call.wake.release()
+        _wake(own)
 
     def _await_company(self) -> None:
         seen, vain = len(self._queue), 0
@@ -114,6 +122,15 @@ class Combiner:
             there = len(self._queue)
             vain = 0 if there > seen else vain + 1
             seen = there
+
+
+def _wake(own: Call) -> None:
+    """Let the threads of a batch go on. What an interruption has kept from one is done when this is called again."""
+    for call in own.batch:
+        if not call.done:
+            call.done = True
+            if call is not own:
+                call.wake.release()
 
 
 def give_way() -> None:

@@ -84,12 +84,13 @@ class FileReaders:
     def snapshot(self) -> Iterator[View]:
         """Reads that all see one moment."""
         own = self._own()
-        with failures(self._path):
-            own.connection.execute(statements.BEGIN_READ)
         try:
+            with failures(self._path):
+                _end(own)  # of a read that a signal's handler interrupted at its end
+                own.execute(statements.BEGIN_READ)
             yield own
         finally:
-            own.connection.execute(statements.COMMIT)
+            _end(own)
 
     def _new_view(self) -> Connected:
         if self._writing.thread is None:  # nobody has written yet: it is of use to the first that reads
@@ -123,6 +124,11 @@ class FileReaders:
         left, self._local, self._opening = self._local, threading.local(), threading.Lock()
         self._closed = WHY
         return left
+
+
+def _end(own: Connected) -> None:
+    if own.connection.in_transaction:
+        own.execute(statements.COMMIT)
 
 
 def _close(connection: apsw.Connection) -> None:

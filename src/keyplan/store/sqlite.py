@@ -16,7 +16,7 @@ from typing import Literal, TypeVar, cast, get_args
 
 import apsw
 
-from keyplan.errors import EngineClosedError, StorageError
+from keyplan.errors import EngineClosedError, KeyplanError, StorageError
 from keyplan.store import statements
 from keyplan.store.checkpoint import Checkpointer
 from keyplan.store.combine import Call, Combiner
@@ -177,8 +177,10 @@ class SqliteStore:
             raise self._group_lost
         try:
             if not self._group_begun:
-                self._begin()
-                self._group_begun = True
+                try:
+                    self._begin()
+                finally:  # where a signal's handler interrupts, too
+                    self._group_begun = self._writing.connection.in_transaction
             return work(self._writing) if settled else self._write_at_savepoint(work)
         except apsw.Error as error:
             if self._group_begun and (settled or not self._writing.connection.in_transaction):
@@ -207,11 +209,16 @@ class SqliteStore:
         return result
 
     def _run_batch(self, calls: list[Call]) -> int:
-        """Run the calls of several threads in one transaction; the number of its commit."""
+        """Run the calls of several threads in one transaction; the number of its commit.
+
+        Raises what a signal's handler raises here, which is for none of the other threads.
+        """
         try:
             with self._lock:
                 self._run_in_one(calls)
-        except BaseException as error:  # noqa: BLE001 - handed to the threads whose calls they were
+        except BaseException as error:
+            if len(calls) > 1 and not isinstance(error, KeyplanError):
+                raise
             for call in calls:
                 call.error = error  # nothing of the batch is kept, whatever became of each call
         return self.sync.committed if self.sync is not None else 0
