@@ -119,7 +119,8 @@ class Cursor:
     def count_operator(self) -> None:
         """Counts an operator or function: an expression may hold 300 of them.
 
-        The limit also bounds how deep a tree can get, and so every walk over one.
+        The limit also bounds how deep a tree can get, and so every walk over one. Source: developer guide,
+        "Constraints": "operators or functions", told of update expressions and, newer, of any single one.
         """
         self._operators += 1
         if self._operators <= limits.EXPRESSION_OPERATORS:
