@@ -226,7 +226,7 @@ def test_the_thread_goes_on_whatever_keeps_a_part_of_its_work_from_being_done(
     trimmed, pause = threading.Event(), threading.Event()
     with caplog.at_level(logging.CRITICAL + 1, "keyplan.engine.background"), Engine.memory(ttl_sweep_s=0.001) as engine:
         prepare(engine)
-        monkeypatch.setattr(engine, "trim_streams", trimmed.set)
+        monkeypatch.setattr(engine, "trim_streams", lambda _stopped: trimmed.set())
         put(engine, "a", expires_at={"N": str(int(engine.clock.now()) + 3600)})
         damage(engine, "a")
         table = engine.table("things")

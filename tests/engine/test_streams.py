@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.engine import tables_of
@@ -10,7 +12,7 @@ from tests.engine.tables_of import put, records, stream_arn
 
 from keyplan import limits
 from keyplan.clock import ManualClock
-from keyplan.engine import stream_logs, streams
+from keyplan.engine import fsck, retention, stream_logs, streams
 from keyplan.engine.engine import Engine
 from keyplan.errors import ValidationError
 
@@ -32,6 +34,41 @@ def test_trimming_removes_what_is_older_than_a_day(clock: ManualClock) -> None:
         assert engine.trim_streams() == 10
         assert engine.trim_streams() == 0
         assert len(records(engine, stream_arn(engine))) == 1
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_many_records_are_trimmed_a_few_at_a_time(
+    is_gone: bool, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "TRIM_RECORDS", 3)
+    with Engine.memory(clock=clock, stream_shards=2) as engine:
+        tables_of.create(engine, **tables_of.with_stream())
+        for number in range(20):
+            put(engine, str(number))
+        if is_gone:
+            engine.call("DeleteTable", {"TableName": "things"})
+        clock.advance(limits.STREAM_RETENTION_S + 1)
+        if not is_gone:
+            put(engine, "later")
+        write, kept = engine.store.write, []
+
+        def watched(work: Callable[..., Any]) -> Any:
+            removed, is_done = write(work)
+            kept.append(removed)
+            return removed, is_done
+
+        monkeypatch.setattr(engine.store, "write", watched)
+        answers = iter([False, False, True])
+        first = engine.trim_streams(lambda: next(answers))
+        assert first == sum(kept[:2])
+        assert engine.trim_streams() == 20 - first
+        assert max(kept) <= 2 * 3
+        monkeypatch.undo()
+        assert fsck.check(engine) == []
+        if is_gone:
+            assert stream_logs.stored(engine.store.view()) == []
+        else:
+            assert len(records(engine, stream_arn(engine))) == 1
 
 
 def test_old_records_are_not_seen_even_if_nobody_trimmed(clock: ManualClock) -> None:

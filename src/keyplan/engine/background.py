@@ -71,7 +71,7 @@ class Background:
                 _attempt(lambda: self._engine.sweep(self._stopping.is_set))
                 if clock.monotonic() - trimmed_at >= TRIM_S:
                     trimmed_at = clock.monotonic()
-                    _attempt(self._engine.trim_streams)
+                    _attempt(lambda: self._engine.trim_streams(self._stopping.is_set))
                 if clock.monotonic() - history_trimmed_at >= TRIM_HISTORY_S:
                     history_trimmed_at = clock.monotonic()
                     _attempt(self._engine.trim_history)

@@ -253,9 +253,9 @@ class Engine:
         """
         return self._kept_up(lambda: sweep(self, stopped))
 
-    def trim_streams(self) -> int:
+    def trim_streams(self, stopped: Callable[[], bool] = lambda: False) -> int:
         """Remove stream records older than 24 hours, as the background thread does; how many."""
-        return self._kept_up(lambda: trim_streams(self))
+        return self._kept_up(lambda: trim_streams(self, stopped))
 
     def trim_history(self) -> int:
         """Remove what recovery cannot reach any more, and system backups whose time is over; how many."""

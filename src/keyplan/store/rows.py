@@ -75,8 +75,11 @@ class Transaction(View, Protocol):
     def append(self, log: Log, written_at: float, shard: int, body: bytes) -> int:
         """Add a record; its sequence."""
 
-    def last_of_older(self, log: Log, shard: int, before: float) -> int:
-        """The last of the records at a shard's beginning that were all written before a moment; 0 if there is none."""
+    def last_of_older(self, log: Log, shard: int, before: float, most: int) -> int:
+        """The last of the records at a shard's beginning, so many at most, that were all written before a moment.
+
+        0 if there is none.
+        """
 
     def trim(self, log: Log, shard: int, last: int) -> int:
         """Drop a shard's records up to a sequence; how many."""

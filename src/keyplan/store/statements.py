@@ -127,8 +127,9 @@ def log(number: int) -> LogStatements:
         ),
         bounds=f"SELECT min(sequence), max(sequence) FROM {name} WHERE shard = ?",
         last_of_older=(
-            f"SELECT max(sequence) FROM {name} WHERE shard = ?1 AND sequence < coalesce((SELECT sequence FROM {name}"
-            f" WHERE shard = ?1 AND written_at >= ?2 ORDER BY sequence LIMIT 1), {2**63 - 1})"
+            f"WITH eldest AS (SELECT sequence, written_at FROM {name} WHERE shard = ?1 ORDER BY sequence LIMIT ?3)"
+            " SELECT max(sequence) FROM eldest WHERE sequence <"
+            f" coalesce((SELECT min(sequence) FROM eldest WHERE written_at >= ?2), {2**63 - 1})"
         ),
         trim=f"DELETE FROM {name} WHERE shard = ? AND sequence <= ?",
     )

@@ -124,9 +124,12 @@ class Writing(Connected):
         self._cursor.execute(log.append, (written_at, shard, body))
         return self.connection.last_insert_rowid()
 
-    def last_of_older(self, log: Log, shard: int, before: float) -> int:
-        """The last of the records at a shard's beginning that were all written before a moment; 0 if there is none."""
-        found: int | None = self._cursor.execute(log.last_of_older, (shard, before)).get
+    def last_of_older(self, log: Log, shard: int, before: float, most: int) -> int:
+        """The last of the records at a shard's beginning, so many at most, that were all written before a moment.
+
+        0 if there is none.
+        """
+        found: int | None = self._cursor.execute(log.last_of_older, (shard, before, most)).get
         return found or 0
 
     def trim(self, log: Log, shard: int, last: int) -> int:
