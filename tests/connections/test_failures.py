@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -156,6 +157,15 @@ def test_a_write_that_is_given_up_without_an_answer_leaves_it_open(engine: Engin
             OutcomeUnknownError, match="no answer tells whether the write was applied, after 4 attempts"
         ):
             call(db)
+
+
+@pytest.mark.parametrize(
+    "given", [{"attempts": 0}, {"attempts": -1}, {"first_s": -0.1}, {"most_s": math.inf}, {"most_s": math.nan}]
+)
+def test_retries_that_cannot_be_are_refused_with_what_was_given(given: dict[str, Any]) -> None:
+    ((name, value),) = given.items()
+    with pytest.raises(ValueError, match=f"^{name} is .*: {value!r}$"):
+        Retries(**given)
 
 
 def test_waits_grow_and_are_drawn_from_nothing_to_their_bound() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,7 +21,10 @@ def jittered_s(attempt: int, first_s: float, most_s: float, clock: Clock) -> flo
 
 @dataclass(frozen=True)
 class Retries:
-    """How often and how patiently requests are repeated; each wait is drawn evenly from 0 to its bound."""
+    """How often and how patiently requests are repeated; each wait is drawn evenly from 0 to its bound.
+
+    Raises ValueError for what cannot be.
+    """
 
     attempts: int = 10
     """How often a request is sent at most."""
@@ -28,6 +32,13 @@ class Retries:
     """The bound of the first wait; each next one is twice the last."""
     most_s: float = 2.0
     """The bound of every wait."""
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1:
+            raise ValueError(f"attempts is how often a request is sent, at least once: {self.attempts!r}")
+        for name, seconds in (("first_s", self.first_s), ("most_s", self.most_s)):
+            if not 0 <= seconds < math.inf:
+                raise ValueError(f"{name} is in seconds, not negative: {seconds!r}")
 
     def wait_s(self, attempt: int, clock: Clock) -> float:
         """How long to wait after so many attempts, with full jitter."""
