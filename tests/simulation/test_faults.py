@@ -144,7 +144,7 @@ def simulate_several(settings: dict[str, Any]) -> None:
 
 
 def test_the_auditor_notices_a_transfer_that_was_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(idempotency, "is_repeated", lambda *arguments: False)
+    monkeypatch.setattr(idempotency, "repeated", lambda *arguments: None)
     with pytest.raises(AssertionError):
         simulate_several(SETTINGS["ambiguous"])
 
