@@ -20,6 +20,10 @@ def test_keywords_are_so_in_any_case_and_not_when_quoted() -> None:
     assert kinds('SeLeCt "select"') == [(KEYWORD, "select"), (QUOTED, "select")]
 
 
+def test_not_every_word_of_sql_is_a_keyword() -> None:
+    assert kinds("Only") == [(NAME, "Only")]
+
+
 @pytest.mark.parametrize("number", ["1", "1.", "1.5", ".5", "1e5", "1.5E-3", ".5e+3"])
 def test_a_number_is_one_token(number: str) -> None:
     assert kinds(number) == [(NUMBER, number)]

@@ -59,6 +59,10 @@ def test_a_parameter_is_a_whole_value(literal: str, message: str) -> None:
     [
         ("MISSING", "MISSING must be compared using IS operator"),
         ("<<1, 'a'>>", "Unsupported data type in Bag. DynamoDB only supports either numbers or strings in bags"),
+        (
+            "<<2, 2.0>>",
+            "One or more parameter values were invalid: Input collection [2, 2.0] contains duplicates! under root",
+        ),
         ("<<[1]>>", "Unsupported data type in Bag. DynamoDB only supports either numbers or strings in bags"),
         ("{'a': 1, 'a': 2}", "Duplicate keys in tuple. Key: a under root"),
         ("`1`", "Ion Literals are not supported: 1 under key root"),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from keyplan.messages.values import PARAMETER_INVALID
+
 # Details of a statement that cannot be read; some faults have none.
 EXPECTED_STATEMENT = "Expected data manipulation"
 EXPECTED_SIMPLE_PATH = "Expected identifier for simple path"
@@ -139,6 +143,11 @@ def unsupported_in_update(operator: str) -> str:
 def too_deep(path: str) -> str:
     """A literal of more than 32 levels, with the place of the first value below them."""
     return under("Nesting Levels have exceeded supported limits", path)
+
+
+def equal_numbers(members: Sequence[str], path: str) -> str:
+    """A bag with one number written in two ways, which are told as they are written."""
+    return under(f"{PARAMETER_INVALID}Input collection [{', '.join(members)}] contains duplicates!", path)
 
 
 def under(problem: str, path: str) -> str:

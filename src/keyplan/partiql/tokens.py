@@ -31,7 +31,7 @@ _WORDS = """
     go goto grant group having identity immediate in index indicator initially inner input insensitive insert int
     integer intersect interval into is isolation join key language last left let level like limit list local lower
     match max min missing modified module names national natural nchar new next no not nothing null nullif numeric
-    octet_length of offset old on only open option or order outer output overlaps pad partial pivot position
+    octet_length of offset old on open option or order outer output overlaps pad partial pivot position
     precision prepare preserve primary prior privileges procedure public read real references relative remove
     restrict returning revoke right rollback rows schema scroll section select session session_user set sexp size
     smallint some space sql sqlcode sqlerror sqlstate string struct substring sum symbol system_user table

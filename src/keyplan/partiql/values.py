@@ -91,6 +91,9 @@ class Values:
         (kind,) = kinds
         contents = [member[kind] for member in members]
         if len(set(contents)) < len(contents):
+            written = [member.text for member in bag.members if isinstance(member, Constant)]
+            if len(set(written)) == len(written):
+                raise ValidationError(messages.equal_numbers(written, path))
             raise ValidationError(value_messages.string_set_duplicates_older(contents))
         return {f"{kind}S": contents}
 
