@@ -113,6 +113,13 @@ class Joined:
 Term: TypeAlias = Path | Constant | Sequence | Struct | Parameter | Call | Infix | Between | In | Is | Not | Joined
 
 
+def is_test(term: Term) -> bool:
+    """Whether a term is a condition, calls aside: what functions are is not known here."""
+    if isinstance(term, Infix):
+        return term.operator in COMPARISONS
+    return isinstance(term, Between | In | Is | Not | Joined)
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A table, or one of its indexes."""

@@ -36,7 +36,7 @@ _TYPES = frozenset(_TYPE_NAMES.split())
 _SECOND_WORDS = {"double": "precision", "character": "varying"}
 _FUNCTION_KEYWORDS = frozenset(("size", "exists", "count", "avg", "sum", "min", "max", "upper", "lower"))
 _OPERATOR_KEYWORDS = frozenset(("is", "like", "in", "between", "and", "or"))
-_MOST_LEVELS = limits.EXPRESSION_OPERATORS // 4
+MOST_LEVELS = limits.EXPRESSION_OPERATORS // 4
 """How deep terms may be nested: more than any value or condition that the service takes."""
 _INDEX_DIGITS = 10
 """No index of more digits is in range."""
@@ -44,7 +44,7 @@ _INDEX_DIGITS = 10
 
 def read_term(cursor: Cursor, level: int = 0) -> Term:
     """A whole term. Raises ValidationError."""
-    if level > _MOST_LEVELS:
+    if level > MOST_LEVELS:
         raise ValidationError(messages.malformed(messages.UNEXPECTED_TERM))
     terms = [_read_and(cursor, level)]
     while cursor.take_keyword("or"):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from keyplan import limits
 from keyplan.errors import ValidationError
 from keyplan.expressions import compiled, nodes
 from keyplan.expressions.functions import CONDITION_FUNCTIONS
@@ -31,8 +32,10 @@ from keyplan.partiql.nodes import (
     Path,
     Removal,
     Term,
+    is_test,
 )
 from keyplan.partiql.nodes import Sequence as Listed
+from keyplan.partiql.terms import MOST_LEVELS
 from keyplan.partiql.trees import attributes
 from keyplan.partiql.values import Values
 from keyplan.values.types import Item
@@ -77,6 +80,8 @@ class _Placeholders:
     values: Values
     names: dict[str, str] = field(default_factory=dict)
     bound: Item = field(default_factory=dict)
+    level: int = 0
+    """How deep in conditions that are compared it is."""
 
     def path(self, path: Path) -> nodes.Path:
         return nodes.Path(tuple(part if isinstance(part, int) else self._name(part) for part in path.parts))
@@ -148,22 +153,73 @@ def _in(term: In, taken: _Placeholders) -> nodes.Condition:
         choices = term.choices.members
     elif isinstance(term.choices, Constant):  # the parentheses of one choice make no list
         choices = (term.choices,)
-    if not isinstance(term.operand, Path) or not choices:
+    if not choices or not (isinstance(term.operand, Path) or _is_test(term.operand)):
         raise ValidationError(messages.IN_OPERANDS)
-    return nodes.In(taken.path(term.operand), tuple(_operand(choice, taken) for choice in choices))
+    among = tuple(_operand(choice, taken) for choice in choices)
+    if isinstance(term.operand, Path):
+        return nodes.In(taken.path(term.operand), among)
+    return _either(_compared(term.operand, taken), *(nodes.In(truth, among) for truth in _truths(taken)))
 
 
 def _comparison(term: Infix, taken: _Placeholders) -> nodes.Condition:
     if term.operator not in COMPARISONS:
         raise ValidationError(messages.unsupported_in_condition(term.operator))
-    for test, truth in ((term.left, term.right), (term.right, term.left)):
-        if isinstance(test, Call) and test.function in CONDITION_FUNCTIONS and isinstance(truth, Constant):
-            if truth.kind != "BOOL" or term.operator not in ("=", "<>"):
-                break
-            wanted = (truth.text == "true") is (term.operator == "=")
-            made = _call(test, taken)
-            return made if wanted else nodes.Not(made)
+    for test, other in ((term.left, term.right), (term.right, term.left)):
+        if _is_test(test):
+            return _test_comparison(test, term.operator, other, taken)
     return nodes.Compare(term.operator, _operand(term.left, taken), _operand(term.right, taken))
+
+
+def _is_test(term: Term) -> bool:
+    return term.function in CONDITION_FUNCTIONS if isinstance(term, Call) else is_test(term)
+
+
+def _test_comparison(test: Term, operator: str, other: Term, taken: _Placeholders) -> nodes.Condition:
+    """A condition compared with something else: it equals true or false, and nothing of another type."""
+    if operator not in ("=", "<>"):
+        raise ValidationError(expression_messages.operand_type(operator, "BOOL"))
+    made = _compared(test, taken)
+    equal: nodes.Condition
+    if isinstance(other, Constant) and other.kind == "BOOL":
+        equal = made if other.text == "true" else nodes.Not(made)
+    elif _is_test(other):
+        second = _compared(other, taken)
+        equal = _either(made, second, nodes.Not(second))
+    else:
+        operand = _operand(other, taken)
+        equal = _either(made, *(nodes.Compare("=", truth, operand) for truth in _truths(taken)))
+    return equal if operator == "=" else nodes.Not(equal)
+
+
+def _compared(test: Term, taken: _Placeholders) -> nodes.Condition:
+    """A condition that is compared; how deep these nest is bounded, so that no statement exhausts the stack."""
+    if taken.level == MOST_LEVELS:
+        raise ValidationError(expression_messages.too_many_operators(limits.EXPRESSION_OPERATORS + 1))
+    taken.level += 1
+    made = _condition(test, taken)
+    taken.level -= 1
+    return made
+
+
+def _truths(taken: _Placeholders) -> tuple[nodes.Value, nodes.Value]:
+    return taken.value(Constant("BOOL", "true")), taken.value(Constant("BOOL", "false"))
+
+
+def _either(test: nodes.Condition, if_true: nodes.Condition, if_false: nodes.Condition) -> nodes.Condition:
+    """What the one or the other condition says, as a third holds: it stands twice, since expressions compare none."""
+    if sum(map(_operators, (test, if_true, if_false))) > limits.EXPRESSION_OPERATORS:
+        raise ValidationError(expression_messages.too_many_operators(limits.EXPRESSION_OPERATORS + 1))
+    return nodes.Or((nodes.And((test, if_true)), nodes.And((nodes.Not(test), if_false))))
+
+
+def _operators(node: nodes.Condition) -> int:
+    match node:
+        case nodes.And() | nodes.Or():
+            return len(node.conditions) - 1 + sum(map(_operators, node.conditions))
+        case nodes.Not():
+            return 1 + _operators(node.condition)
+        case _:
+            return 1
 
 
 def _is(term: Is, taken: _Placeholders) -> nodes.Condition:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from keyplan.errors import ValidationError
 from keyplan.messages import partiql as messages
-from keyplan.partiql.nodes import Between, Call, In, Infix, Is, Joined, Not, Path, Sequence, Term
+from keyplan.partiql.nodes import Between, Call, In, Infix, Is, Joined, Not, Path, Sequence, Term, is_test
 
 
 def attributes(term: Term) -> list[str]:
@@ -67,9 +67,13 @@ def equality(term: Term) -> tuple[str, Term] | None:
     if not isinstance(term, Infix) or term.operator != "=":
         return None
     for path, value in ((term.left, term.right), (term.right, term.left)):
-        if isinstance(path, Path) and len(path.parts) == 1 and not isinstance(value, Path | Call | Infix):
+        if isinstance(path, Path) and len(path.parts) == 1 and not _is_computed(value):
             return str(path.parts[0]), value
     return None
+
+
+def _is_computed(term: Term) -> bool:
+    return isinstance(term, Path | Call | Infix) or is_test(term)
 
 
 def single(term: Term) -> Term:
