@@ -1,4 +1,4 @@
-"""Conditions are refused at the declaration where the service's parser refuses them, and not before."""
+"""Conditions and updates are refused at the declaration where the service's parser refuses them, and not before."""
 
 from __future__ import annotations
 
@@ -10,13 +10,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyplan import limits
-from keyplan.design import Change, Cond, DesignError, Entity, F, Table, everything, key_of, known, pk, set_, when, where
+from keyplan.design import (
+    GSI,
+    Change,
+    Cond,
+    DesignError,
+    Entity,
+    F,
+    Table,
+    everything,
+    key,
+    key_of,
+    known,
+    pk,
+    set_,
+    when,
+    where,
+)
 from keyplan.design.conditions import All, Any_, Condition, Not
 from keyplan.design.planning_lengths import operators_in
 from keyplan.design.requests import range_request, write_request
 from keyplan.design.requests_text import Placeholders, Writer
 from keyplan.errors import ValidationError
 from keyplan.expressions.condition import parse
+from keyplan.expressions.update import parse as read_update
 
 things = Table("things", pk="id")
 
@@ -120,3 +137,35 @@ def test_an_expression_has_four_kilobytes() -> None:
         @things.query(Thing)
         def more() -> Cond:
             return pk(id="a") & where(several(7))
+
+
+FIELDS = [f"field_{number}" for number in range(330)]
+FIELD_TYPES = {"id": str, "version": int, **dict.fromkeys(FIELDS, int | None)}
+Wide = type("Wide", (Entity,), {"__annotations__": FIELD_TYPES, "__module__": __name__, "version": 0})
+wide = Table("wide", pk="id", indexes=[GSI("by-field", pk="gsi")])
+wide.entity(version="version", indexes={"by-field": key("F#{field_1}")})(Wide)
+
+
+def test_an_update_has_four_kilobytes() -> None:
+    def changed(count: int, value: int | None) -> Change:
+        return key_of(id="a") & set_(**dict.fromkeys(FIELDS[:count], value))
+
+    @wide.update(Wide)
+    def most(value: int) -> Change:
+        return changed(300, value)
+
+    text = write_request(most.plan).request({"value": 1}, "wide")["UpdateExpression"]
+    assert limits.EXPRESSION_BYTES - 12 < len(text) <= limits.EXPRESSION_BYTES  # one more has 12
+    assert text.endswith(", #603 = :604 ADD #601 :602")  # the key of the index, and the version
+    assert read_update(text, "UpdateExpression")
+    with pytest.raises(DesignError, match=r"the update of more has \d,\d+ bytes, and the service takes 4,096"):
+
+        @wide.update(Wide)
+        def more(value: int) -> Change:
+            return changed(301, value)
+
+    @wide.update(Wide)
+    def removing() -> Change:  # what is set to nothing is removed, in fewer bytes
+        return changed(330, None)
+
+    assert read_update(write_request(removing.plan).request({}, "wide")["UpdateExpression"], "UpdateExpression")

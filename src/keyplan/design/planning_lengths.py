@@ -1,4 +1,4 @@
-"""Conditions and filters that are longer than the service takes, refused where they are declared.
+"""Conditions, filters and updates that are longer than the service takes, refused where they are declared.
 
 Source: developer guide, "Quotas in Amazon DynamoDB", expression parameters: 4 KB, and 300 operators and functions.
 """
@@ -14,15 +14,22 @@ from keyplan.design.places import DesignError
 from keyplan.design.plan import Plan
 from keyplan.design.requests_guards import Guards
 from keyplan.design.requests_text import Placeholders, Writer
+from keyplan.design.requests_updates import Update
 from keyplan.expressions.tokens import WORD, tokenize
 
 _OPERATORS = frozenset({"AND", "OR", "NOT", "IN", "BETWEEN", "=", "<>", "<", "<=", ">", ">="})
 
 
+_FEWER_CHANGES = "change fewer fields at once, or keep fields that change together in one, as a model of their own"
+_FEWER_QUESTIONS = (
+    "compare with a range or a list of values, F.x.is_in(...), or keep what is asked in a field of its own"
+)
+
+
 def check_lengths(asked: Asked, plan: Plan) -> None:
-    """Refuse a condition or a filter that no call could send."""
+    """Refuse a condition, a filter or an update that no call could send."""
     for what, text in _expressions(plan):
-        operators, size = operators_in(text), len(text.encode())
+        operators, size = 0 if what == "update" else operators_in(text), len(text.encode())
         if operators > limits.EXPRESSION_OPERATORS:
             found = f"{operators} operators and functions, and the service takes {limits.EXPRESSION_OPERATORS}"
         elif size > limits.EXPRESSION_BYTES:
@@ -32,7 +39,7 @@ def check_lengths(asked: Asked, plan: Plan) -> None:
         raise DesignError(
             f"the {what} of {asked.name} has {found}",
             place=asked.place,
-            fix="compare with a range or a list of values, F.x.is_in(...), or keep what is asked in a field of its own",
+            fix=_FEWER_CHANGES if what == "update" else _FEWER_QUESTIONS,
         )
 
 
@@ -40,8 +47,13 @@ def _expressions(plan: Plan) -> Iterator[tuple[str, str]]:
     if plan.filter is not None:
         fields = {name: stored for spec in reversed(plan.entities) for name, stored in spec.fields.items()}
         yield "filter", Writer(Placeholders(), fields).condition(plan.filter)
-    if plan.condition is not None or plan.replace_when is not None or plan.known:
-        yield "condition", Guards(plan, Placeholders()).longest
+    placeholders = Placeholders()
+    if plan.operation == "UpdateItem" or plan.condition is not None or plan.replace_when is not None or plan.known:
+        guards = Guards(plan, placeholders)
+        if guards.longest:
+            yield "condition", guards.longest
+    if plan.operation == "UpdateItem":
+        yield "update", Update(plan, placeholders).longest
 
 
 def operators_in(text: str) -> int:

@@ -16,7 +16,6 @@ from keyplan.design.requests_sources import Arguments, Read, reader
 from keyplan.design.requests_text import Fragment, Writer, called
 from keyplan.design.symbols import Source
 
-Clause = Callable[[Arguments, "Clauses"], None]
 NewWriter = Callable[[], Writer]
 """Makes a new writer, because a clause may have several forms."""
 
@@ -38,13 +37,23 @@ class Clauses:
         return " ".join(f"{word} {', '.join(clauses)}" for word, clauses in told if clauses)
 
 
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One clause: what adds it to those of a call, and what it is where it is longest."""
+
+    bind: Callable[[Arguments, Clauses], None]
+    part: str
+    """The list of Clauses that it goes to where it is longest, and in the next line as what."""
+    longest: str
+
+
 def always(part: str, fragment: Fragment) -> Clause:
     """A clause that is the same in every call but for its values; `part` is the list of Clauses it goes to."""
 
-    def clause(arguments: Arguments, clauses: Clauses) -> None:
+    def bind(arguments: Arguments, clauses: Clauses) -> None:
         getattr(clauses, part).append(fragment.bind(arguments, clauses.names, clauses.values))
 
-    return clause
+    return Clause(bind, part, fragment.text)
 
 
 def set_always(new_writer: NewWriter, path: Path, source: Source, encode: Encode) -> Clause:
@@ -63,13 +72,13 @@ def set_clause(new_writer: NewWriter, path: Path, source: Source, encode: Encode
     )
     removed = removing.fragment(removing.path(path))
 
-    def clause(arguments: Arguments, clauses: Clauses) -> None:
+    def bind(arguments: Arguments, clauses: Clauses) -> None:
         if is_nothing(read(arguments)):
             clauses.removes.append(removed.bind(arguments, clauses.names, clauses.values))
         else:
             clauses.sets.append(set_to.bind(arguments, clauses.names, clauses.values))
 
-    return clause
+    return Clause(bind, "removes", removed.text) if is_nothing(source) else Clause(bind, "sets", set_to.text)
 
 
 def _set_if_missing(new_writer: NewWriter, path: Path, source: Source, encode: Encode) -> Clause:
@@ -138,11 +147,11 @@ def _members(part: str) -> Callable[[NewWriter, Path, Source, Encode], Clause]:
 def _unless_nothing(part: str, fragment: Fragment, read: Read) -> Clause:
     clause = always(part, fragment)
 
-    def told(arguments: Arguments, clauses: Clauses) -> None:
+    def bind(arguments: Arguments, clauses: Clauses) -> None:
         if not is_nothing(read(arguments)):
-            clause(arguments, clauses)
+            clause.bind(arguments, clauses)
 
-    return told
+    return Clause(bind, part, fragment.text)
 
 
 def _called(path: Path) -> str:

@@ -53,8 +53,10 @@ class Guards:
 
     @property
     def longest(self) -> str:
-        """The condition of the call for which it is longest."""
+        """The condition of the call for which it is longest; empty where there is none."""
         fragments = [*self._always, *(part.longest for part in (self._version, *self._known) if part)]
+        if not fragments:
+            return ""
         return _joined(fragments, [fragment.text for fragment in fragments])
 
     def _writer(self) -> Writer:

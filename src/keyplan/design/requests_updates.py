@@ -35,14 +35,25 @@ class Update:
         if plan.exists == "may":
             self._clauses += self._creating(plan)
             effects = (*effects, *_known_indexes(plan))
-        if effects:
-            self._clauses.append(_Effects(effects, self._spec, placeholders).bind)
+        self._effects = _Effects(effects, self._spec, placeholders) if effects else None
 
     def bind(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str:
         """The update expression of a call."""
         clauses = Clauses(names, values)
         for clause in self._clauses:
-            clause(arguments, clauses)
+            clause.bind(arguments, clauses)
+        if self._effects is not None:
+            self._effects.bind(arguments, clauses)
+        return clauses.text()
+
+    @property
+    def longest(self) -> str:
+        """The update expression of the call for which it is longest, as far as that is sure."""
+        clauses = Clauses({}, {})
+        for clause in self._clauses:
+            getattr(clauses, clause.part).append(clause.longest)
+        if self._effects is not None:
+            clauses.sets += self._effects.sure
         return clauses.text()
 
     def _writer(self) -> Writer:
@@ -121,6 +132,17 @@ class _Effects:
             for attribute, _make in index.made:
                 writer = Writer(placeholders, spec.fields)
                 self._places[attribute] = (writer.name(attribute), placeholders.value(attribute))
+        self._sure = [
+            attribute
+            for effect, (index, _) in zip(effects, self._effects, strict=True)
+            if effect.key.when is None and all(source is not None for source in effect.sources.values())
+            for attribute, _make in index.made
+        ]
+
+    @property
+    def sure(self) -> list[str]:
+        """What is set in every call that gives all values; whether an index with a condition is, depends on them."""
+        return [" = ".join(self._places[attribute]) for attribute in dict.fromkeys(self._sure)]
 
     def bind(self, arguments: Arguments, clauses: Clauses) -> None:
         """Add the clauses of a call."""
