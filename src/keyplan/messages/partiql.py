@@ -68,6 +68,7 @@ STAR_AND_OTHERS = "Other attributes should not be present in the projection when
 TABLE_NAME = "Table name should be within the length [3, 255] and only contain 'a-z', 'A-Z', '0-9', '-', '_', '.'."
 TOKEN_INVALID = "Invalid NextToken"  # noqa: S105 - what is said of one
 TOKEN_OTHER_REQUEST = "NextToken does not match request"  # noqa: S105
+TOO_DEEP = "Nesting Levels have exceeded supported limits"
 TOO_MANY_READS = "Too many decomposed read operations for a given query."
 TRANSACTION_NEEDS_KEY = "Select statements within ExecuteTransaction must specify the primary key in the where clause."
 TRANSACTION_ON_INDEX = "Reads on indices are not supported within transactions."
@@ -142,7 +143,7 @@ def unsupported_in_update(operator: str) -> str:
 
 def too_deep(path: str) -> str:
     """A literal of more than 32 levels, with the place of the first value below them."""
-    return under("Nesting Levels have exceeded supported limits", path)
+    return under(TOO_DEEP, path)
 
 
 def equal_numbers(members: Sequence[str], path: str) -> str:

@@ -125,7 +125,7 @@ def _answer(
     except ItemCollectionSizeLimitExceededError as error:
         return {**_failed(error), "TableName": name}
     except tuple(_CODES) as error:
-        return _failed(error)
+        return {**_failed(error), "TableName": name} if error.message == messages.TOO_DEEP else _failed(error)
     costs.add(name, attempt)
     if attempt.failure is not None:
         return {**_failed(attempt.failure), "TableName": name}
@@ -151,6 +151,7 @@ def _read(engine: Engine, prepared: Prepared, select: Select, form: Form, *, con
     reads.find_index(engine, table, select)
     key = reads.whole_key(table, prepared, select)
     if key is None:
+        reads.check_several(table, prepared, select)
         raise ValidationError(messages.BATCH_NEEDS_KEY)
     row = engine.view().point(table.tree, table.key.of_key(key))
     receipt = Receipt(table)

@@ -101,6 +101,7 @@ def _read(engine: Engine, asked: Sequence[tuple[Table, Prepared, Select]], detai
             reasons.add(number, ValidationError(item_messages.KEY_MISMATCH))
             continue
         if key is None:
+            _told(number, partial(reads.check_several, table, each, select))
             raise ValidationError(messages.in_transaction(number, messages.TRANSACTION_NEEDS_KEY))
         keys.append(key)
     reasons.raise_any()

@@ -135,6 +135,17 @@ def whole_key(table: Table, prepared: Prepared, statement: Select) -> Item | Non
     return key_of(table, prepared, found)
 
 
+def check_several(table: Table, prepared: Prepared, statement: Select) -> None:
+    """Refuse what would be too many reads or ones that overlap, which is told before the lack of a whole key."""
+    if statement.source.index is not None:
+        return
+    try:
+        plan.make(table, None, statement, prepared.values)
+    except ValidationError as error:
+        if error.message in (messages.OVERLAP, messages.TOO_MANY_READS):
+            raise
+
+
 def projection(shown: Sequence[Path]) -> Callable[[Item], Item]:
     """What makes of an item the attributes that are shown, each under the end of its path."""
     wanted = [(shown_name(path), str(path.parts[0]), path.parts[1:]) for path in shown]

@@ -15,6 +15,7 @@ from keyplan.engine.statements.prepared import Prepared
 from keyplan.errors import ConditionalCheckFailedError, DuplicateItemError, ServiceError, ValidationError
 from keyplan.messages import items as item_messages
 from keyplan.messages import partiql as messages
+from keyplan.messages import values as value_messages
 from keyplan.partiql import translate, trees
 from keyplan.partiql.nodes import Call, Delete, Exists, Insert, Path, Term, Update
 from keyplan.store.rows import Transaction
@@ -52,6 +53,20 @@ class _IfThere(Guard):
     def require(self, item: Item | None, form: Form, returned: str | None) -> None:
         if item is not None:
             super().require(item, form, returned)
+
+
+class _Update(actions.Update):
+    """An update that tells of an item it makes too deep as statements do."""
+
+    __slots__ = ()
+
+    def outcome(self, table: Table, old: writes.Version | None) -> writes.Version | None:
+        try:
+            return super().outcome(table, old)
+        except ValidationError as error:
+            if error.message == value_messages.NESTING:
+                raise ValidationError(messages.TOO_DEEP) from error
+            raise
 
 
 def action(table: Table, prepared: Prepared) -> actions.Action:
@@ -115,7 +130,7 @@ def _update(table: Table, prepared: Prepared, statement: Update) -> actions.Upda
     # An update changes what is there: it makes no items.
     guard = _guard(Guard, _is_there(table, rest), prepared)
     payload = sizes.item_bytes(key) + sizes.item_bytes(update.values)
-    return actions.Update(key, update.compiled, guard, update.values, payload)
+    return _Update(key, update.compiled, guard, update.values, payload)
 
 
 def _delete(table: Table, prepared: Prepared, statement: Delete) -> actions.Delete:
