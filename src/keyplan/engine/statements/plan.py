@@ -96,6 +96,9 @@ def make(table: Table, index: Index | None, select: Select, values: Values) -> P
     if sum(max(part.reads for part in group) for group in grouped.values()) > limits.STATEMENT_READS:
         raise ValidationError(messages.TOO_MANY_READS)
     _check_order(select, partition, sort, len(grouped))
+    if sort is not None:
+        for part in parts:
+            _check_alternatives(index, part, (partition.name, sort), values)
     steps = [step for group in _ordered(grouped, select, partition) for step in _steps(index, group, values)]
     descending = any(each.descending for each in select.order if _name(each) == (sort and sort.name))
     if descending and len(steps) > 1:
@@ -202,10 +205,37 @@ def _steps(index: Index | None, group: list[_Part], values: Values) -> list[Step
         whole = Joined("or", tuple(part.whole for part in group))
         return [Step(_span(index, group[0]._replace(sort=None)), translate.condition(whole, values), value)]
     steps = sorted((Step(_span(index, part), _filter(part.rest, values), value) for part in group), key=_start)
-    for earlier, later in pairwise(steps):
-        if earlier.span.high is None or earlier.span.high > later.span.low:
-            raise ValidationError(messages.OVERLAP)
+    _check_disjoint(step.span for step in steps)
     return steps
+
+
+def _check_alternatives(index: Index | None, part: _Part, key: tuple[str, KeyAttribute], values: Values) -> None:
+    """Refuse an OR behind the partition whose branches ask for sort keys that lie in each other.
+
+    A branch that says nothing of the sort key asks for all of them. Only what a recorded answer shows is refused: of
+    one OR, no other condition of the sort key beside it, each branch with at most one range of sort keys.
+    """
+    partition, sort = key
+    about = [term for term in part.rest if sort.name in trees.attributes(term)]
+    if part.sort is not None or len(about) != 1:
+        return
+    spans: list[ranges.Span] = []
+    for branch in trees.joined(about[0], "or"):
+        conditions = [_sort_condition(term, sort, values) for term in trees.joined(branch, "and")]
+        found = next(filter(None, conditions), None)
+        names = trees.attributes(branch)
+        if partition in names or names.count(sort.name) != (found is not None):
+            return
+        spans.append(_span(index, part._replace(sort=found)))
+    spans.sort(key=lambda span: span.low)
+    _check_disjoint(spans)
+
+
+def _check_disjoint(spans: Iterable[ranges.Span]) -> None:
+    """Refuse spans, in order, that lie in each other."""
+    for earlier, later in pairwise(spans):
+        if earlier.high is None or earlier.high > later.low:
+            raise ValidationError(messages.OVERLAP)
 
 
 def _start(step: Step) -> bytes:
