@@ -16,11 +16,18 @@ from keyplan.engine import backfill, restore_overrides, table_documents, tables
 from keyplan.engine.catalog import Table
 from keyplan.errors import TableAlreadyExistsError, TableInUseError
 from keyplan.messages import backups as messages
-from keyplan.store import statements
 from keyplan.store.rows import Transaction, Tree
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+class Restored(NamedTuple):
+    """A table that was made."""
+
+    table: Table
+    description: dict[str, Any]
+    """What the answer says of it: as it was made, without items yet, as the service tells it."""
 
 
 class Origin(NamedTuple):
@@ -46,7 +53,7 @@ def check_target(engine: Engine, name: str) -> None:
     raise TableInUseError(messages.table_restoring(name, restore.get("SourceBackupArn") or restore["SourceTableArn"]))
 
 
-def begin(engine: Engine, transaction: Transaction, origin: Origin, request: dict[str, Any]) -> Table:
+def begin(engine: Engine, transaction: Transaction, origin: Origin, request: dict[str, Any]) -> Restored:
     """Make the new table with a copy of the rows, its indexes still to be filled. Raises ValidationError."""
     wanted = restore_overrides.create_request(origin.description, request)
     description = table_documents.describe_new(engine, wanted)
@@ -59,13 +66,14 @@ def begin(engine: Engine, transaction: Transaction, origin: Origin, request: dic
         document["backfills"] = unfilled
         document["building"] = True
         del document["ready_at"]
-    transaction.fill_tree(statements.tree(document["tree"]), origin.rows)
-    return engine.catalog.save(transaction, document)
+    table = engine.catalog.save(transaction, document)
+    made = Restored(table, tables.describe(engine, transaction, table, tables.PENDING))
+    transaction.fill_tree(table.tree, origin.rows)
+    return made
 
 
-def finish(engine: Engine, table: Table) -> dict[str, Any]:
-    """Fill the indexes, or have them filled; the answer, which tells of the table as it was made."""
-    answer = {"TableDescription": tables.describe(engine, table, tables.PENDING)}
-    for name in table.document.get("backfills", ()):
-        backfill.begin(engine, table.name, name)
-    return answer
+def finish(engine: Engine, made: Restored) -> dict[str, Any]:
+    """Fill the indexes, or have them filled; the answer."""
+    for name in made.table.document.get("backfills", ()):
+        backfill.begin(engine, made.table.name, name)
+    return {"TableDescription": made.description}

@@ -27,6 +27,7 @@ from keyplan.engine.catalog import Table, table_name
 from keyplan.errors import ResourceNotFoundError, ValidationError
 from keyplan.messages import requests as request_messages
 from keyplan.messages import tables as messages
+from keyplan.store.rows import View
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
@@ -157,15 +158,18 @@ def keep(holder: dict[str, Any], member: str, rest: list[Any] | dict[str, Any]) 
         holder.pop(member, None)
 
 
-def describe(engine: Engine, table: Table, at: float) -> dict[str, Any]:
-    """TableDescription as of a moment; PENDING: with every state that has not been settled."""
+def describe(engine: Engine, view: View, table: Table, at: float) -> dict[str, Any]:
+    """TableDescription as of a moment; PENDING: with every state that has not been settled.
+
+    A change is described inside its own transaction: once it is committed, others may drop the table.
+    """
     document = table.document
     answer: dict[str, Any] = orjson.loads(orjson.dumps(document["description"]))
     mode = throughput.billing_mode(answer)
     pending = changes(document, at)
     for member in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes"):
         for index in answer.get(member, ()):
-            _complete_index(engine, table, index, mode, at)
+            _complete_index(engine, view, table, index, at)
     going = leaving(document, at)
     if going:
         answer["GlobalSecondaryIndexes"] = [
@@ -176,7 +180,7 @@ def describe(engine: Engine, table: Table, at: float) -> dict[str, Any]:
     restore = table.document.get("restore")
     if restore is not None and answer["TableStatus"] == "CREATING":
         answer["RestoreSummary"] = {**restore, "RestoreInProgress": True}
-    answer["ItemCount"], answer["TableSizeBytes"] = engine.figures.of(engine.store.view(), table.tree)
+    answer["ItemCount"], answer["TableSizeBytes"] = engine.figures.of(view, table.tree)
     _complete_throughput(engine, answer, mode)
     _show(answer, pending)
     _warm_status(answer, any(change["what"] == WARM for change in pending))
@@ -184,17 +188,17 @@ def describe(engine: Engine, table: Table, at: float) -> dict[str, Any]:
     return answer
 
 
-def _complete_index(engine: Engine, table: Table, answer: dict[str, Any], mode: str, at: float) -> None:
+def _complete_index(engine: Engine, view: View, table: Table, answer: dict[str, Any], at: float) -> None:
     name = answer["IndexName"]
     index = table.indexes[name]
-    answer["ItemCount"], answer["IndexSizeBytes"] = engine.figures.of(engine.store.view(), index.tree)
+    answer["ItemCount"], answer["IndexSizeBytes"] = engine.figures.of(view, index.tree)
     if not index.is_global:
         return
     state = index_status(table, name, at)
     answer["IndexStatus"] = state
     if state == "CREATING" and table.ready_at <= at:
         answer["Backfilling"] = allocated_at(table.document, name) <= at
-    _complete_throughput(engine, answer, mode)
+    _complete_throughput(engine, answer, throughput.billing_mode(table.document["description"]))
     change = table.document.get("index_changes", {}).get(name)
     pending = [change] if change is not None and change["until"] > at else []
     _show(answer, pending)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan.engine import table_documents, tables
-from keyplan.engine.catalog import Table, table_name
+from keyplan.engine.catalog import table_name
 from keyplan.engine.requests.capacity import with_billing_mode
 from keyplan.engine.requests.create_table import check
 from keyplan.errors import ResourceInUseError
@@ -24,12 +24,13 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     name = table_name(request["TableName"])
     description = table_documents.describe_new(engine, request)
 
-    def work(transaction: Transaction) -> Table:
+    def work(transaction: Transaction) -> dict[str, Any]:
         table_documents.purge(engine, transaction)
         _check_free(engine, name)
-        return engine.catalog.save(transaction, table_documents.create(engine, transaction, description, request))
+        table = engine.catalog.save(transaction, table_documents.create(engine, transaction, description, request))
+        return tables.describe(engine, transaction, table, tables.PENDING)
 
-    answer = tables.describe(engine, engine.alter(work), tables.PENDING)
+    answer = engine.alter(work)
     _leave_out(answer, request)
     return {"TableDescription": answer}
 

@@ -37,7 +37,7 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
         table_documents.purge(engine, transaction)
         table = tables.find_known(engine, request["TableName"])
         _check_deletable(engine, table)
-        described = tables.describe(engine, table, engine.clock.now())
+        described = tables.describe(engine, transaction, table, engine.clock.now())
         if table.recovery is not None:
             backups.create_of_deleted(engine, transaction, table)
         if engine.state_delay_s > 0:

@@ -16,4 +16,4 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     table = tables.find(engine, request["TableName"])
     if table.document.get("backfills"):
         engine.backfiller.wake()
-    return {"Table": tables.describe(engine, table, engine.clock.now())}
+    return {"Table": tables.describe(engine, engine.store.view(), table, engine.clock.now())}

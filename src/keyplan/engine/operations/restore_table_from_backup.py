@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan.engine import backups, restores, table_documents
-from keyplan.engine.catalog import Table
 from keyplan.errors import BackupInUseError
 from keyplan.messages import backups as messages
 from keyplan.store.rows import Transaction
@@ -19,7 +18,7 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Find the backup, make the table in one transaction, fill its indexes."""
     arn = request["BackupArn"]
 
-    def work(transaction: Transaction) -> Table:
+    def work(transaction: Transaction) -> restores.Restored:
         table_documents.purge(engine, transaction)
         document = backups.find(engine, transaction, arn)
         restores.check_target(engine, request["TargetTableName"])

@@ -29,7 +29,7 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """
     check(request)
 
-    def work(transaction: Transaction) -> Table:
+    def work(transaction: Transaction) -> restores.Restored:
         table_documents.purge(engine, transaction)
         source = _source(engine, request)
         if source.recovery is None:
@@ -38,10 +38,10 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
         restores.check_target(engine, request["TargetTableName"])
         description = source.document["description"]
         summary = {"SourceTableArn": description["TableArn"], "RestoreDateTime": round(moment_s, 3)}
-        table = restores.begin(engine, transaction, restores.Origin(description, source.tree, summary), request)
+        made = restores.begin(engine, transaction, restores.Origin(description, source.tree, summary), request)
         if not request.get("UseLatestRestorableTime"):
-            _put_back(transaction, table, source.recovery, moment_s)
-        return table
+            _put_back(transaction, made.table, source.recovery, moment_s)
+        return made
 
     return restores.finish(engine, engine.alter(work))
 

@@ -21,7 +21,7 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     check(request)
     table_changes.check_combination(request)
 
-    def work(transaction: Transaction) -> tuple[Table, list[str]]:
+    def work(transaction: Transaction) -> tuple[dict[str, Any], list[str]]:
         table = tables.find_known(engine, request["TableName"])
         _check_admitted(engine, table, request)
         document = tables.settle(table.document, engine.clock.now())
@@ -29,14 +29,14 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
         table_changes.change_table(engine, transaction, document, request)
         switched = throughput.billing_mode(document["description"]) != before
         created = index_changes.change_indexes(engine, transaction, document, request, switched)
-        return engine.catalog.save(transaction, document), created
+        changed = engine.catalog.save(transaction, document)
+        return tables.describe(engine, transaction, changed, tables.PENDING), created
 
-    table, created = engine.alter(work)
-    answer = {"TableDescription": tables.describe(engine, table, tables.PENDING)}
-    _show_lifted(answer["TableDescription"], request.get("OnDemandThroughput") or {})
+    description, created = engine.alter(work)
+    _show_lifted(description, request.get("OnDemandThroughput") or {})
     for name in created:
-        backfill.begin(engine, table.name, name)
-    return answer
+        backfill.begin(engine, description["TableName"], name)
+    return {"TableDescription": description}
 
 
 def _show_lifted(description: dict[str, Any], maxima: dict[str, Any]) -> None:

@@ -1,0 +1,88 @@
+"""What changes of tables answer where another process drops the table before the answer is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from tests.engine.table_making import create, put
+
+from keyplan.engine.engine import Engine
+from keyplan.store.rows import Transaction
+
+T = TypeVar("T")
+
+
+@pytest.fixture
+def engines(tmp_path: Path) -> Iterator[tuple[Engine, Engine]]:
+    """Two that have one file open, as two processes would."""
+    path = tmp_path / "data.db"
+    with Engine.open(path) as engine, Engine.open(path) as other:
+        yield engine, other
+
+
+def changes_met_by_a_drop(
+    monkeypatch: pytest.MonkeyPatch, engine: Engine, other: Engine, table: str
+) -> list[Callable[[Transaction], Any]]:
+    """The changes that the first one makes from now on; after each the other one drops the table."""
+    alter, made = engine.alter, []
+
+    def altered(work: Callable[[Transaction], T]) -> T:
+        made.append(work)
+        result = alter(work)
+        if table in other.call("ListTables", {})["TableNames"]:
+            other.call("DeleteTable", {"TableName": table})
+        return result
+
+    monkeypatch.setattr(engine, "alter", altered)
+    return made
+
+
+def test_a_table_is_made_once(engines: tuple[Engine, Engine], monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, other = engines
+    made = changes_met_by_a_drop(monkeypatch, engine, other, "notes")
+    assert create(engine)["TableStatus"] == "CREATING"
+    assert len(made) == 1
+    assert engine.call("ListTables", {})["TableNames"] == []
+
+
+def test_a_table_is_changed_once(engines: tuple[Engine, Engine], monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, other = engines
+    create(engine)
+    put(engine, "1")
+    made = changes_met_by_a_drop(monkeypatch, engine, other, "notes")
+    request = {"TableName": "notes", "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}}
+    told = engine.call("UpdateTable", request)["TableDescription"]
+    assert (told["TableStatus"], told["ItemCount"]) == ("UPDATING", 1)
+    assert len(made) == 1
+
+
+def restore_of_backup(engine: Engine) -> tuple[str, dict[str, Any]]:
+    made = engine.call("CreateBackup", {"TableName": "notes", "BackupName": "before"})
+    return "RestoreTableFromBackup", {"BackupArn": made["BackupDetails"]["BackupArn"]}
+
+
+def restore_to_now(engine: Engine) -> tuple[str, dict[str, Any]]:
+    turned_on = {"PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}}
+    engine.call("UpdateContinuousBackups", {"TableName": "notes", **turned_on})
+    return "RestoreTableToPointInTime", {"SourceTableName": "notes", "UseLatestRestorableTime": True}
+
+
+@pytest.mark.parametrize("prepared", [restore_of_backup, restore_to_now])
+def test_a_table_is_restored_once(
+    engines: tuple[Engine, Engine],
+    monkeypatch: pytest.MonkeyPatch,
+    prepared: Callable[[Engine], tuple[str, dict[str, Any]]],
+) -> None:
+    engine, other = engines
+    create(engine)
+    put(engine, "1")
+    operation, request = prepared(engine)
+    made = changes_met_by_a_drop(monkeypatch, engine, other, "restored")
+    told = engine.call(operation, {**request, "TargetTableName": "restored"})["TableDescription"]
+    assert told["RestoreSummary"]["RestoreInProgress"]
+    assert told["ItemCount"] == 0  # as the service tells it
+    assert len(made) == 1
+    assert engine.call("ListTables", {})["TableNames"] == ["notes"]
