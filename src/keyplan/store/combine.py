@@ -7,6 +7,11 @@ a batch, which in Python would cost more than the calls themselves.
 
 Threads that were answered together call again one after another. Whoever leads lets them run first, as
 long as that brings more calls: a batch of few would keep the others waiting for a commit of its own.
+
+What a signal's handler raises while the main thread leads goes to the main thread if it is no Exception, as
+KeyboardInterrupt and SystemExit are none. An Exception of a handler that comes while the work of another thread's call
+is run cannot be told from one of that work: that call is undone and its thread gets the exception, the main thread
+does not. Handlers that mean to stop the program should raise what is no Exception.
 """
 
 from __future__ import annotations
