@@ -162,7 +162,7 @@ class Service:
     # What the outbox carries over.
 
     def carry_log(self) -> int:
-        """Bring openings and closings into the log; how many. Raises ExceptionGroup of what failed and stays."""
+        """Bring openings and closings into the log; how many. Raises an UnfinishedError of what failed and stays."""
         return drain(self.database, self.clock, self.write_entry).written
 
     def write_entry(self, entry: LogEntry) -> None:

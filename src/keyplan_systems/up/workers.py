@@ -11,6 +11,8 @@ from keyplan_systems.web.system import UnfinishedError, Worker
 
 _log = logging.getLogger("keyplan_systems.workers")
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
+_UNFINISHED_PAUSE_S = 5.0
+"""The longest pause of a worker that left something undone, unless it rests longer anyway: the rest can be done."""
 
 
 @dataclass
@@ -22,7 +24,10 @@ class State:
     """How much it has done since the start."""
     failures: int = 0
     """How often it failed in a row."""
+    is_unfinished: bool = False
+    """Whether it failed in a part of its work only, when it last failed."""
     last_error: str = ""
+    """The kind of its last failure; the log has the whole, which may quote what is stored."""
 
 
 @dataclass
@@ -65,7 +70,8 @@ class Workers:
             did = state.worker.run_once()
         except Exception as error:  # noqa: BLE001 - told to health and to the log, and tried again
             state.failures += 1
-            state.last_error = f"{type(error).__name__}: {error}"
+            state.last_error = _kind(error)
+            state.is_unfinished = isinstance(error, UnfinishedError)
             _log.exception("worker failed", extra={"worker": state.worker.name, "failures": state.failures})
             did = error.done if isinstance(error, UnfinishedError) else 0
         else:
@@ -76,4 +82,12 @@ class Workers:
     def _pause_s(self, state: State) -> float:
         if not state.failures:
             return state.worker.every_s
-        return float(min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(state.failures - 1, 6)))
+        part_s = max(_UNFINISHED_PAUSE_S, state.worker.every_s) if state.is_unfinished else _LONGEST_PAUSE_S
+        return float(min(_LONGEST_PAUSE_S, part_s, _FIRST_PAUSE_S * 2 ** min(state.failures - 1, 6)))
+
+
+def _kind(error: Exception) -> str:
+    """The error's class, and those of the errors that it stands for."""
+    if not isinstance(error, ExceptionGroup):
+        return type(error).__name__
+    return f"{type(error).__name__}: {', '.join(sorted({_kind(one) for one in error.exceptions}))}"

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -25,7 +26,7 @@ from keyplan.store import files
 from keyplan_systems.up import registry
 from keyplan_systems.up.launch import Settings, UpError, prepare, up
 from keyplan_systems.web.serving import Running
-from keyplan_systems.web.system import Built, Resources
+from keyplan_systems.web.system import Built, Resources, Worker
 
 PATIENCE_S = 200
 """How long is waited for what must come: a busy machine is no reason to fail."""
@@ -75,6 +76,30 @@ def test_everything_answers_on_one_port(tmp_path: Path) -> None:
         assert found["text"] == {"S": "a sample"}
         assert get(f"{url}/shelf/openapi.json").json()["info"]["title"] == "Shelf"
     assert (tmp_path / "shelf" / "built").exists()
+
+
+def test_a_worker_that_fails_is_told_without_what_it_failed_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed, mended = threading.Event(), threading.Event()
+
+    def stumble() -> int:
+        if mended.is_set():
+            return 0
+        failed.set()
+        raise ValueError("the item of ann@example.org")
+
+    def build(resources: Resources) -> Built:
+        return replace(shelf.build(resources), workers=(Worker("shelf dusting", stumble),))
+
+    monkeypatch.setattr(registry, "load", lambda _name: replace(shelf.SYSTEM, build=build))
+    with running(Settings(tmp_path)) as (url, _):
+        assert failed.wait(PATIENCE_S)
+        while (health := get(f"{url}/health")).status_code == 200:
+            threading.Event().wait(0.01)
+        assert health.json()["workers"]["shelf dusting"]["last_error"] == "ValueError"
+        page = get(url).text
+        mended.set()
+    assert "ValueError" in page
+    assert "ann@example.org" not in health.text + page
 
 
 def test_an_address_of_no_system_is_told_in_the_form_of_the_systems(tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 
-from keyplan_systems.up.workers import Workers
+import pytest
+
+from keyplan_systems.up.workers import State, Workers
 from keyplan_systems.web.system import UnfinishedError, Worker
 
 
@@ -39,7 +41,7 @@ def test_a_failure_is_told_and_tried_again() -> None:
     assert failed.wait(60)
     while not workers.states[0].last_error:
         threading.Event().wait(0.001)
-    assert workers.states[0].last_error == "ValueError: not yet"
+    assert workers.states[0].last_error == "ValueError"
     mended.set()
     assert workers.stop()
     assert done.is_set()
@@ -62,6 +64,27 @@ def test_one_that_cannot_do_a_part_of_its_work_goes_on_with_the_rest_at_once() -
     assert workers.stop()
     assert workers.states[0].done == 300
     assert workers.states[0].failures >= 100
+
+
+@pytest.mark.parametrize(
+    ("is_unfinished", "every_s", "pause_s"), [(False, 0.5, 60), (True, 0.5, 5), (True, 30, 30), (True, 600, 60)]
+)
+def test_what_one_cannot_do_keeps_the_rest_waiting_for_seconds_only(
+    is_unfinished: bool, every_s: float, pause_s: float
+) -> None:
+    state = State(Worker("stumbles", lambda: 0, every_s=every_s), failures=1000, is_unfinished=is_unfinished)
+    assert Workers([state.worker])._pause_s(state) == pause_s
+
+
+def test_failures_are_shown_by_their_kind_and_logged_as_a_whole(caplog: pytest.LogCaptureFixture) -> None:
+    def stumble() -> int:
+        raise UnfinishedError.of([ValueError("item 42"), KeyError("item 43"), ValueError("item 44")], 0)
+
+    workers = Workers([Worker("stumbles", stumble)])
+    workers.start()
+    assert workers.stop()
+    assert workers.states[0].last_error == "UnfinishedError: KeyError, ValueError"
+    assert all(text in caplog.text for text in ("item 42", "item 43", "item 44"))
 
 
 def test_one_that_does_not_end_is_told() -> None:

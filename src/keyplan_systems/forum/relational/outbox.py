@@ -22,6 +22,7 @@ from keyplan_systems.forum.domain import LogEntry, ThreadKey
 from keyplan_systems.forum.relational.models import OutboxLeaseRow, OutboxRow
 from keyplan_systems.forum.relational.session import Database
 from keyplan_systems.forum.relational.threads import now_ms
+from keyplan_systems.web.system import UnfinishedError
 
 LEASE_MS: Final = 30_000
 """How long a drainer that gives no sign of life keeps the others out; longer than one write to the event log takes."""
@@ -54,7 +55,7 @@ def drain(database: Database, clock: Clock, write: Callable[[LogEntry], None]) -
     """Write every waiting entry with `write`, oldest first, and mark it done afterwards.
 
     Returns at once if another drainer works. Where `write` fails, the rest of that thread waits for the next run and
-    all other threads go on; then an `ExceptionGroup` of the failures is raised.
+    all other threads go on; then an UnfinishedError of the failures is raised, which tells how many were written.
     """
     with _lease(database, clock) as fence:
         if fence is None:
@@ -62,7 +63,7 @@ def drain(database: Database, clock: Clock, write: Callable[[LogEntry], None]) -
         run = _Run(database, clock, fence)
         kept = _write_all(run, write)
     if run.errors:
-        raise ExceptionGroup(f"{len(run.errors)} log entries could not be written; they stay in the outbox", run.errors)
+        raise UnfinishedError.of(run.errors, run.written)
     return Drained(run.written, left_to_another=not kept)
 
 
