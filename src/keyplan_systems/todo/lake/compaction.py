@@ -77,14 +77,17 @@ class Keeper:
 
         A query that reads a version for longer than that fails, and starts over on the newest one.
         """
-        generation = self._versions.commit(lambda base: replace(base, generation=base.generation + 1)).generation
+        raised = self._versions.commit(lambda base: replace(base, generation=base.generation + 1))
         now = self._clock.now()
         held = self._versions.all()
         old = [one for one, successor in itertools.pairwise(held) if successor.committed_at <= now - retention_s]
         for snapshot in old:  # in rising order, see `versions`
             self._storage.remove(versions.name_of(snapshot.version))
-        named = {file.path for snapshot in self._versions.all() for file in snapshot.files}
-        garbage = [path for path in self._paths(generation) if path not in named]
+        removed = {one.version for one in old}
+        # Versions that came since name no other files of earlier generations than `raised` does.
+        kept = [raised, *(one for one in held if one.version not in removed)]
+        named = {file.path for one in kept for file in one.files}
+        garbage = [path for path in self._paths(raised.generation) if path not in named]
         for path in garbage:
             self._storage.remove(path)
         return Vacuumed(len(old), len(garbage), self._storage.sweep(now - max(retention_s, _UNFINISHED_S)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,30 @@ def test_vacuum_removes_what_no_version_in_use_names(lake: Lake, tmp_path: Path,
     assert lake.vacuum().files >= 20
     assert data_files(tmp_path / "lake") == {file.path for file in lake.snapshot.files}
     assert len(sequences(lake)) == 41
+
+
+class Counting(Folder):
+    """A folder that counts how often each file is read."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.read_files: Counter[str] = Counter()
+
+    def read(self, path: str) -> bytes:
+        """Read, and count it."""
+        self.read_files[path] += 1
+        return super().read(path)
+
+
+def test_vacuum_reads_no_version_twice(lake: Lake, tmp_path: Path, clock: ManualClock) -> None:
+    scattered(lake)
+    storage = Counting(tmp_path / "lake")
+    keeper = Lake(storage, clock)
+    keeper.refresh()
+    storage.read_files.clear()
+    keeper.vacuum()
+    assert len(storage.read_files) >= 20
+    assert set(storage.read_files.values()) == {1}
 
 
 def test_vacuum_removes_files_that_a_killed_writer_never_committed(lake: Lake, tmp_path: Path) -> None:
