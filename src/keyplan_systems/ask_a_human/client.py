@@ -113,6 +113,7 @@ class AgentClient:
         """The question once it is finished or has `min_answers`, or as it stands after `timeout_s` seconds.
 
         Look at `finished` and `current_responses` to tell which; answers that came in time are there in any case.
+        AskError of a server that asks for a pause beyond that time.
         """
         return self._drive(self._flows.wait(question_id, timeout_s, min_answers))
 

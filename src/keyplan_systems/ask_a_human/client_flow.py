@@ -6,6 +6,7 @@ pause. So the same flow serves threads, event loops and tests with a clock that 
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from collections.abc import Generator, Mapping
@@ -71,8 +72,8 @@ Flow = Generator[Call | Pause, Answer | Lost | Now, Result]
 class Retries:
     """How often and how long one request is tried again: 1 s, doubled each time up to 30 s, plus up to a tenth.
 
-    A pause the server asks for is kept to, unless it is longer than `longest_pause_s`: then its error is raised at
-    once, because an agent can use the time better.
+    A pause the server asks for is kept to, unless it is longer than `longest_pause_s`, or than what is left of the time
+    for the whole: then its error is raised at once, because an agent can use the time better.
     """
 
     attempts: int = 5
@@ -111,8 +112,11 @@ class Manner:
     chance: random.Random
 
 
-def request(call: Call, model: type[Model], manner: Manner) -> Flow[Model]:
-    """One request with its retries, its answer as a model. Only for requests that may safely arrive twice."""
+def request(call: Call, model: type[Model], manner: Manner, deadline: float = math.inf) -> Flow[Model]:
+    """One request with its retries, its answer as a model. Only for requests that may safely arrive twice.
+
+    `deadline`, by the monotonic clock: no pause that the server asks for goes beyond it.
+    """
     retries = manner.retries
     for attempt in range(1, retries.attempts + 1):
         reply = yield call
@@ -122,7 +126,13 @@ def request(call: Call, model: type[Model], manner: Manner) -> Flow[Model]:
         if attempt == retries.attempts or not _transient(reply) or asked_s > retries.longest_pause_s:
             raise error
         backoff = min(retries.longest_backoff_s, retries.first_pause_s * 2.0 ** (attempt - 1))
-        yield Pause(max(backoff, asked_s) * manner.chance.uniform(1.0, 1.1))
+        pause = backoff * manner.chance.uniform(1.0, 1.1)
+        if asked_s > backoff:
+            left = deadline - (yield from _now()).monotonic
+            if asked_s > left:
+                raise error
+            pause = min(left, asked_s * manner.chance.uniform(1.0, 1.1))
+        yield Pause(pause)
     raise ValueError(f"{retries.attempts} attempts are none at all")
 
 
@@ -131,7 +141,7 @@ def wait(poll: Call, min_answers: int | None, timeout_s: float, manner: Manner) 
     deadline = (yield from _now()).monotonic + timeout_s
     number = 0
     while True:
-        question = yield from request(poll, AgentQuestion, manner)
+        question = yield from request(poll, AgentQuestion, manner, deadline)
         enough = min_answers is not None and question.current_responses >= min_answers
         left = deadline - (yield from _now()).monotonic
         if question.finished or enough or left <= 0:

@@ -266,6 +266,25 @@ def test_trouble_during_a_wait_is_ridden_out(door: Door, stub: Stub) -> None:
     assert door.wait(timeout_s=600).status is Status.CLOSED
 
 
+def test_a_pause_that_the_server_asks_for_goes_beyond_no_wait(door: Door, stub: Stub) -> None:
+    stub.answers_at = (10.0, 5000.0)
+    stub.scripted = [refusal(429, "RATE_LIMITED", Retry_After="95")]
+    assert door.wait(timeout_s=100).current_responses == 1
+    assert stub.polls[1] == pytest.approx(97.5, abs=2.5)
+    assert stub.polls[-1] == 100
+    stub.scripted = [refusal(429, "RATE_LIMITED", Retry_After="110")]
+    with pytest.raises(errors.RateLimitedError) as raised:
+        door.wait(timeout_s=100)
+    assert raised.value.retry_after_s == 110
+    assert stub.time.passed == 100
+
+
+def test_trouble_of_a_moment_at_the_deadline_is_ridden_out(door: Door, stub: Stub) -> None:
+    stub.scripted = [refusal(503, "SERVER_ERROR", Retry_After="1")]
+    assert door.wait(timeout_s=0).status is Status.OPEN
+    assert stub.time.passed < 2
+
+
 def test_a_question_that_is_gone_ends_the_wait_with_its_error(door: Door, stub: Stub) -> None:
     stub.scripted = [refusal(404, "QUESTION_NOT_FOUND")]
     with pytest.raises(errors.QuestionNotFoundError):
