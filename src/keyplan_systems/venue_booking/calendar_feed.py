@@ -7,6 +7,7 @@ wanted they appear as an anonymous "reserved", so that subscribers see that the 
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, timedelta
@@ -16,8 +17,11 @@ from icalendar import Calendar
 from icalendar import Event as Entry
 
 from keyplan_systems.venue_booking.domain.events import Event
+from keyplan_systems.venue_booking.domain.refusals import InvalidRequestError
 from keyplan_systems.venue_booking.domain.requests import EventKind, Language
 from keyplan_systems.venue_booking.domain.venue import Venue
+
+logger = logging.getLogger(__name__)
 
 CONTENT_TYPE: Final = "text/calendar; charset=utf-8"
 REFRESH: Final = timedelta(hours=1)
@@ -44,7 +48,8 @@ def calendar_feed(
     """The feed of these events, in the order of time. The same events give the same bytes.
 
     `domain` stands in the UIDs, which stay the same while an event is changed; `show_reserved` puts private bookings
-    in as anonymous entries.
+    in as anonymous entries. An event of a slot that the venue no longer has is left out, and logged: nobody knows its
+    hours.
     """
     calendar = Calendar()
     calendar.add("prodid", f"-//keyplan//venue booking//{language.value.upper()}")
@@ -52,7 +57,7 @@ def calendar_feed(
     calendar.add("x-wr-calname", venue.name)
     calendar.add("x-wr-timezone", venue.time_zone)
     calendar.add("refresh-interval", REFRESH, parameters={"VALUE": "DURATION"})
-    shown = [event for event in events if event.is_public or show_reserved]
+    shown = [event for event in events if (event.is_public or show_reserved) and _has_hours(venue, event)]
     shown.sort(key=lambda event: (*venue.span(event.date, event.slots), event.event_id))
     for event in shown:
         calendar.add_component(_entry(venue, event, domain, language))
@@ -61,6 +66,15 @@ def calendar_feed(
         calendar.add_missing_timezones(date(shown[0].date.year, 1, 1), date(shown[-1].date.year + 2, 1, 1))
     content = calendar.to_ical()
     return Feed(content, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
+
+
+def _has_hours(venue: Venue, event: Event) -> bool:
+    try:
+        venue.span(event.date, event.slots)
+    except InvalidRequestError:
+        logger.exception("an event is not in the calendar feed", extra={"event": event.event_id})
+        return False
+    return True
 
 
 def _entry(venue: Venue, event: Event, domain: str, language: Language) -> Entry:

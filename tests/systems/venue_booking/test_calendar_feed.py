@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from icalendar import Calendar
@@ -60,6 +61,14 @@ def test_times_are_right_on_both_sides_of_a_clock_change() -> None:
     around = [event(event_id=str(day), date=date(2025, 10, day)) for day in (25, 26)]
     starts = [entry["DTSTART"].dt.astimezone(UTC).hour for entry in entries(feed(*around).content)]
     assert starts == [4, 5]
+
+
+def test_an_event_of_a_slot_that_is_no_more_is_left_out_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    renamed = event(event_id="e-renamed", slots=("MORNING", "BRUNCH"))
+    (entry,) = entries(feed(renamed, event()).content)
+    assert entry["UID"] == "e1@casello.example"
+    assert [record.__dict__["event"] for record in caplog.records] == ["e-renamed"]
+    assert feed(renamed).content == feed().content
 
 
 def test_private_bookings_are_left_out() -> None:
