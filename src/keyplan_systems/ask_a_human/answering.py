@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from keyplan.connections.errors import TransactionFailedError
 from keyplan.design import Call, Page
 from keyplan_systems.ask_a_human import design_people, design_push, design_questions, design_responses, records
-from keyplan_systems.ask_a_human.base import ATTEMPTS, PASSING, STALE, Base, BusyError
+from keyplan_systems.ask_a_human.base import ATTEMPTS, PASSING, STALE, Base, BusyError, log_unreadable, readable
 from keyplan_systems.ask_a_human.design_questions import Counted
 from keyplan_systems.ask_a_human.domain import abuse, boards, limits, questions, requests, scoring
 from keyplan_systems.ask_a_human.domain.abuse import Assessment, Past
@@ -46,8 +46,8 @@ class Answering:
             if audience is None
             else design_questions.open_questions_for(now_s, audience.value)
         )
-        page = self._connection.run(call, limit=limit, cursor=cursor)
-        return Page(tuple(map(records.question, page)), page.cursor)
+        page = self._connection.run(call, limit=limit, cursor=cursor, unreadable=log_unreadable)
+        return Page(tuple(readable(records.question, page)), page.cursor)
 
     def look(self, question_id: str, person: str) -> tuple[Question, bool]:
         """A question, and whether this person can answer it. Raises QuestionNotFoundError."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from keyplan.connections.errors import AlreadyExistsError, ConditionFailedError, TransactionFailedError
 from keyplan.design import Page
 from keyplan_systems.ask_a_human import design_questions, design_responses, records
-from keyplan_systems.ask_a_human.base import ATTEMPTS, PASSING, Base, BusyError
+from keyplan_systems.ask_a_human.base import ATTEMPTS, PASSING, Base, BusyError, log_unreadable, readable
 from keyplan_systems.ask_a_human.domain import limits, notifications, questions
 from keyplan_systems.ask_a_human.domain.limits import Allowance
 from keyplan_systems.ask_a_human.domain.moments import DAY_S, SECOND_MS, iso, parse_iso
@@ -66,8 +66,9 @@ class Asking:
 
     def own(self, agent: str, limit: int, cursor: str | None) -> Page[Question]:
         """An agent's questions, newest first; one made a moment ago may be missing. Raises CursorError."""
-        page = self._connection.run(design_questions.agents_questions(agent), limit=limit, cursor=cursor)
-        return Page(tuple(map(records.question, page)), page.cursor)
+        call = design_questions.agents_questions(agent)
+        page = self._connection.run(call, limit=limit, cursor=cursor, unreadable=log_unreadable)
+        return Page(tuple(readable(records.question, page)), page.cursor)
 
     def _repeated(self, agent: str, request: QuestionRequest, key: str, now_ms: int) -> Question | None:
         stored = self._connection.run(design_questions.key_record(agent, key))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -30,6 +31,8 @@ from keyplan_systems.ask_a_human.domain.moments import from_seconds
 from keyplan_systems.ask_a_human.domain.questions import Question
 from keyplan_systems.ask_a_human.domain.refusals import QuestionNotFoundError
 from keyplan_systems.web.system import UnfinishedError
+
+_log = logging.getLogger(__name__)
 
 Thing = TypeVar("Thing")
 Given = TypeVar("Given")
@@ -148,6 +151,22 @@ class Base:
     def rest(self, attempt: int) -> None:
         """Let those who write the same go first, for a random while that grows."""
         self.clock.wait(self._never, self.clock.random.uniform(0, 0.004 * 2 ** min(attempt, 5)))
+
+
+def readable(read: Callable[[Thing], Given], stored: Iterable[Thing]) -> list[Given]:
+    """What is stored, as the rules know it; one whose values they do not know is left out and logged."""
+    found = []
+    for one in stored:
+        try:
+            found.append(read(one))
+        except ValueError as error:
+            log_unreadable(error)
+    return found
+
+
+def log_unreadable(error: Exception) -> None:
+    """Tell the log of an item that a list is shown without, because nobody can read it."""
+    _log.error("an item cannot be read and is left out", exc_info=error)
 
 
 def is_uuid(text: str) -> bool:

@@ -12,7 +12,7 @@ from keyplan.changes import Destination, Runner, TableCheckpoints
 from keyplan.connections.errors import AlreadyExistsError
 from keyplan.design import Inserted, Modified
 from keyplan_systems.ask_a_human import design_people, records
-from keyplan_systems.ask_a_human.base import Base
+from keyplan_systems.ask_a_human.base import Base, log_unreadable, readable
 from keyplan_systems.ask_a_human.domain import boards, scoring
 from keyplan_systems.ask_a_human.domain.boards import Entry, Period, Row
 from keyplan_systems.ask_a_human.domain.scoring import Stats
@@ -47,8 +47,9 @@ class Standings:
     def board(self, period: Period, limit: int, caller: str | None) -> tuple[list[Entry], Own | None]:
         """The best of the current board of a period, and the caller's own place."""
         board = boards.period_key(period, self._base.now_ms)
-        page = self._connection.run(design_people.leaderboard(list(boards.partitions(board))), limit=limit)
-        entries = boards.entries(map(records.row, page), caller)
+        call = design_people.leaderboard(list(boards.partitions(board)))
+        page = self._connection.run(call, limit=limit, unreadable=log_unreadable)
+        entries = boards.entries(readable(records.row, page), caller)
         return entries, None if caller is None else self._own(board, caller)
 
     def record(self, person: str, zone: ZoneInfo) -> Record:

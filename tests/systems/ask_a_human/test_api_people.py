@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 import pytest
 from tests.systems.ask_a_human.stage import CHOICE, Stage, items
@@ -245,6 +246,47 @@ def test_three_hundred_reads_an_hour_by_address_that_only_the_trusted_proxy_can_
         assert refused(stage.get(path, "ada")) == (429, "RATE_LIMITED")
     assert refused(stage.get("/questions", address="10.9.9.9, 10.0.0.1")) == (429, "RATE_LIMITED")
     assert stage.get("/questions", address="10.0.0.2").status_code == 200
+
+
+# What nobody can read.
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value"), [("prompt", {"N": "1"}), ("closed_at", {"S": "2025-13-01T00:00:00.000Z"})]
+)
+def test_a_question_that_nobody_can_read_is_left_out_of_lists_and_logged(
+    stage: Stage, clock: ManualClock, caplog: pytest.LogCaptureFixture, attribute: str, value: dict[str, str]
+) -> None:
+    asked = []
+    for _ in range(3):
+        asked.append(stage.asked(audience=["product"]))
+        clock.advance(1)
+    spoil(stage, entities.questions, {"question_id": {"S": asked[1]}}, attribute, value)
+    lists = (stage.get("/questions"), stage.get("/questions", audience="product"))
+    for shown in (*lists, stage.client.get("/agent/questions", headers={"X-Agent-Id": "agent"})):
+        assert [one["question_id"] for one in shown.json()["questions"]] == [asked[2], asked[0]]
+    left_out = [one for one in caplog.records if "cannot be read" in one.message]
+    assert [one.exc_info is not None for one in left_out] == [True] * 3
+
+
+def test_a_row_that_nobody_can_read_is_left_out_of_the_board_and_logged(
+    stage: Stage, engine: Engine | Elsewhere, caplog: pytest.LogCaptureFixture
+) -> None:
+    question = stage.asked(min_responses=3)
+    for person in ("ada", "ben", "cleo"):
+        stage.answer(question, person)
+    row = next(one for one in items(engine, entities.user_stats) if "place" in one and "ALL_TIME" in str(one))
+    key = {name: row[name] for name in entities.user_stats.schema.key}
+    spoil(stage, entities.user_stats, key, "total_answers", {"S": "many"})
+    assert len(stage.get("/leaderboard").json()["entries"]) == 2
+    assert len([one for one in caplog.records if "cannot be read" in one.message]) == 1
+
+
+def spoil(stage: Stage, table: Any, key: dict[str, Any], attribute: str, value: dict[str, str]) -> None:
+    """As another program may leave an item: with a value that its entity cannot have."""
+    told = {"UpdateExpression": "SET #a = :a", "ExpressionAttributeNames": {"#a": attribute}}
+    values = {"ExpressionAttributeValues": {":a": value}}
+    stage.connection._call("UpdateItem", {"TableName": table.name, "Key": key, **told, **values})
 
 
 # Push subscriptions.
