@@ -30,6 +30,7 @@ from keyplan.design import (
 from keyplan.design.conditions import All, Any_, Condition, Not
 from keyplan.design.planning_lengths import operators_in
 from keyplan.design.requests import range_request, write_request
+from keyplan.design.requests_guards import NOW
 from keyplan.design.requests_text import Placeholders, Writer
 from keyplan.errors import ValidationError
 from keyplan.expressions.condition import parse
@@ -137,6 +138,33 @@ def test_an_expression_has_four_kilobytes() -> None:
         @things.query(Thing)
         def more() -> Cond:
             return pk(id="a") & where(several(7))
+
+
+def test_what_keyplan_adds_to_the_filter_of_a_count_counts() -> None:
+    expiring = Table("expiring", pk="id", sk="n", ttl="expires_at")
+
+    @expiring.entity()
+    class Short(Entity):
+        id: str
+        n: int
+        number: int
+        expires_at: int
+
+    def several(count: int) -> Condition:
+        return reduce(or_, (F.number == number for number in range(count)))
+
+    @expiring.count(Short)
+    def most() -> Cond:  # beside them: an item without an expiry or with a later one, and an AND
+        return pk(id="a") & where(several(148))
+
+    text = range_request(most.plan).request({NOW: 0}, "expiring")["FilterExpression"]
+    assert operators_in(text) == 2 * 148 - 1 + 4
+    assert is_parsed(text)
+    with pytest.raises(DesignError, match="the filter of more has 301 operators"):
+
+        @expiring.count(Short)
+        def more() -> Cond:
+            return pk(id="a") & where(several(149))
 
 
 FIELDS = [f"field_{number}" for number in range(330)]

@@ -13,13 +13,12 @@ from keyplan.design.asked import Asked
 from keyplan.design.places import DesignError
 from keyplan.design.plan import Plan
 from keyplan.design.requests_guards import Guards
-from keyplan.design.requests_text import Placeholders, Writer
+from keyplan.design.requests_reads import RangeRequest
+from keyplan.design.requests_text import Placeholders
 from keyplan.design.requests_updates import Update
 from keyplan.expressions.tokens import WORD, tokenize
 
 _OPERATORS = frozenset({"AND", "OR", "NOT", "IN", "BETWEEN", "=", "<>", "<", "<=", ">", ">="})
-
-
 _FEWER_CHANGES = "change fewer fields at once, or keep fields that change together in one, as a model of their own"
 _FEWER_QUESTIONS = (
     "compare with a range or a list of values, F.x.is_in(...), or keep what is asked in a field of its own"
@@ -27,7 +26,12 @@ _FEWER_QUESTIONS = (
 
 
 def check_lengths(asked: Asked, plan: Plan) -> None:
-    """Refuse a condition, a filter or an update that no call could send."""
+    """Refuse a condition, a filter or an update that no call could send.
+
+    A plan with faults cannot be sent anyway, and its keys may not be made: the faults are what there is to tell.
+    """
+    if plan.faults:
+        return
     for what, text in _expressions(plan):
         operators, size = 0 if what == "update" else operators_in(text), len(text.encode())
         if operators > limits.EXPRESSION_OPERATORS:
@@ -45,8 +49,7 @@ def check_lengths(asked: Asked, plan: Plan) -> None:
 
 def _expressions(plan: Plan) -> Iterator[tuple[str, str]]:
     if plan.filter is not None:
-        fields = {name: stored for spec in reversed(plan.entities) for name, stored in spec.fields.items()}
-        yield "filter", Writer(Placeholders(), fields).condition(plan.filter)
+        yield "filter", RangeRequest(plan).filter
     placeholders = Placeholders()
     if plan.operation == "UpdateItem" or plan.condition is not None or plan.replace_when is not None or plan.known:
         guards = Guards(plan, placeholders)

@@ -74,6 +74,11 @@ class RangeRequest:
         """Whether the service does the counting."""
         return bool(self._counted)
 
+    @property
+    def filter(self) -> str:
+        """The filter as text; empty where there is none."""
+        return "" if self._filter is None else self._filter.text
+
     def partitions(self, arguments: Arguments) -> list[Arguments]:
         """The arguments of each partition that is asked: one, or one for each value of a walk, without repeats."""
         if self._walk is None:
