@@ -139,7 +139,10 @@ def _listed(rest: Iterable[Term], sort: KeyAttribute, values: Values) -> int:
 
 
 def _partition_terms(term: Term, name: str) -> tuple[Term, ...]:
-    """The terms whose values the attribute may have, by an equality or IN."""
+    """The terms whose values the attribute may have, by an equality, IN, or several joined by OR."""
+    if isinstance(term, Joined) and term.operator == "or":
+        each = [_partition_terms(branch, name) for branch in trees.joined(term, "or")]
+        return tuple(value for values in each for value in values) if all(each) else ()
     equal = trees.equality(term)
     if equal is not None and equal[0] == name:
         return equal[1:]
