@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -115,6 +116,24 @@ class InterruptedHereError(Exception):
     """What a signal's handler raises, wherever the thread is."""
 
 
+def submit_three_together(combiner: Combiner, batches: Batches, submit: Callable[[int], None]) -> None:
+    """Have three threads wait behind a batch of one, so that they are the next; they are over when this returns."""
+    batches.hold.clear()
+    first = threading.Thread(target=combiner.submit, args=(lambda: "first", True))
+    first.start()
+    while not batches.sizes:
+        combine.give_way()
+    threads = [threading.Thread(target=submit, args=(number,), daemon=True) for number in range(3)]
+    for number, thread in enumerate(threads, 1):
+        thread.start()
+        while len(combiner._queue) < number:
+            combine.give_way()
+    batches.hold.set()
+    for thread in (first, *threads):
+        thread.join(5)
+        assert not thread.is_alive()
+
+
 def submit_late(combiner: Combiner) -> list[str]:
     """What a call of another thread gives; nothing if it waits for ever."""
     results: list[str] = []
@@ -192,20 +211,7 @@ def test_a_thread_interrupted_while_it_settles_leaves_that_to_each_of_its_batch(
         except InterruptedHereError:
             results.append("interrupted")
 
-    batches.hold.clear()
-    first = threading.Thread(target=combiner.submit, args=(lambda: "first", True))
-    first.start()
-    while not batches.sizes:
-        combine.give_way()
-    threads = [threading.Thread(target=submit, args=(number,), daemon=True) for number in range(3)]
-    for number, thread in enumerate(threads, 1):
-        thread.start()
-        while len(combiner._queue) < number:
-            combine.give_way()
-    batches.hold.set()
-    for thread in (first, *threads):
-        thread.join(5)
-        assert not thread.is_alive()
+    submit_three_together(combiner, batches, submit)
     assert sorted(map(str, results)) == ["1", "2", "interrupted"]
     assert settled[0] == [1, "first"]
     assert settled[1] == [2, 0, 1, 2]
@@ -225,25 +231,12 @@ def test_a_thread_interrupted_while_it_runs_a_batch_tells_the_others_so(combiner
     combiner._run = run
     told: list[type[BaseException]] = []
 
-    def submit() -> None:
+    def submit(_number: int) -> None:
         try:
             combiner.submit(lambda: None, settled=True)
         except (InterruptedHereError, StorageError) as error:
             told.append(type(error))
 
-    batches.hold.clear()
-    first = threading.Thread(target=combiner.submit, args=(lambda: "first", True))
-    first.start()
-    while not batches.sizes:
-        combine.give_way()
-    threads = [threading.Thread(target=submit, daemon=True) for _ in range(3)]
-    for number, thread in enumerate(threads, 1):
-        thread.start()
-        while len(combiner._queue) < number:
-            combine.give_way()
-    batches.hold.set()
-    for thread in (first, *threads):
-        thread.join(5)
-        assert not thread.is_alive()
+    submit_three_together(combiner, batches, submit)
     assert sorted(told, key=str) == sorted([InterruptedHereError, StorageError, StorageError], key=str)
     assert submit_late(combiner) == ["late"]

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from keyplan.clock import Clock, SystemClock
 from keyplan.engine import lag
@@ -35,6 +35,7 @@ from keyplan.values.encoding import PYTHON, WIRE, DecodeError, Form
 if TYPE_CHECKING:
     from keyplan.engine.buckets import Buckets
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 REGION = "us-east-1"
@@ -156,18 +157,13 @@ class Engine:
             check(request, form.wire)  # before any fault
             if self.faults.meets(operation):
                 return self.faults.answer(operation, request, lambda: self._answer(operation, request, form))
-        for _ in range(_MOST_RESTARTS):
-            try:
-                return run(self, request, form)
-            except (CatalogChanged, Failure, DecodeError) as error:
-                self._renew(error)
-        raise CatalogChanged(operation)
+        return self.start_over(run, self, request, form)
 
-    def apart(self, part: Callable[[], T]) -> T:
-        """Run a part of an operation that starts over by itself where tables change: what was done before it stays."""
+    def start_over(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run an operation, or a part of one that is several, again from its start where tables change meanwhile."""
         for _ in range(_MOST_RESTARTS):
             try:
-                return part()
+                return work(*args, **kwargs)
             except (CatalogChanged, Failure, DecodeError) as error:
                 self._renew(error)
         raise CatalogChanged

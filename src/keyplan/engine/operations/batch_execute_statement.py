@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from keyplan.engine.receipts import Receipt
@@ -121,7 +120,7 @@ def _answer(
     name = prepared.source.table
     try:
         # Each by itself: what the statements before it have done must not be done again.
-        attempt = engine.apart(partial(_execute, engine, prepared, asked, form))
+        attempt = engine.start_over(_execute, engine, prepared, asked, form)
     except ItemCollectionSizeLimitExceededError as error:
         return {**_failed(error), "TableName": name}
     except tuple(_CODES) as error:
