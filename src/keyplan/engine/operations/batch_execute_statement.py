@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keyplan.engine.receipts import Receipt
 from keyplan.engine.statements import reads, writes
 from keyplan.engine.statements.prepared import Prepared, prepare
-from keyplan.engine.statements.writes import Attempt
+from keyplan.engine.statements.writes import Attempt, Located
 from keyplan.errors import (
     AccessDeniedError,
     ConditionalCheckFailedError,
@@ -46,6 +46,18 @@ _CODES: dict[type[ServiceError], str] = {
 """What a statement may fail with without failing the batch. Source: API reference, BatchStatementError."""
 
 
+class _Asked(NamedTuple):
+    """A statement of a batch."""
+
+    prepared: Prepared | ValidationError
+    given: dict[str, Any]
+    """As the request has it."""
+    place: tuple[str, bytes] | None = None
+    """Table and stored key of the item that it is on; None if it is to fail by itself."""
+    located: Located | None = None
+    """Of one that writes."""
+
+
 class _Costs:
     """What the statements of a batch cost, by the names that they have for their tables."""
 
@@ -76,13 +88,11 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     kinds = {each.select is not None for each in prepared if isinstance(each, Prepared)}
     if len(kinds) > 1:
         raise ValidationError(messages.MIXED_BATCH)
-    places = [place for each in prepared if isinstance(each, Prepared) for place in _places(engine, each)]
+    asked = [_asked(engine, each, given) for each, given in zip(prepared, request["Statements"], strict=True)]
+    places = [each.place for each in asked if each.place is not None]
     if len(set(places)) < len(places):
         raise ValidationError(DUPLICATE_KEYS)
-    responses = [
-        _answer(engine, each, statement, form, costs)
-        for each, statement in zip(prepared, request["Statements"], strict=True)
-    ]
+    responses = [_answer(engine, each, form, costs) for each in asked]
     answer: dict[str, Any] = {"Responses": responses}
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     if detail != "NONE" and costs.receipts:
@@ -100,21 +110,23 @@ def _prepared(statement: dict[str, Any], form: Form) -> Prepared | ValidationErr
     return made
 
 
-def _places(engine: Engine, prepared: Prepared) -> list[tuple[str, bytes]]:
-    """Table and stored key of the item that a statement is on; none if it is to fail by itself."""
+def _asked(engine: Engine, prepared: Prepared | ValidationError, given: dict[str, Any]) -> _Asked:
+    asked = _Asked(prepared, given)
+    if isinstance(prepared, ValidationError):
+        return asked
     try:
-        table = engine.table(prepared.source.table)
         if prepared.select is None:
-            return [(table.name, writes.action(table, prepared).locate(table))]
+            located = writes.locate(engine, prepared)
+            return asked._replace(place=(located.table.name, located.key), located=located)
+        table = engine.table(prepared.source.table)
         key = reads.whole_key(table, prepared, prepared.select)
-        return [] if key is None else [(table.name, table.key.of_key(key))]
+        return asked if key is None else asked._replace(place=(table.name, table.key.of_key(key)))
     except tuple(_CODES):
-        return []
+        return asked
 
 
-def _answer(
-    engine: Engine, prepared: Prepared | ValidationError, asked: dict[str, Any], form: Form, costs: _Costs
-) -> dict[str, Any]:
+def _answer(engine: Engine, asked: _Asked, form: Form, costs: _Costs) -> dict[str, Any]:
+    prepared = asked.prepared
     if isinstance(prepared, ValidationError):
         return _failed(prepared)
     name = prepared.source.table
@@ -131,10 +143,12 @@ def _answer(
     return {"TableName": name, "Item": attempt.items[0]} if attempt.items else {"TableName": name}
 
 
-def _execute(engine: Engine, prepared: Prepared, asked: dict[str, Any], form: Form) -> Attempt:
+def _execute(engine: Engine, prepared: Prepared, asked: _Asked, form: Form) -> Attempt:
+    given = asked.given
     if prepared.select is not None:
-        return _read(engine, prepared, prepared.select, form, consistent=bool(asked.get("ConsistentRead")))
-    return writes.attempt(engine, prepared, form, on_failure=asked.get("ReturnValuesOnConditionCheckFailure"))
+        return _read(engine, prepared, prepared.select, form, consistent=bool(given.get("ConsistentRead")))
+    on_failure = given.get("ReturnValuesOnConditionCheckFailure")
+    return writes.attempt(engine, prepared, form, on_failure=on_failure, located=asked.located)
 
 
 def _failed(error: ServiceError) -> dict[str, Any]:

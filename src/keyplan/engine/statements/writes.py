@@ -35,6 +35,14 @@ class Attempt(NamedTuple):
     failure: ServiceError | None = None
 
 
+class Located(NamedTuple):
+    """What a statement that writes does, and where: good as long as the table is the current one."""
+
+    table: Table
+    change: actions.Action
+    key: bytes
+
+
 class _MustBeNew(Guard):
     """Requires that there is no item."""
 
@@ -187,11 +195,23 @@ def write(
     return items, receipt
 
 
-def attempt(engine: Engine, prepared: Prepared, form: Form, *, on_failure: str | None = None) -> Attempt:
-    """Run one statement that writes. If its item does not meet its condition, it has cost what it met or brought."""
+def locate(engine: Engine, prepared: Prepared) -> Located:
+    """What a statement that writes does, and to which item. Raises ServiceError if it does not fit its table."""
     table = engine.table(prepared.source.table)
     change = action(table, prepared)
-    key = change.locate(table)
+    return Located(table, change, change.locate(table))
+
+
+def attempt(
+    engine: Engine, prepared: Prepared, form: Form, *, on_failure: str | None = None, located: Located | None = None
+) -> Attempt:
+    """Run one statement that writes. If its item does not meet its condition, it has cost what it met or brought.
+
+    `located`: what `locate` gave of it before, which is made anew where the table has changed since.
+    """
+    if located is None or engine.table(prepared.source.table) is not located.table:
+        located = locate(engine, prepared)
+    table, change, key = located
     receipt = Receipt(table)
 
     def work(transaction: Transaction) -> tuple[writes.Version | None, writes.Version | None]:
