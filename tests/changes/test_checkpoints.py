@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import threading
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 from tests.changes.shop import NOW, World
 
-from keyplan.changes import Checkpoints, FileCheckpoints, LeaseLostError, TableCheckpoints
+from keyplan.changes import Checkpoints, FileCheckpoints, Lane, LeaseLostError, TableCheckpoints
 from keyplan.changes.errors import ChangesError
 from keyplan.clock import ManualClock
 from keyplan.connecting import connect
@@ -65,10 +66,22 @@ def test_a_lane_is_one_runners_until_its_lease_ends(checkpoints: Checkpoints) ->
 def test_positions_of_forty_digits_are_kept_exactly(checkpoints: Checkpoints) -> None:
     lane = checkpoints.acquire("c", SHARD, ME, NOW, NOW + 30)
     assert lane is not None
-    moved = replace(lane, position=10**39 + 7, until_s=NOW + 45.5)
+    moved = replace(lane, position=10**39 + 7, starts=10**39 + 5, until_s=NOW + 45.5)
     checkpoints.save(moved)
     assert checkpoints.board("c").lanes == {SHARD: moved}
     assert checkpoints.board("other").lanes == {}
+
+
+def test_a_lane_kept_before_shards_beginnings_were_is_still_read(inside: World, tmp_path: Path) -> None:
+    path = tmp_path / "checkpoints.json"
+    lane = {"position": "7", "done": False, "owner": None, "until_s": 0.0, "fence": 3}
+    path.write_text(json.dumps({"c": {"is_known": True, "begins_at_s": None, "lanes": {SHARD: lane}, "runners": {}}}))
+    assert FileCheckpoints(path).board("c").lanes[SHARD] == Lane("c", SHARD, 7, fence=3)
+    kept = inside.checkpoints()
+    kept.prepare()
+    item = {"consumer": {"S": "c"}, "what": {"S": f"shard/{SHARD}"}, "position": {"S": "7"}, "fence": {"N": "3"}}
+    inside.engine.call("PutItem", {"TableName": kept.table, "Item": item})
+    assert kept.board("c").lanes[SHARD] == Lane("c", SHARD, 7, fence=3)
 
 
 def test_a_released_lane_keeps_its_position_for_the_next(checkpoints: Checkpoints) -> None:

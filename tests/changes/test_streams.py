@@ -10,7 +10,7 @@ import pytest
 from tests.changes.scripted import ARN, ScriptedShard, ScriptedStream
 from tests.changes.shop import NOW, Shop, World
 
-from keyplan.changes import FileCheckpoints, Gap, Runner, StreamReplaced, Trouble
+from keyplan.changes import FileCheckpoints, Gap, JsonLinesFolder, Runner, StreamReplaced, Trouble
 from keyplan.changes.notices import Notice
 from keyplan.changes.streams import Shard, Stream, ready_shards
 from keyplan.clock import ManualClock
@@ -277,6 +277,52 @@ def test_records_trimmed_unread_are_told_as_a_gap_and_reading_goes_on(world: Wor
     (gap,) = world.told(Gap)
     assert gap.consumers == ("shop/watch",)
     assert gap.after is not None
+
+
+def test_records_trimmed_before_anything_of_their_shard_was_read_are_told_as_a_gap_once(world: World) -> None:
+    got = watched(world)
+    world.runner().run_once()
+    world.runners[-1].close()
+    world.shop.orders(world.db, 2)
+    world.clock.advance(25 * 3600)
+    runner = world.runner()
+    assert runner.run_once().gaps == 1
+    assert runner.run_once().gaps == 0
+    runner.close()
+    world.shop.orders(world.db, 1, first=2)
+    assert world.runner().run_once().gaps == 0
+    assert got == [2]
+    (gap,) = world.told(Gap)
+    assert (gap.consumers, gap.after) == (("shop/watch",), None)
+
+
+def test_what_is_read_and_tried_again_until_it_is_trimmed_is_no_gap(world: World) -> None:
+    got: list[int] = []
+
+    @world.shop.table.on_change(world.shop.Order, retries=None, on_failure="dead")
+    def watch(change: Inserted) -> None:
+        if not got:
+            got.append(change.new.number)
+            raise ValueError("not yet")
+
+    runner = world.runner(destinations={"dead": JsonLinesFolder("unused")})
+    world.shop.orders(world.db, 1)
+    assert runner.run_once().retried == 1
+    world.clock.advance(25 * 3600)
+    assert runner.run_once().delivered == 1
+    assert world.told(Gap) == []
+
+
+def test_a_consumer_of_the_latest_misses_nothing_that_was_trimmed_before_it_began(world: World) -> None:
+    got = watched(world)
+    world.shop.orders(world.db, 2)
+    world.clock.advance(10)
+    world.runner(start="latest").run_once()
+    world.runners[-1].close()
+    world.clock.advance(25 * 3600)
+    world.shop.orders(world.db, 1, first=2)
+    assert world.runner(start="latest").run_once().gaps == 0
+    assert got == [2]
 
 
 def test_what_was_handled_before_it_was_trimmed_is_no_gap(world: World) -> None:

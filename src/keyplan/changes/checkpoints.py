@@ -27,6 +27,9 @@ class Lane:
     until_s: float = 0.0
     """When the owner's lease ends, seconds since 1970."""
     fence: int = 0
+    starts: int | None = None
+    """The shard's first sequence when the lane was first taken: one of which nothing was read, and that begins later
+    now, has lost records. None where that was not kept."""
 
     def is_free(self, runner: str, now_s: float) -> bool:
         """Whether a runner may acquire it."""

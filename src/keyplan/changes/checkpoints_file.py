@@ -129,7 +129,7 @@ class FileCheckpoints:
 
 
 def _lane(consumer: str, shard: str, told: dict[str, Any]) -> Lane:
-    position = told.get("position")
+    position, starts = told.get("position"), told.get("starts")
     return Lane(
         consumer,
         shard,
@@ -138,6 +138,7 @@ def _lane(consumer: str, shard: str, told: dict[str, Any]) -> Lane:
         told.get("owner"),
         told.get("until_s", 0.0),
         told.get("fence", 0),
+        None if starts is None else int(starts),
     )
 
 
@@ -148,4 +149,5 @@ def _plain(lane: Lane) -> dict[str, Any]:
         "owner": lane.owner,
         "until_s": lane.until_s,
         "fence": lane.fence,
+        "starts": None if lane.starts is None else str(lane.starts),
     }

@@ -2,7 +2,7 @@
 
     consumer (partition key)   what (sort key)              attributes
     orders/notify              start                        begins_at
-    orders/notify              shard/LABEL/SHARD            position, done, owner, until, fence
+    orders/notify              shard/LABEL/SHARD            position, done, owner, until, fence, starts
     orders/notify              runner/NAME                  until
 
 Lanes that are done, and runners that died, expire a week later (`expires_at`, the table's TTL).
@@ -125,6 +125,8 @@ class TableCheckpoints:
         sets: Item = {"done": {"BOOL": lane.done}, **lease}
         if lane.position is not None:
             sets["position"] = {"S": str(lane.position)}
+        if lane.starts is not None:
+            sets["starts"] = {"S": str(lane.starts)}
         if lane.done:
             sets["expires_at"] = {"N": str(int(self._service.clock.now()) + _KEPT_S)}
         update = "SET " + ", ".join(f"#{name} = :{name}" for name in sets)
@@ -180,4 +182,5 @@ def _lane(item: Item) -> Lane:
         item.get("owner", {}).get("S"),
         float(item["until"]["N"]) if "until" in item else 0.0,
         int(item.get("fence", {}).get("N", "0")),
+        int(item["starts"]["S"]) if "starts" in item else None,
     )

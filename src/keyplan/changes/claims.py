@@ -62,7 +62,7 @@ class Claims:
             self.release(track)
         self._take(consumer, board, ready, share - len(mine))
         self._let_go(consumer, board)
-        return self._bury(consumer, board, streams)
+        return self._bury(consumer, board, streams) + self._tell_of_trimmed(consumer, board, streams)
 
     def _take(self, consumer: BoundConsumer, board: Board, ready: Sequence[Shard], wanted: int) -> None:
         """Acquire free lanes, beginning where other runners do not."""
@@ -111,6 +111,26 @@ class Claims:
                 self._notify(Gap((consumer.name,), arn, name, after))
                 buried += 1
         return buried
+
+    def _tell_of_trimmed(self, consumer: BoundConsumer, board: Board, streams: Sequence[Stream]) -> int:
+        """Tell of lanes of which nothing was read, and whose shards begin later than when they were first taken.
+
+        Not where a consumer began with the latest changes: what was trimmed may be older than that.
+        """
+        shards = {shard.key: shard for stream in streams for shard in stream.shards}
+        unread = [track for track in self.tracks if track.consumer is consumer and track.is_unread]
+        found = 0
+        for track in unread if board.begins_at_s is None else ():
+            shard, since = shards.get(track.lane.shard), track.lane.starts
+            if shard is None or shard.starts is None or (since is not None and shard.starts <= since):
+                continue
+            if since is not None:
+                self._notify(Gap((consumer.name,), shard.arn, shard.name, None))
+                found += 1
+            track.lane = replace(track.lane, starts=shard.starts)
+            with suppress(LeaseLostError):
+                self.save(track)
+        return found
 
     def keep(self, track: Track) -> None:
         """See that a lane is still ours. Raises LeaseLostError.

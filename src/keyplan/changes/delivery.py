@@ -101,6 +101,11 @@ class Track:
         """Whether everything that was read is handled."""
         return not self.segments
 
+    @property
+    def is_unread(self) -> bool:
+        """Whether nothing of the shard was read, now or before."""
+        return self.position is None and self.page_end is None
+
     def take(self, records: Sequence[Sorted], counts: Counts) -> None:
         """Accept the next page of the shard."""
         if not records:
