@@ -21,6 +21,7 @@ from keyplan_systems.forum.sample import load_sample
 from keyplan_systems.forum.service import Service
 from keyplan_systems.forum.signing import signing_key
 from keyplan_systems.forum.sockets import Sockets
+from keyplan_systems.forum.watching import SERVER_SECONDS
 from keyplan_systems.web.system import Built, Resources, System, Worker
 
 DATABASE = "KEYPLAN_FORUM_DATABASE"
@@ -76,6 +77,7 @@ def build(resources: Resources) -> Built:
             Worker("forum log", service.carry_log, every_s=0.5),
             Worker("forum outbox", forget, every_s=600.0),
             Worker("forum notifications", tell, every_s=1.0),
+            Worker("forum presence", service.watching.beat, every_s=SERVER_SECONDS / 3),
         ),
         partial(load_sample, service),
         close,

@@ -12,7 +12,8 @@ One table with the document's names: `PK`, `time`, the prefixes THREADEV# and TH
   is the event's own attributes.
 * A mark per event, keyed by the event's own identity and written in the same transaction: a message, an attempt or an
   answer that is sent again is not stored again, whatever time it comes with.
-* THREADSUB# cannot be found from a connection that ends: a connection item lists what it watches.
+* THREADSUB# cannot be found from a connection that ends: a connection item lists what it watches. A process that was
+  killed leaves both: it says all the time that it lives, and what belongs to one that does not is passed over.
 * The thread's status lies in SQL. `thread_opened` and `thread_closed` are log entries that an outbox carries here.
 * Follows, notifications and `grade_updated` are of the current flow.
 """
@@ -55,6 +56,7 @@ from keyplan_systems.forum.entities import (
     Mark,
     Notification,
     Place,
+    Server,
     Subscription,
     forum,
 )
@@ -216,6 +218,18 @@ def disconnect(
 def watchers(place: Place) -> Cond:
     """Who watches a thread now; what has expired is left out although it may still be stored."""
     return pk(participant_id=place.participant_id, item_id=place.item_id)
+
+
+@forum.update(Server, upsert=True, rate=Rate(average=0.2, peak=1))
+def beat(server_id: str, ttl: int) -> Change:
+    """A process lives, for a while."""
+    return key_of(server_id=server_id) & set_(ttl=ttl)
+
+
+@forum.query(Server, consistent=True, after=["beat"], returns=2, rate=Rate(average=3, peak=50))
+def servers() -> Cond:
+    """The processes that live."""
+    return pk()
 
 
 # Follows.

@@ -1,4 +1,4 @@
-"""What the forum keeps in DynamoDB: events, their marks, heads, subscriptions, connections, follows, notifications."""
+"""What the forum keeps in DynamoDB: events and their marks, heads, watchers, servers, follows, notifications."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class Head(Entity):
 
 @forum.entity(
     key=key("THREADSUB#{participant_id}#{item_id}", "{connection_id}"),
-    items=Items(count=2_000, bytes=Bytes(220), distinct=_OF_A_THREAD),
+    items=Items(count=2_000, bytes=Bytes(260), distinct=_OF_A_THREAD),
 )
 class Subscription(Entity):
     """That a connection watches a thread."""
@@ -145,7 +145,18 @@ class Subscription(Entity):
     participant_id: Id
     item_id: Id
     connection_id: str
+    server_id: str | None = None
+    """The process that has the connection; None in what was stored before it was kept."""
     user_id: Id
+    ttl: int
+    """Seconds since 1970."""
+
+
+@forum.entity(key=key("SERVERS", "{server_id}"), items=Items(count=4, bytes=Bytes(100)))
+class Server(Entity):
+    """A process that has connections, for as long as it says so: one that was killed has none."""
+
+    server_id: str
     ttl: int
     """Seconds since 1970."""
 

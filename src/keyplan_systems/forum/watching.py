@@ -18,6 +18,8 @@ from keyplan_systems.forum.entities import MOST_WATCHED, Connected, Place, Subsc
 
 CONNECTION_SECONDS: Final = 2 * 3600
 """How long a connection lasts at most; a subscription that is older belongs to none."""
+SERVER_SECONDS: Final = 60
+"""How long a process counts as alive without a sign of life: who watched on one that was killed is then told."""
 GRACE_SECONDS: Final = 3600
 """How much longer its own item lives: it must be found when the connection ends by its age."""
 
@@ -27,6 +29,12 @@ class Watching:
 
     def __init__(self, db: Connection, clock: Clock) -> None:
         self._db, self._clock = db, clock
+        self._server_id = f"{clock.random.getrandbits(128):032x}"
+
+    def beat(self) -> int:
+        """Say that this process lives, and its connections with it. 0, as a worker's that leaves nothing to do."""
+        self._db.run(design.beat(self._server_id, int(self._clock.now()) + SERVER_SECONDS))
+        return 0
 
     def opened(self, connection_id: str, user_id: str) -> None:
         """A connection begins."""
@@ -39,6 +47,7 @@ class Watching:
             participant_id=place.participant_id,
             item_id=place.item_id,
             connection_id=connection_id,
+            server_id=self._server_id,
             user_id=user_id,
             ttl=self._ttl(),
         )
@@ -67,8 +76,10 @@ class Watching:
         return 0
 
     def users(self, place: Place) -> frozenset[str]:
-        """The users who watch a thread now, on any process."""
-        return frozenset(one.user_id for one in self._db.iterate(design.watchers(place)))
+        """The users who watch a thread now, on any process that lives."""
+        found = list(self._db.iterate(design.watchers(place)))
+        alive = {server.server_id for server in self._db.iterate(design.servers())} if found else set()
+        return frozenset(one.user_id for one in found if one.server_id in alive)
 
     def _ttl(self) -> int:
         return int(self._clock.now()) + CONNECTION_SECONDS

@@ -209,6 +209,7 @@ def running(
     with connected(engine, clock) as connection:
         connection.create_tables(forum, checkpoint_table())
         service = Service.over(connection, database, clock, key)
+        service.watching.beat()
         hub = Hub(service.log, clock, limits or Limits(sweep_s=0.02))
         failures = JsonLinesFolder(folder / "failures")
         poll_s = 0.05 if isinstance(engine, Elsewhere) else 0.01  # a look at an endpoint takes a thousand times longer

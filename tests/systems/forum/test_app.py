@@ -121,12 +121,14 @@ def test_messages_reach_watchers_and_followers(tmp_path: Path, address: str) -> 
     clock = MovedClock()
     with built(tmp_path, address, clock) as (system, connection):
         system.load_sample()
+        work(system)
         with Running(system.app) as server:
             live = Live(connection, clock, service_of(system), tmp_path, server.url)
 
             async def story() -> None:
                 async with live.socket(TUTOR) as tutor:
                     await tutor.watch(live.token(TUTOR), since=0)
+                    assert live.service.watching.users(place_of(sample.THREAD)) == {TUTOR}
                     top = live.service.log.last_seq(place_of(sample.THREAD))
                     assert [(await tutor.hear())["seq"] for _ in range(top)] == list(range(1, top + 1))
                     said = live.writer(TUTOR).say("to both")

@@ -278,6 +278,7 @@ def test_a_subscription_expires_in_whole_seconds_and_is_not_told_of_when_it_has(
             assert before_s + 7200 <= int(stored["ttl"]["N"]) <= int(live.clock.now()) + 7200
             assert live.service.watching.users(PLACE) == {ANN}
             live.clock.advance(7201)
+            live.service.watching.beat()
             assert live.service.watching.users(PLACE) == frozenset()
 
     asyncio.run(story())

@@ -21,7 +21,7 @@ from keyplan.engine.faults import Faults
 from keyplan_systems.forum.domain import BadRequestError
 from keyplan_systems.forum.entities import MOST_WATCHED, Event, EventType, Place, forum
 from keyplan_systems.forum.following import Following
-from keyplan_systems.forum.watching import Watching
+from keyplan_systems.forum.watching import SERVER_SECONDS, Watching
 
 
 @pytest.fixture
@@ -126,6 +126,23 @@ def test_one_thread_more_than_a_connection_may_watch_is_refused(engine: Engine |
     assert keys(engine) == []
 
 
+def test_who_watched_on_a_process_that_was_killed_counts_for_a_minute(clock: ManualClock) -> None:
+    with Engine.memory(clock=clock) as engine, connected(engine, clock) as db:
+        db.create_tables(forum)
+        killed, other, place = Watching(db, clock), Watching(db, clock), Place("42", "7")
+        for watching, name, user_id in ((killed, "a", "13"), (other, "b", "14")):
+            watching.beat()
+            watching.opened(name, user_id)
+            watching.subscribe(name, user_id, place)
+        clock.advance(SERVER_SECONDS - 1)
+        other.beat()
+        assert other.users(place) == {"13", "14"}
+        clock.advance(2)
+        assert other.users(place) == {"14"}
+        killed.beat()
+        assert other.users(place) == {"13", "14"}, "it was only held up"
+
+
 def test_who_watches_or_follows_is_known_at_once_though_other_reads_are_old(clock: ManualClock) -> None:
     """A notification too many, and a follow that outlives its thread's closing, would come of an old read."""
     stale = Faults(stale_reads=1.0, stale_s=3600.0)
@@ -134,6 +151,7 @@ def test_who_watches_or_follows_is_known_at_once_though_other_reads_are_old(cloc
         clock.advance(7200)
         watching, place = Watching(db, clock), Place("42", "7")
         following = Following(db, clock, watching)
+        watching.beat()
         watching.opened("a", "13")
         watching.subscribe("a", "13", place)
         assert watching.users(place) == {"13"}

@@ -85,6 +85,7 @@ def house() -> Iterator[House]:
                 service.log.append(_draft(number))
             for user_id in (sample.ANN, sample.BEN, sample.TUTOR):
                 service.following.follow(PLACE, user_id)
+            service.watching.beat()
             for name in ("a", "b"):
                 service.watching.opened(name, sample.ANN)
                 service.watching.subscribe(name, sample.ANN, PLACE)
