@@ -60,8 +60,10 @@ class Asking:
         They are two reads. An answer that came in between is left for the next poll, so that answers and count agree.
         """
         question = self._base.question(question_id, self._base.now_ms)
-        stored = self._connection.all(design_responses.responses_of_question(question_id))
-        given = sorted(map(records.response, stored), key=lambda one: (one.created_at_ms, one.response_id))
+        stored = self._connection.iterate(
+            design_responses.responses_of_question(question_id), unreadable=log_unreadable
+        )
+        given = sorted(readable(records.response, stored), key=lambda one: (one.created_at_ms, one.response_id))
         return question, given[: question.current_responses]
 
     def own(self, agent: str, limit: int, cursor: str | None) -> Page[Question]:

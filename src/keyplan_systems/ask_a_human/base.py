@@ -44,7 +44,7 @@ STALE = (AlreadyExistsError, ConditionFailedError, NotFoundError, VersionConflic
 """What a write fails with because something has changed since it was read."""
 PASSING = (ThrottledError, TransactionConflictError)
 """What a part of a transaction fails with that may be done a moment later, as it is."""
-_UNREADABLE = (UnreadableItemError, ValueError)
+UNREADABLE = (UnreadableItemError, ValueError)
 """What nobody can read, now or later: no item of its entity, or one of values that the rules do not know."""
 
 
@@ -78,7 +78,7 @@ class Failures:
             one = self._try(partial(do, thing))
             if one is not None:
                 given.append(one)
-            tried += not any(isinstance(error, _UNREADABLE) for error in self.found[before:])
+            tried += not any(isinstance(error, UNREADABLE) for error in self.found[before:])
         return given
 
     def _try(self, do: Callable[[], Given | None]) -> Given | None:

@@ -2,8 +2,9 @@
 
 Errors of the service are told apart as its reference describes (firebase.google.com, FCM REST v1, ErrorCode): the
 service's own code stands in a detail of type FcmError, while the status of the answer is only the general kind. A token
-is held dead only where the answer speaks of the token, because INVALID_ARGUMENT also means a faulty message of ours,
-and that must not cost anybody their subscription. Links must be https addresses; the service takes no others.
+is held dead only where the answer says so of the token itself: INVALID_ARGUMENT also means a faulty message of ours,
+and SENDER_ID_MISMATCH that the credentials are another project's, which must not cost anybody their subscription. Links
+must be https addresses; the service takes no others.
 """
 
 from __future__ import annotations
@@ -219,9 +220,7 @@ def outcome(answer: httpx.Response, now_s: float) -> Outcome:
             return Rejected(f"FCM answered {answer.status_code} without a message name")
     fault = _fault(answer)
     reason = f"{answer.status_code} {fault.code}: {fault.message}"
-    if fault.code in {"UNREGISTERED", "SENDER_ID_MISMATCH"}:
-        return DeadToken(reason)
-    if fault.code == "INVALID_ARGUMENT" and fault.blames_token:
+    if fault.code == "UNREGISTERED" or (fault.code == "INVALID_ARGUMENT" and fault.blames_token):
         return DeadToken(reason)
     retry_after_s = _retry_after(answer, now_s)
     if answer.status_code == httpx.codes.TOO_MANY_REQUESTS:

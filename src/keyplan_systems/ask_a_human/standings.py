@@ -12,7 +12,7 @@ from keyplan.changes import Destination, Runner, TableCheckpoints
 from keyplan.connections.errors import AlreadyExistsError
 from keyplan.design import Inserted, Modified
 from keyplan_systems.ask_a_human import design_people, records
-from keyplan_systems.ask_a_human.base import Base, log_unreadable, readable
+from keyplan_systems.ask_a_human.base import UNREADABLE, Base, log_unreadable, readable
 from keyplan_systems.ask_a_human.domain import boards, scoring
 from keyplan_systems.ask_a_human.domain.boards import Entry, Period, Row
 from keyplan_systems.ask_a_human.domain.scoring import Stats
@@ -59,15 +59,20 @@ class Standings:
         if stored is None:
             return Record(None, 0, None)
         stats = records.stats(stored)
-        rank = self._own(boards.period_key(Period.ALL_TIME, now_ms), person).rank
-        return Record(stats, scoring.streak_at(stats, now_ms, zone), rank)
+        own = self._own(boards.period_key(Period.ALL_TIME, now_ms), person)
+        return Record(stats, scoring.streak_at(stats, now_ms, zone), None if own is None else own.rank)
 
-    def _own(self, board: str, person: str) -> Own:
-        stored = self._connection.run(design_people.row_of(board, person))
-        if stored is None:
-            return Own(None, 0)
-        own = records.row(stored)
-        return Own(self._rank(board, own), own.points)
+    def _own(self, board: str, person: str) -> Own | None:
+        """Where somebody stands; None where it cannot be told, since nobody can read what it rests on."""
+        try:
+            stored = self._connection.run(design_people.row_of(board, person))
+            if stored is None:
+                return Own(None, 0)
+            own = records.row(stored)
+            return Own(self._rank(board, own), own.points)
+        except UNREADABLE as error:
+            log_unreadable(error)
+            return None
 
     def _rank(self, board: str, own: Row) -> int:
         partitions = list(boards.partitions(board))

@@ -280,6 +280,25 @@ def test_a_row_that_nobody_can_read_is_left_out_of_the_board_and_logged(
     spoil(stage, entities.user_stats, key, "total_answers", {"S": "many"})
     assert len(stage.get("/leaderboard").json()["entries"]) == 2
     assert len([one for one in caplog.records if "cannot be read" in one.message]) == 1
+    shown = {person: stage.get("/leaderboard", person).json() for person in ("ada", "ben", "cleo")}
+    assert [len(one["entries"]) for one in shown.values()] == [2] * 3
+    (whose,) = [person for person, one in shown.items() if one["you"] is None]
+    record = stage.get("/stats", whose).json()
+    assert (record["rank"], record["total_answers"]) == (None, 1)
+
+
+def test_a_response_that_nobody_can_read_is_left_out_of_its_questions_poll_and_logged(
+    stage: Stage, engine: Engine | Elsewhere, caplog: pytest.LogCaptureFixture
+) -> None:
+    question = stage.asked(min_responses=3)
+    for person in ("ada", "ben"):
+        stage.answer(question, person)
+    row = next(one for one in items(engine, entities.responses) if "answer" in one)
+    key = {name: row[name] for name in entities.responses.schema.key}
+    spoil(stage, entities.responses, key, "confidence", {"S": "sure"})
+    polled = stage.client.get(f"/agent/questions/{question}", headers={"X-Agent-Id": "agent"}).json()
+    assert (polled["current_responses"], len(polled["responses"])) == (2, 1)
+    assert len([one for one in caplog.records if "cannot be read" in one.message]) == 1
 
 
 def spoil(stage: Stage, table: Any, key: dict[str, Any], attribute: str, value: dict[str, str]) -> None:

@@ -87,7 +87,7 @@ def test_the_payload_is_a_web_push_that_dies_with_its_question(fcm: FakeFcm, tmp
     ("answer", "kind", "words"),
     [
         (fault(404, "NOT_FOUND", "Not found.", fcm_detail("UNREGISTERED")), DeadToken, "404 UNREGISTERED"),
-        (fault(403, "PERMISSION_DENIED", "No.", fcm_detail("SENDER_ID_MISMATCH")), DeadToken, "SENDER_ID_MISMATCH"),
+        (fault(403, "PERMISSION_DENIED", "No.", fcm_detail("SENDER_ID_MISMATCH")), Rejected, "SENDER_ID_MISMATCH"),
         (
             fault(400, "INVALID_ARGUMENT", "Bad.", fcm_detail("INVALID_ARGUMENT"), violation("message.token")),
             DeadToken,
