@@ -2,13 +2,15 @@
 
 A letter is sent, then taken out of the outbox and put into its user's history in one transaction. Whoever is
 killed between the two sends it again under the same key, by which a folder knows it; a mail server gets it twice
-with the same Message-ID. Two workers at once are kept apart by the leases of the stream's shards.
+with the same Message-ID. Within a process one letter is sent at a time; readers of the stream in several are kept apart
+by the leases of its shards. Those of two processes may still meet at a letter that is overdue: then it leaves twice.
 """
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -49,6 +51,7 @@ class Postman:
     asking: Asking
     writer: LetterWriter
     sender: Sender
+    _one_at_a_time: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def handle(self, change: Inserted[OutboxItem]) -> None:
         """Send a letter that came into the outbox. MailUnavailableError where it cannot leave now."""
@@ -56,6 +59,10 @@ class Postman:
 
     def send(self, notice_key: str) -> bool:
         """Send a letter unless it has left; whether it was sent now. MailUnavailableError where it cannot leave now."""
+        with self._one_at_a_time:
+            return self._send(notice_key)
+
+    def _send(self, notice_key: str) -> bool:
         item = self.asking.connection.run(reads.letter_by_key(notice_key))
         if item is None or item.sent_at is not None:
             return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from email import message_from_bytes
 from email.policy import default
@@ -168,6 +169,26 @@ def test_a_letter_that_two_postmen_sent_left_under_one_key_and_is_in_the_history
     assert [letter.key for letter in (*box.letters, *slow.letters)] == [key, key]
     assert len(of_kind(all_items(engine), "Notification")) == 1
     assert not postman.send(key)
+
+
+def test_one_that_is_being_sent_as_the_stream_told_is_not_sent_by_who_looks_after_late_ones(
+    ada: Caller, postman: Postman, clock: ManualClock, tmp_path: Path
+) -> None:
+    ada.request()
+    clock.advance(OVERDUE.total_seconds() + 1)
+    late: list[Future[int]] = []
+
+    def look_after() -> None:
+        if not late:
+            late.append(pool.submit(at_once.send_overdue))
+            wait(late, timeout=0.5)
+
+    slow = _Overtaken(meanwhile=look_after)
+    at_once = Postman(postman.asking, postman.writer, slow)
+    with ThreadPoolExecutor(1) as pool:
+        letter_runner(at_once, tmp_path / "failed").run_once()
+        late[0].result()
+    assert kinds(slow) == ["admin_new_request", "received"]
 
 
 def test_a_mail_server_that_is_away_is_tried_again(ada: Caller, box: Box, runner: Runner, clock: ManualClock) -> None:
