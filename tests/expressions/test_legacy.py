@@ -9,7 +9,6 @@ import pytest
 
 from keyplan.errors import ValidationError
 from keyplan.expressions.legacy import (
-    check_conditional_operator,
     compile_attribute_updates,
     compile_attributes_to_get,
     compile_expected,
@@ -146,14 +145,6 @@ def test_conditions_are_joined_by_and_unless_or_is_asked_for() -> None:
     assert compile_filter(both, "OR").test({"a": {"N": "1"}}, {})
     assert compile_filter(both, None).attributes == {"a", "b"}
     assert compile_filter({}, "OR").test({}, {})
-
-
-def test_the_conditional_operator_needs_two_conditions() -> None:
-    check_conditional_operator(None, None)
-    check_conditional_operator("OR", {"a": {}, "b": {}})
-    expected = "ConditionalOperator cannot be used without Filter or Expected"
-    assert refused(check_conditional_operator, "OR", None) == expected
-    assert "two or more elements" in refused(check_conditional_operator, "AND", {"a": {}})
 
 
 @pytest.mark.parametrize(
@@ -331,8 +322,6 @@ def test_attribute_updates_of_another_type_fail_on_the_item(
     assert refused(update.apply, {"a": before}, None) == "Type mismatch for attribute to update"
 
 
-def test_attributes_to_get_are_plain_names_each_once() -> None:
+def test_attributes_to_get_are_plain_names() -> None:
     projection = compile_attributes_to_get(["a.b", "c"])
     assert projection.apply({"a.b": {"N": "1"}, "a": {"M": {}}}) == {"a.b": {"N": "1"}}
-    expected = INVALID + "Duplicate value in attribute name: a"
-    assert refused(compile_attributes_to_get, ["a", "b", "a"]) == expected

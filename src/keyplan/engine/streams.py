@@ -16,12 +16,12 @@ import orjson
 from keyplan.engine import stream_logs
 from keyplan.engine.catalog import Table
 from keyplan.errors import ResourceNotFoundError, ValidationError
+from keyplan.expressions.ordering import same_members
 from keyplan.messages import streams as messages
 from keyplan.store import statements
 from keyplan.store.rows import Log, Transaction, View
 from keyplan.values import encoding, sizes
 from keyplan.values.keybytes import HASH_SPACE, hash_of
-from keyplan.values.types import AttributeValue, Item
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
@@ -33,7 +33,6 @@ SERVICE = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
 _SERVICE_MEMBER = b'"userIdentity":' + orjson.dumps(SERVICE) + b","
 _NEW = frozenset(("NEW_IMAGE", "NEW_AND_OLD_IMAGES"))
 _OLD = frozenset(("OLD_IMAGE", "NEW_AND_OLD_IMAGES"))
-_SETS = frozenset(("SS", "NS", "BS"))
 _NUMBER_BASE = 10**20  # makes the shortest sequence number 21 digits, the least the service has
 
 
@@ -131,7 +130,7 @@ def record(
     """
     stream = table.stream
     assert stream is not None
-    if old is not None and new is not None and old.size == new.size and same_item(old.item, new.item):
+    if old is not None and new is not None and old.size == new.size and same_members(old.item, new.item):
         return
     version = new or old
     assert version is not None
@@ -153,22 +152,3 @@ def record(
     parts.append(b',"SizeBytes":%d,"StreamViewType":"%b"' % (size, stream.view_type.encode()))
     shard = hash_of(key) * stream.shards // HASH_SPACE
     transaction.append(stream.log, engine.clock.now(), shard, b"".join(parts))
-
-
-def same_item(left: Item, right: Item) -> bool:
-    """Whether two items are equal as the service compares them: the order of a set's members is nothing."""
-    return left.keys() == right.keys() and all(_same(value, right[name]) for name, value in left.items())
-
-
-def _same(left: AttributeValue, right: AttributeValue) -> bool:
-    if left == right:
-        return True
-    ((kind, content),) = left.items()
-    if kind not in right:
-        return False
-    other = right[kind]
-    if kind in _SETS:
-        return set(content) == set(other)
-    if kind == "M":
-        return same_item(content, other)
-    return kind == "L" and len(content) == len(other) and all(map(_same, content, other))

@@ -16,6 +16,7 @@ from keyplan.engine.catalog import Index, Table
 from keyplan.engine.keys import partition_bytes_of
 from keyplan.engine.receipts import Receipt
 from keyplan.errors import ItemCollectionSizeLimitExceededError
+from keyplan.expressions.ordering import same_members
 from keyplan.messages import items as messages
 from keyplan.store.rows import Transaction
 from keyplan.values import encoding, units
@@ -165,7 +166,7 @@ def _change_entry(
 
 def _same_content(index: Index, old: Version | None, new: Version | None) -> bool:
     """Whether the entries of two versions are equal, though perhaps their attributes come in another order."""
-    return old is not None and new is not None and streams.same_item(index.project(old.item), index.project(new.item))
+    return old is not None and new is not None and same_members(index.project(old.item), index.project(new.item))
 
 
 def _change_collection(

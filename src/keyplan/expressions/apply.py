@@ -74,14 +74,14 @@ def _sort_elements(branch: Branch) -> None:
         _sort_elements(below)
 
 
-def apply_branches(branches: dict[str, Branch], item: Item, values: Values, *, exists: bool) -> Item:
-    """The new item. `exists` is False for an item made up of nothing but its key."""
-    new = dict(item)
+def apply_branches(branches: dict[str, Branch], members: Item, item: Item, values: Values, *, exists: bool) -> Item:
+    """The members of an item, or of a map inside it, as they will be.
+
+    `exists` is False for an item made up of nothing but its key.
+    """
+    new = dict(members)
     for name, branch in branches.items():
-        if branch.effect is not None:
-            value = branch.effect(item.get(name), item, values)
-        else:
-            value = _apply_below(branch, item.get(name), item, values, exists=exists)
+        value = _apply(branch, members.get(name), item, values, exists=exists)
         if value is not None:
             new[name] = value
         else:
@@ -94,12 +94,6 @@ def _apply(
 ) -> AttributeValue | None:
     if branch.effect is not None:
         return branch.effect(current, item, values)
-    return _apply_below(branch, current, item, values, exists=exists)
-
-
-def _apply_below(
-    branch: Branch, current: AttributeValue | None, item: Item, values: Values, *, exists: bool
-) -> AttributeValue | None:
     if current is None:
         # The service ignores REMOVE a.b on an item that does not exist, and only then.
         if branch.removes and not exists:
@@ -108,23 +102,10 @@ def _apply_below(
     if branch.members:
         if "M" not in current:
             raise ValidationError(messages.PATH_INVALID)
-        return {"M": _apply_members(branch, current["M"], item, values, exists=exists)}
+        return {"M": apply_branches(branch.members, current["M"], item, values, exists=exists)}
     if "L" not in current:
         raise ValidationError(messages.PATH_INVALID)
     return {"L": _apply_elements(branch, current["L"], item, values, exists=exists)}
-
-
-def _apply_members(
-    branch: Branch, members: dict[str, AttributeValue], item: Item, values: Values, *, exists: bool
-) -> dict[str, AttributeValue]:
-    new = dict(members)
-    for name, below in branch.members.items():
-        value = _apply(below, members.get(name), item, values, exists=exists)
-        if value is not None:
-            new[name] = value
-        else:
-            new.pop(name, None)
-    return new
 
 
 def _apply_elements(
@@ -150,34 +131,37 @@ def _compile_effect(action: Action, names: Names) -> Effect:
             return lambda _current, _item, _values: None
         case AddAction():
             name = action.value.name
-            return lambda current, _item, values: add(current, values[name])
+            return lambda current, _item, values: add(current, values[name], messages.OPERAND_TYPE)
         case DeleteAction():
             name = action.value.name
-            return lambda current, _item, values: delete(current, values[name])
+            return lambda current, _item, values: delete(current, values[name], messages.OPERAND_TYPE)
 
 
-def add(current: AttributeValue | None, value: AttributeValue) -> AttributeValue:
-    """ADD: a number to a number, members to a set; to nothing, the value itself."""
+def add(current: AttributeValue | None, value: AttributeValue, mismatch: str) -> AttributeValue:
+    """ADD: a number to a number, members to a set; to nothing, the value itself. Of AttributeUpdates alone also
+    elements to a list. Raises ValidationError with the text given where there is another type."""
     if current is None:
         return value
     ((type_code, content),) = value.items()
     existing = current.get(type_code)
     if existing is None:
-        raise ValidationError(messages.OPERAND_TYPE)
+        raise ValidationError(mismatch)
     if type_code == "N":
         return {"N": numbers.add(existing, content)}
+    if type_code == "L":
+        return {"L": existing + content}
     present = set(existing)
     return {type_code: in_order(type_code, existing + [member for member in content if member not in present])}
 
 
-def delete(current: AttributeValue | None, value: AttributeValue) -> AttributeValue | None:
-    """DELETE: members from a set; None when none is left, since there are no empty sets."""
+def delete(current: AttributeValue | None, value: AttributeValue, mismatch: str) -> AttributeValue | None:
+    """DELETE: members from a set; None when none is left, since there are no empty sets. Raises as `add` does."""
     if current is None:
         return None
     ((type_code, content),) = value.items()
     existing = current.get(type_code)
     if existing is None:
-        raise ValidationError(messages.OPERAND_TYPE)
+        raise ValidationError(mismatch)
     unwanted = set(content)
     left = [member for member in existing if member not in unwanted]
     return {type_code: left} if left else None

@@ -30,10 +30,9 @@ from keyplan.expressions.plan import Plan
 from keyplan.expressions.reserved import is_reserved
 from keyplan.expressions.resolve import path_text
 from keyplan.messages import expressions as messages
-from keyplan.values.types import AttributeValue, Values, type_of
+from keyplan.values import sizes
+from keyplan.values.types import ORDERED_TYPES, TYPES, AttributeValue, Values, type_of
 
-TYPES = frozenset({"S", "N", "B", "SS", "NS", "BS", "BOOL", "NULL", "L", "M"})
-ORDERED_TYPES = frozenset("SNB")
 _SIZED_TYPES = TYPES - {"N", "BOOL", "NULL"}
 _TEXT_TYPES = frozenset("SB")
 _ANY_TYPE = "{NS,SS,L,BS,N,M,B,BOOL,NULL,S}"
@@ -225,7 +224,7 @@ def _check_between(between: Between, plan: Plan) -> None:
 def _bound_text(value: AttributeValue) -> str:
     ((type_code, content),) = value.items()
     if type_code == "B":
-        size_bytes = len(content) * 3 // 4 - content.count("=")
+        size_bytes = sizes.binary_bytes(content)
         content = f"java.nio.HeapByteBuffer[pos=0 lim={size_bytes} cap={size_bytes}]"
     return f"{{{type_code}:{content}}}"
 

@@ -32,9 +32,9 @@ from keyplan.expressions.nodes import (
 from keyplan.expressions.overlap import clash
 from keyplan.expressions.plan import Plan
 from keyplan.messages import expressions as messages
+from keyplan.values.types import SET_TYPES
 
-_SET_TYPES = frozenset({"SS", "NS", "BS"})
-_ADDABLE_TYPES = _SET_TYPES | {"N"}
+_ADDABLE_TYPES = SET_TYPES | {"N"}
 
 
 def actions_of(update: Update) -> list[Action]:
@@ -127,7 +127,7 @@ def _check_action(action: Action, plan: Plan) -> None:
             plan.require(action.value, _ADDABLE_TYPES, problem)
         case DeleteAction():
             plan.value(action.value)
-            plan.require(action.value, _SET_TYPES, partial(messages.clause_operand_type, "DELETE"))
+            plan.require(action.value, SET_TYPES, partial(messages.clause_operand_type, "DELETE"))
         case RemoveAction():
             pass
 

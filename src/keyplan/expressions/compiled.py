@@ -121,7 +121,7 @@ class Update:
         ValidationError where the item lacks what the update reads, or holds another type.
         """
         given = _NO_VALUES if values is None else values
-        return apply_branches(self.branches, item, given, exists=exists)
+        return apply_branches(self.branches, item, item, given, exists=exists)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,11 +26,10 @@ from keyplan.expressions.nodes import (
 from keyplan.expressions.ordering import number_key, order_key, same
 from keyplan.expressions.read import compile_operand
 from keyplan.expressions.resolve import Names
-from keyplan.values.types import AttributeValue, Item, Values
+from keyplan.values.types import ORDERED_TYPES, AttributeValue, Item, Values
 
 Test: TypeAlias = Callable[[Item, Values], bool]
 
-_ORDERED = frozenset("SNB")
 _MEMBER_TYPES = {"SS": "S", "NS": "N", "BS": "B"}
 
 
@@ -123,7 +122,7 @@ def _ordered(
     if left is None or right is None:
         return False
     for type_code, content in left.items():
-        if type_code in _ORDERED and type_code in right:
+        if type_code in ORDERED_TYPES and type_code in right:
             return accepts(order_key(type_code, content), order_key(type_code, right[type_code]))
     return False
 

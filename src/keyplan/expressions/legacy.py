@@ -16,16 +16,14 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from keyplan.errors import ValidationError
-from keyplan.expressions.apply import Branch, Effect
+from keyplan.expressions.apply import Branch, Effect, add, delete
 from keyplan.expressions.compiled import Condition, Projection, Update
 from keyplan.expressions.evaluate import Test, begins_with, contains
 from keyplan.expressions.key_condition import KeyRange, SortOperator, bind
 from keyplan.expressions.ordering import compare, same
 from keyplan.expressions.project import compile_projection
 from keyplan.messages import expressions as messages
-from keyplan.values import numbers
-from keyplan.values.sets import in_order
-from keyplan.values.types import AttributeValue, Item, Values, type_of
+from keyplan.values.types import ORDERED_TYPES, SET_TYPES, AttributeValue, Item, Values, type_of
 
 Parameters: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Attribute names to the structures of the request: conditions, expectations or updates."""
@@ -34,10 +32,9 @@ _Match: TypeAlias = Callable[[AttributeValue | None], bool]
 
 _ONE_VALUE = frozenset({"EQ", "NE", "LE", "LT", "GE", "GT", "CONTAINS", "NOT_CONTAINS", "BEGINS_WITH"})
 _NO_VALUE = frozenset({"NULL", "NOT_NULL"})
-_ORDERED_TYPES = frozenset("SNB")
 _TYPES = {
-    **dict.fromkeys(("LE", "LT", "GE", "GT", "IN", "BETWEEN"), _ORDERED_TYPES),
-    **dict.fromkeys(("CONTAINS", "NOT_CONTAINS"), _ORDERED_TYPES | {"BOOL", "NULL"}),
+    **dict.fromkeys(("LE", "LT", "GE", "GT", "IN", "BETWEEN"), ORDERED_TYPES),
+    **dict.fromkeys(("CONTAINS", "NOT_CONTAINS"), ORDERED_TYPES | {"BOOL", "NULL"}),
     "BEGINS_WITH": frozenset("SB"),
 }
 _KEY_OPERATORS: dict[str, SortOperator] = {
@@ -49,8 +46,7 @@ _KEY_OPERATORS: dict[str, SortOperator] = {
     "BETWEEN": "BETWEEN",
     "BEGINS_WITH": "begins_with",
 }
-_SET_TYPES = frozenset({"SS", "NS", "BS"})
-_ADDABLE_TYPES = _SET_TYPES | {"N", "L"}
+_ADDABLE_TYPES = SET_TYPES | {"N", "L"}
 
 
 def compile_expected(expected: Parameters, conditional_operator: str | None) -> Condition:
@@ -63,16 +59,6 @@ def compile_filter(conditions: Parameters, conditional_operator: str | None) -> 
     """QueryFilter or ScanFilter. Raises ValidationError with the service's texts."""
     matches = {name: _filter_match(given) for name, given in conditions.items()}
     return _condition(matches, conditional_operator)
-
-
-def check_conditional_operator(given: str | None, conditions: Parameters | None) -> None:
-    """ConditionalOperator needs an Expected or filter of two or more attributes."""
-    if given is None:
-        return
-    if conditions is None:
-        raise ValidationError(messages.CONDITIONAL_OPERATOR_ALONE)
-    if len(conditions) < 2:
-        raise ValidationError(messages.CONDITIONAL_OPERATOR_SINGLE)
 
 
 def _condition(matches: dict[str, _Match], conditional_operator: str | None) -> Condition:
@@ -234,14 +220,9 @@ def compile_key_conditions(conditions: Parameters) -> LegacyKeyCondition:
 
 
 def compile_attributes_to_get(names: Sequence[str]) -> Projection:
-    """AttributesToGet of a read. Raises ValidationError for a name given twice."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise ValidationError(messages.attribute_twice(name))
-        seen.add(name)
+    """AttributesToGet of a read, in which no name stands twice."""
     paths = tuple((name,) for name in names)
-    return Projection(frozenset(seen), frozenset(), paths, compile_projection(paths))
+    return Projection(frozenset(names), frozenset(), paths, compile_projection(paths))
 
 
 def compile_attribute_updates(updates: Parameters) -> Update:
@@ -265,37 +246,11 @@ def _update_effect(given: Mapping[str, Any]) -> Effect:
         return lambda _current, _item, _values: None
     type_code = type_of(value)
     if action == "DELETE":
-        if type_code not in _SET_TYPES:
+        if type_code not in SET_TYPES:
             raise ValidationError(messages.update_delete_type(type_code))
-        return lambda current, _item, _values: _delete(current, type_code, value)
+        return lambda current, _item, _values: delete(current, value, messages.UPDATE_TYPE_MISMATCH)
     if action == "ADD":
         if type_code not in _ADDABLE_TYPES:
             raise ValidationError(messages.update_add_type(type_code))
-        return lambda current, _item, _values: _add(current, type_code, value)
+        return lambda current, _item, _values: add(current, value, messages.UPDATE_TYPE_MISMATCH)
     return lambda _current, _item, _values: value
-
-
-def _add(current: AttributeValue | None, type_code: str, value: AttributeValue) -> AttributeValue:
-    """ADD: sums numbers, joins sets, and unlike the expression appends lists."""
-    if current is None:
-        return value
-    existing, added = current.get(type_code), value[type_code]
-    if existing is None:
-        raise ValidationError(messages.UPDATE_TYPE_MISMATCH)
-    if type_code == "N":
-        return {"N": numbers.add(existing, added)}
-    if type_code == "L":
-        return {"L": existing + added}
-    present = set(existing)
-    return {type_code: in_order(type_code, existing + [member for member in added if member not in present])}
-
-
-def _delete(current: AttributeValue | None, type_code: str, value: AttributeValue) -> AttributeValue | None:
-    if current is None:
-        return None
-    existing = current.get(type_code)
-    if existing is None:
-        raise ValidationError(messages.UPDATE_TYPE_MISMATCH)
-    unwanted = set(value[type_code])
-    left = [member for member in existing if member not in unwanted]
-    return {type_code: left} if left else None

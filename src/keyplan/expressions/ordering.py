@@ -11,10 +11,9 @@ from base64 import b64decode
 from decimal import Decimal
 from typing import Any
 
-from keyplan.values.types import AttributeValue
+from keyplan.values.types import SET_TYPES, AttributeValue, Item
 
 _SHORT_DIGITS = 18  # integers of up to this many characters are compared without Decimal
-_SETS = frozenset({"SS", "NS", "BS"})
 
 
 def number_key(text: str) -> int | Decimal:
@@ -48,11 +47,16 @@ def same(left: AttributeValue, right: AttributeValue) -> bool:
     other = right.get(type_code)
     if other is None:
         return False
-    if type_code in _SETS:
+    if type_code in SET_TYPES:
         return len(content) == len(other) and set(content) == set(other)
     # Lists and maps may hold sets that are written in another order.
     if type_code == "L":
         return len(content) == len(other) and all(map(same, content, other))
     if type_code == "M":
-        return content.keys() == other.keys() and all(same(value, other[name]) for name, value in content.items())
+        return same_members(content, other)
     return False
+
+
+def same_members(left: Item, right: Item) -> bool:
+    """Whether two items, or the contents of two maps, are equal."""
+    return left.keys() == right.keys() and all(same(value, right[name]) for name, value in left.items())

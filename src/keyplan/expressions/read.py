@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from keyplan.expressions.nodes import Call, Operand, Path, Value
 from keyplan.expressions.resolve import Names, ResolvedPath
+from keyplan.values import sizes
 from keyplan.values.types import AttributeValue, Item, Values
 
 Get: TypeAlias = Callable[[Item, Values], AttributeValue | None]
@@ -75,7 +76,7 @@ def size_of(value: AttributeValue) -> int | None:
     if type_code in _UNSIZED:
         return None
     if type_code == "B":
-        return len(content) * 3 // 4 - int(content.count("="))
+        return sizes.binary_bytes(content)
     if type_code == "S" and not content.isascii():
         return len(content.encode("utf-16-le", "surrogatepass")) // 2
     return len(content)

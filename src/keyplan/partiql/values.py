@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from collections.abc import Sequence as Several
 from typing import Any
@@ -17,8 +16,6 @@ from keyplan.values import numbers
 from keyplan.values.attribute import normalise
 from keyplan.values.invalid import InvalidValueError
 from keyplan.values.types import AttributeValue
-
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z", re.ASCII).match
 
 
 class Values:
@@ -147,7 +144,7 @@ def _number_fault(value: dict[str, Any] | None, level: int) -> str | None:
 def _of_number(text: str) -> str | None:
     """The service reads numbers of parameters into decimals whose scale has 32 bits, and compares their
     magnitude in as many: the largest exponents overflow there to the other side."""
-    if not _NUMBER(text):
+    if not numbers.is_number(text):
         return value_messages.not_a_number_older(text)
     scale = scale_of(text)
     if scale is None:

@@ -14,7 +14,7 @@ from keyplan.messages import requests as request_messages
 from keyplan.messages import values as messages
 from keyplan.values import numbers, sets, sizes
 from keyplan.values.invalid import InvalidValueError
-from keyplan.values.types import AttributeValue, Item
+from keyplan.values.types import TYPES, AttributeValue, Item
 
 
 class _EmptyNestedNameError(ValidationError):
@@ -23,7 +23,6 @@ class _EmptyNestedNameError(ValidationError):
 
 _is_ascii = str.isascii
 """Raises TypeError for bytes, which have a method of that name too."""
-_TYPES = frozenset(("S", "N", "B", "SS", "NS", "BS", "BOOL", "NULL", "L", "M"))
 
 
 def normalise_item(item: Mapping[str, Any], *, wire: bool) -> tuple[Item, int]:
@@ -122,7 +121,7 @@ def check_name_lengths(names: Iterable[str]) -> None:
 def normalise(value: Mapping[str, Any], *, wire: bool, level: int = 0) -> tuple[AttributeValue, int]:
     """A canonical value and its size in bytes, without a name."""
     if len(value) != 1:
-        present = {kind: content for kind, content in value.items() if kind in _TYPES and content is not None}
+        present = {kind: content for kind, content in value.items() if kind in TYPES and content is not None}
         if not present:
             raise ValidationError(messages.EMPTY_VALUE)
         for kind, content in present.items():
@@ -131,7 +130,7 @@ def normalise(value: Mapping[str, Any], *, wire: bool, level: int = 0) -> tuple[
             raise ValidationError(messages.SEVERAL_TYPES)
         value = present
     ((kind, content),) = value.items()
-    if kind not in _TYPES or content is None:
+    if kind not in TYPES or content is None:
         raise ValidationError(messages.EMPTY_VALUE)
     canonical, size = _normalise_content(kind, content, wire, level)
     return value if canonical is content else {kind: canonical}, size  # type: ignore[return-value]  # one member

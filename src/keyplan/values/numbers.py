@@ -19,7 +19,8 @@ from keyplan.messages import values as messages
 from keyplan.values.invalid import InvalidValueError
 
 _CANONICAL = re.compile(r"(?:0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]*[1-9])\Z", re.ASCII).match
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z", re.ASCII).match
+is_number = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z", re.ASCII).match
+"""Whether a text is written as a number is: if so, a match."""
 
 # Wide enough that no intermediate result of one addition is rounded before it is checked.
 _EXACT = decimal.Context(
@@ -61,7 +62,7 @@ def subtract(left: str, right: str) -> str:
 
 
 def _parse(text: str) -> Decimal:
-    if not _NUMBER(text):
+    if not is_number(text):
         raise _not_a_number(text)
     exponent = text.lower().partition("e")[2]
     if len(exponent.lstrip("+-0")) > _EXPONENT_DIGITS:

@@ -14,7 +14,15 @@ Item: TypeAlias = dict[str, AttributeValue]
 Values: TypeAlias = Mapping[str, AttributeValue]
 """Placeholders such as ":v" to values."""
 
+TYPES = frozenset(("S", "N", "B", "SS", "NS", "BS", "BOOL", "NULL", "L", "M"))
+"""The type codes of all values."""
+
+ORDERED_TYPES = frozenset("SNB")
+"""Those that have an order, and can be keys and members of sets."""
+
+SET_TYPES = frozenset(("SS", "NS", "BS"))
+
 
 def type_of(value: AttributeValue) -> str:
-    """The type code of a canonical value: S, N, B, SS, NS, BS, BOOL, NULL, L or M."""
+    """The type code of a canonical value."""
     return next(iter(value))

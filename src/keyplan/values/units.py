@@ -21,7 +21,7 @@ def read_units(size_bytes: int, *, consistent: bool) -> float:
 
 def transactional_read_units(size_bytes: int) -> float:
     """Read units of one item read in a transaction."""
-    return float(TRANSACTIONAL) * max(1, -(-size_bytes // limits.READ_UNIT_BYTES))
+    return TRANSACTIONAL * read_units(size_bytes, consistent=True)
 
 
 def write_units(size_bytes: int) -> float:
