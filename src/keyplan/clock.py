@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 import time
@@ -69,3 +70,10 @@ class ManualClock:
         if seconds < 0:
             raise ValueError(f"time cannot move back ({seconds} seconds)")
         self._now += seconds
+
+
+def check_seconds(**given: float) -> None:
+    """Raise ValueError for what no delay can be: less than nothing, without an end, or no number."""
+    for name, seconds in given.items():
+        if not (isinstance(seconds, (int, float)) and 0 <= seconds < math.inf):
+            raise ValueError(f"{name} is in seconds, not negative: {seconds!r}")

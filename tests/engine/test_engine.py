@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from base64 import b64encode
 from pathlib import Path
@@ -291,6 +292,9 @@ def test_a_copy_goes_its_own_way(engine: Engine) -> None:
         {"ttl_sweep_s": 0},
         {"stream_shards": 0},
         {"state_delay_s": float("nan")},
+        {"state_delay_s": math.inf},
+        {"ttl_delay_s": math.inf},
+        {"ttl_sweep_s": math.inf},
     ],
     ids=str,
 )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from keyplan.clock import Clock
+from keyplan.clock import Clock, check_seconds
 from keyplan.design.plan import Plan
 from keyplan.design.schema import Schema
 
@@ -36,9 +35,7 @@ class Retries:
     def __post_init__(self) -> None:
         if self.attempts < 1:
             raise ValueError(f"attempts is how often a request is sent, at least once: {self.attempts!r}")
-        for name, seconds in (("first_s", self.first_s), ("most_s", self.most_s)):
-            if not 0 <= seconds < math.inf:
-                raise ValueError(f"{name} is in seconds, not negative: {seconds!r}")
+        check_seconds(first_s=self.first_s, most_s=self.most_s)
 
     def wait_s(self, attempt: int, clock: Clock) -> float:
         """How long to wait after so many attempts, with full jitter."""

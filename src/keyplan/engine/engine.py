@@ -6,13 +6,14 @@ request and answer shapes. Everything else about an operation stands in its modu
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
-from keyplan.clock import Clock, SystemClock
+from keyplan.clock import Clock, SystemClock, check_seconds
 from keyplan.engine import lag
 from keyplan.engine.backfill import Backfiller
 from keyplan.engine.background import SWEEP_S, Background
@@ -311,10 +312,8 @@ class Engine:
 def _check_options(
     state_delay_s: float, stream_shards: int | None, ttl_delay_s: float, ttl_sweep_s: float | None
 ) -> None:
-    for name, seconds in (("state_delay_s", state_delay_s), ("ttl_delay_s", ttl_delay_s)):
-        if not seconds >= 0:
-            raise ValueError(f"{name} is in seconds, not negative: {seconds!r}")
-    if ttl_sweep_s is not None and not ttl_sweep_s > 0:
+    check_seconds(state_delay_s=state_delay_s, ttl_delay_s=ttl_delay_s)
+    if ttl_sweep_s is not None and not 0 < ttl_sweep_s < math.inf:
         raise ValueError(f"ttl_sweep_s is in seconds, more than none, or None: {ttl_sweep_s!r}")
     if stream_shards is not None and stream_shards < 1:
         raise ValueError(f"stream_shards is a number of shards, or None: {stream_shards!r}")

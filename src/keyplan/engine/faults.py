@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
+from keyplan.clock import check_seconds
 from keyplan.engine import lag
 from keyplan.engine.cancellation import Reasons
 from keyplan.engine.catalog import Index, Table
@@ -103,9 +104,7 @@ class Faults:
         pair = self.gsi_lag if isinstance(self.gsi_lag, tuple) else (self.gsi_lag, self.gsi_lag)
         if not (len(pair) == 2 and all(map(_is_number, pair)) and pair[0] <= pair[1]):
             raise ValueError(f"gsi_lag is in seconds, a number or a pair (least, most): {self.gsi_lag!r}")
-        for name in ("stale_s", "ttl_delay"):
-            if not _is_number(getattr(self, name)):
-                raise ValueError(f"{name} is in seconds, not negative: {getattr(self, name)!r}")
+        check_seconds(stale_s=self.stale_s, ttl_delay=self.ttl_delay)
 
     @property
     def lag_range(self) -> tuple[float, float]:
