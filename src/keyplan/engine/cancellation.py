@@ -24,7 +24,7 @@ from keyplan.errors import (
 )
 from keyplan.messages import transactions as messages
 
-_CODES: dict[type[ServiceError], str] = {
+CODES: dict[type[ServiceError], str] = {
     ConditionalCheckFailedError: "ConditionalCheckFailed",
     DuplicateItemError: "DuplicateItem",
     ItemCollectionSizeLimitExceededError: "ItemCollectionSizeLimitExceeded",
@@ -35,7 +35,7 @@ _CODES: dict[type[ServiceError], str] = {
     ValidationError: "ValidationError",
 }
 
-CANCELLING = tuple(_CODES)
+CANCELLING = tuple(CODES)
 """What an action may fail with and thereby cancel its transaction."""
 
 
@@ -53,12 +53,19 @@ class Reasons:
 
     def raise_any(self) -> None:
         """Raise TransactionCanceledError if any action failed."""
-        if not any(self._errors):
-            return
-        reasons = [_reason(error) for error in self._errors]
-        raise TransactionCanceledError(
-            messages.cancelled(reason["Code"] for reason in reasons), CancellationReasons=reasons
-        )
+        if any(self._errors):
+            raise _cancelled(self._errors)
+
+
+def cancelled_by(number: int, error: ServiceError, *, of: int) -> TransactionCanceledError:
+    """What a transaction of so many actions fails with if one of them, by its number, failed."""
+    return _cancelled([error if place == number else None for place in range(of)])
+
+
+def _cancelled(errors: Sequence[ServiceError | None]) -> TransactionCanceledError:
+    reasons = [_reason(error) for error in errors]
+    codes = messages.cancelled(reason["Code"] for reason in reasons)
+    return TransactionCanceledError(codes, CancellationReasons=reasons)
 
 
 class Located(Protocol):
@@ -74,7 +81,6 @@ def locate(actions: Sequence[tuple[Table, Located]]) -> list[bytes]:
     An empty key refuses the transaction; the first action that does not fit its table in another way
     cancels it; then two actions on one item refuse it. Raises ValidationError, TransactionCanceledError.
     """
-    reasons = Reasons(len(actions))
     found: list[tuple[str, bytes]] = []
     for number, (table, action) in enumerate(actions):
         try:
@@ -82,8 +88,7 @@ def locate(actions: Sequence[tuple[Table, Located]]) -> list[bytes]:
         except EmptyKeyError:
             raise
         except ValidationError as error:
-            reasons.add(number, error)
-            reasons.raise_any()
+            raise cancelled_by(number, error, of=len(actions)) from error
     check_distinct(found)
     return [key for _, key in found]
 
@@ -97,5 +102,5 @@ def check_distinct(found: Sequence[tuple[str, bytes]]) -> None:
 def _reason(error: ServiceError | None) -> dict[str, Any]:
     if error is None:
         return {"Code": "None"}
-    code = next(code for kind, code in _CODES.items() if isinstance(error, kind))
+    code = next(code for kind, code in CODES.items() if isinstance(error, kind))
     return {**error.members, "Code": code, "Message": error.message}

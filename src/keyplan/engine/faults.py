@@ -20,7 +20,7 @@ import orjson
 
 from keyplan.clock import check_seconds
 from keyplan.engine import lag
-from keyplan.engine.cancellation import Reasons
+from keyplan.engine.cancellation import cancelled_by
 from keyplan.engine.catalog import Index, Table
 from keyplan.engine.metering import Call
 from keyplan.engine.staleness import History, RecordedWriter, SeenView
@@ -28,7 +28,6 @@ from keyplan.engine.throttling import Throttle
 from keyplan.errors import (
     InternalServerError,
     ProvisionedThroughputExceededError,
-    ServiceError,
     ThrottlingError,
     TransactionConflictError,
 )
@@ -101,7 +100,7 @@ class Faults:
                 raise ValueError(f"{name} is a probability, 0 to 1: {getattr(self, name)!r}")
         if self.throttle not in (False, True):
             raise ValueError(f"throttle is True or False: {self.throttle!r}")
-        pair = self.gsi_lag if isinstance(self.gsi_lag, tuple) else (self.gsi_lag, self.gsi_lag)
+        pair = self.lag_range
         if not (len(pair) == 2 and all(map(_is_number, pair)) and pair[0] <= pair[1]):
             raise ValueError(f"gsi_lag is in seconds, a number or a pair (least, most): {self.gsi_lag!r}")
         check_seconds(stale_s=self.stale_s, ttl_delay=self.ttl_delay)
@@ -159,11 +158,12 @@ class Injector:
                     call.charge_spans(self._throttle, self._engine.clock.now())
             except (ProvisionedThroughputExceededError, ThrottlingError) as error:
                 if operation == "TransactGetItems":
-                    _cancel(request, call.points - 1, error)
+                    raise cancelled_by(call.points - 1, error, of=len(request["TransactItems"])) from error
                 raise
         if operation == "TransactGetItems" and self._draw("conflicts", self.faults.conflicts):
-            unlucky = self._random["conflicts"].randrange(len(request["TransactItems"]))
-            _cancel(request, unlucky, TransactionConflictError(messages.CONFLICT))
+            gets = len(request["TransactItems"])
+            unlucky = self._random["conflicts"].randrange(gets)
+            raise cancelled_by(unlucky, TransactionConflictError(messages.CONFLICT), of=gets)
         if fails_after:
             raise InternalServerError(messages.INTERNAL_ERROR)
         return answer
@@ -281,9 +281,3 @@ class Injector:
             if swap and items[at] != items[at + 1]:
                 records[at], records[at + 1] = records[at + 1], records[at]
                 items[at], items[at + 1] = items[at + 1], items[at]
-
-
-def _cancel(request: dict[str, Any], action: int, error: ServiceError) -> None:
-    reasons = Reasons(len(request["TransactItems"]))
-    reasons.add(action, error)
-    reasons.raise_any()

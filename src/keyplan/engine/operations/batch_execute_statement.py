@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from keyplan.engine.cancellation import CODES
 from keyplan.engine.receipts import Receipt
 from keyplan.engine.statements import reads, writes
 from keyplan.engine.statements.prepared import Prepared, prepare
 from keyplan.engine.statements.writes import Attempt, Located
 from keyplan.errors import (
     AccessDeniedError,
-    ConditionalCheckFailedError,
-    DuplicateItemError,
     ItemCollectionSizeLimitExceededError,
-    ProvisionedThroughputExceededError,
     RequestLimitExceededError,
-    ResourceNotFoundError,
     ServiceError,
-    ThrottlingError,
-    TransactionConflictError,
     ValidationError,
 )
 from keyplan.messages import partiql as messages
@@ -32,16 +27,9 @@ if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
 
 _CODES: dict[type[ServiceError], str] = {
+    **CODES,
     AccessDeniedError: "AccessDenied",
-    ConditionalCheckFailedError: "ConditionalCheckFailed",
-    DuplicateItemError: "DuplicateItem",
-    ItemCollectionSizeLimitExceededError: "ItemCollectionSizeLimitExceeded",
-    ProvisionedThroughputExceededError: "ProvisionedThroughputExceeded",
     RequestLimitExceededError: "RequestLimitExceeded",
-    ResourceNotFoundError: "ResourceNotFound",
-    ThrottlingError: "ThrottlingError",
-    TransactionConflictError: "TransactionConflict",
-    ValidationError: "ValidationError",
 }
 """What a statement may fail with without failing the batch. Source: API reference, BatchStatementError."""
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from keyplan import limits
 from keyplan.engine import actions, idempotency, writes
 from keyplan.engine.actions import Action
-from keyplan.engine.cancellation import CANCELLING, Reasons, locate
+from keyplan.engine.cancellation import CANCELLING, Reasons, cancelled_by, locate
 from keyplan.engine.catalog import Table
 from keyplan.engine.keys import EmptyKeyError
 from keyplan.engine.operations.answers import Collections
 from keyplan.engine.receipts import Receipt, names_given
 from keyplan.engine.requests.transact_write_items import SHAPE, actions_of, check_action
 from keyplan.engine.shapes import late_check
-from keyplan.errors import ServiceError, ValidationError
+from keyplan.errors import ValidationError
 from keyplan.messages import transactions as messages
 from keyplan.store.rows import Transaction
 from keyplan.values import units
@@ -195,13 +195,8 @@ class _Work:
                     self._engine, transaction, step.table, step.key, old=old, new=new, receipt=receipt, moment_s=now
                 )
             except CANCELLING as error:
-                self._cancel(number, error)
+                raise cancelled_by(number, error, of=len(self._steps)) from error
         return receipts
-
-    def _cancel(self, number: int, error: ServiceError) -> None:
-        reasons = Reasons(len(self._steps))
-        reasons.add(number, error)
-        reasons.raise_any()
 
     def _read_again(self, sizes: Sequence[int]) -> dict[str, Receipt]:
         """What a repeated request costs: a transactional read of every item, of the size that the first one paid for.
