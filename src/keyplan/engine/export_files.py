@@ -113,7 +113,7 @@ def write_data(place: Place, export_id: str, partitions: int, lines: Iterable[Li
 
 def _partition(key: bytes, partitions: int) -> int:
     """Which of the partitions an item lies in: each has an equal part of the hashes."""
-    return int.from_bytes(key[: keybytes.HASH_BYTES], "big") * partitions // keybytes.HASH_SPACE
+    return keybytes.hash_of(key) * partitions // keybytes.HASH_SPACE
 
 
 class _DataFiles:

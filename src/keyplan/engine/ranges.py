@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from keyplan import limits
 from keyplan.engine.catalog import Index, Table
-from keyplan.engine.keys import IndexKey, KeyAttribute, KeySchema
+from keyplan.engine.keys import IndexKey, KeyAttribute, KeySchema, partition_bytes_of
 from keyplan.errors import ValidationError
 from keyplan.expressions.compiled import KeyRange
 from keyplan.messages import items as item_messages
@@ -19,6 +19,7 @@ from keyplan.values.keybytes import (
     scalar_key,
     segment_bounds,
     successor,
+    unterminated,
 )
 from keyplan.values.sizes import value_bytes
 from keyplan.values.types import AttributeValue, Item
@@ -34,7 +35,7 @@ class Span(NamedTuple):
         """What is left behind a key, in reading order."""
         if reverse:
             return Span(self.low, key if self.high is None else min(self.high, key))
-        return Span(max(self.low, key + b"\x00"), self.high)
+        return Span(max(self.low, _next(key)), self.high)
 
     def holds(self, key: bytes) -> bool:
         """Whether a key lies inside."""
@@ -55,9 +56,37 @@ def partition_span(index: Index | None, partition: tuple[AttributeValue, ...]) -
 def condition_span(index: Index | None, selected: KeyRange) -> Span:
     """The keys that a key condition selects. Raises ValidationError for a partition key value that is too long."""
     prefix = _prefix(index, selected.partition)
-    if index is None:
-        return _table_span(prefix, selected)
-    return _index_span(prefix + IndexKey.sort_bytes(selected.sort_equals), selected)
+    if index is not None:
+        prefix += IndexKey.sort_bytes(selected.sort_equals)
+    operator = selected.sort_op
+    if operator is None:
+        return Span(prefix, successor(prefix))
+    parts = [scalar_key(*next(iter(value.items()))) for value in selected.sort_values]
+    behind: Callable[[bytes], bytes] = _next  # in a table the sort key is the end of the stored key, as it is
+    if index is not None:  # in an index it is escaped and terminated, and more follows
+        parts, behind = list(map(escaped, parts)), after_value
+    first = prefix + parts[0]
+    match operator:
+        case "=":
+            return Span(first, behind(first))
+        case "<":
+            return Span(prefix, first)
+        case "<=":
+            return Span(prefix, behind(first))
+        case ">":
+            return Span(behind(first), successor(prefix))
+        case ">=":
+            return Span(first, successor(prefix))
+        case "begins_with":
+            start = first if index is None else unterminated(first)
+            return Span(start, successor(start))
+        case _:
+            return Span(first, behind(prefix + parts[1]))
+
+
+def _next(key: bytes) -> bytes:
+    """The smallest key above another."""
+    return key + b"\x00"
 
 
 def _prefix(index: Index | None, partition: tuple[AttributeValue, ...]) -> bytes:
@@ -68,55 +97,6 @@ def _prefix(index: Index | None, partition: tuple[AttributeValue, ...]) -> bytes
         return index.key.prefix(partition)
     ((kind, content),) = partition[0].items()
     return partition_prefix(scalar_key(kind, content))
-
-
-def _table_span(prefix: bytes, selected: KeyRange) -> Span:
-    """In a table the sort key is the end of the stored key, as it is."""
-    operator = selected.sort_op
-    if operator is None:
-        return Span(prefix, successor(prefix))
-    values = [scalar_key(*next(iter(value.items()))) for value in selected.sort_values]
-    value = prefix + values[0]
-    match operator:
-        case "=":
-            return Span(value, value + b"\x00")
-        case "<":
-            return Span(prefix, value)
-        case "<=":
-            return Span(prefix, value + b"\x00")
-        case ">":
-            return Span(value + b"\x00", successor(prefix))
-        case ">=":
-            return Span(value, successor(prefix))
-        case "begins_with":
-            return Span(value, successor(value))
-        case _:
-            return Span(value, prefix + values[1] + b"\x00")
-
-
-def _index_span(prefix: bytes, selected: KeyRange) -> Span:
-    """In an index each sort attribute is escaped and terminated, and more follows."""
-    operator = selected.sort_op
-    if operator is None:
-        return Span(prefix, successor(prefix))
-    values = [scalar_key(*next(iter(value.items()))) for value in selected.sort_values]
-    if operator == "begins_with":
-        start = prefix + values[0].replace(b"\x00", b"\x00\xff")
-        return Span(start, successor(start))
-    value = prefix + escaped(values[0])
-    match operator:
-        case "=":
-            return Span(value, after_value(value))
-        case "<":
-            return Span(prefix, value)
-        case "<=":
-            return Span(prefix, after_value(value))
-        case ">":
-            return Span(after_value(value), successor(prefix))
-        case ">=":
-            return Span(value, successor(prefix))
-        case _:
-            return Span(value, after_value(prefix + escaped(values[1])))
 
 
 def segment_span(segment: int | None, total: int | None) -> Span:
@@ -196,8 +176,7 @@ def check_query_start(index: Index | None, selected: KeyRange, span: Span, key: 
 
 def _other_partition(span: Span, whole: Span, key: bytes) -> str:
     """What the service says of a start key of another partition: it looks at the sort key first."""
-    own = key[: 6 + int.from_bytes(key[4:6], "big")]
-    moved = whole.low + key[len(own) :]
+    moved = whole.low + key[len(partition_bytes_of(key)) :]
     return messages.START_KEY_SINGLE_ROW if span.holds(moved) else messages.START_KEY_PREDICATE
 
 

@@ -88,7 +88,12 @@ def tie_hash(key: bytes) -> bytes:
 
 def unescaped(part: bytes) -> bytes:
     """The part that was escaped."""
-    return part[: -len(_TERMINATOR)].replace(b"\x00\xff", b"\x00")
+    return unterminated(part).replace(b"\x00\xff", b"\x00")
+
+
+def unterminated(part: bytes) -> bytes:
+    """What begins the part that was escaped, and every longer one that begins with it."""
+    return part[: -len(_TERMINATOR)]
 
 
 def joined(parts: Iterable[bytes]) -> bytes:
@@ -107,7 +112,7 @@ def after_value(prefix: bytes) -> bytes:
 
     `prefix` ends in the terminator that `escaped` wrote.
     """
-    return prefix[: -len(_TERMINATOR)] + _ABOVE_TERMINATOR
+    return unterminated(prefix) + _ABOVE_TERMINATOR
 
 
 def hash_of(key: bytes) -> int:
