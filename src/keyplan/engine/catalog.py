@@ -114,10 +114,6 @@ class Table:
     blind: bool
     """Whether a write need not know what was there before: entries of indexes lie where the table's key says."""
 
-    def index(self, name: str) -> Index | None:
-        """The index of that name."""
-        return self.indexes.get(name)
-
 
 def parse(document: dict[str, Any]) -> Table:
     """The table that a stored document describes."""

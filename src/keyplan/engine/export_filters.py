@@ -17,8 +17,6 @@ from keyplan.engine.requests.query import EXPRESSIONS, VALUE_EXPRESSIONS
 from keyplan.errors import ValidationError
 from keyplan.expressions.compiled import KeyCondition, Projection, compile_key_condition
 from keyplan.messages import exports as messages
-from keyplan.messages import items as item_messages
-from keyplan.messages import queries as query_messages
 from keyplan.values import encoding
 from keyplan.values.encoding import Form
 from keyplan.values.types import Item
@@ -37,14 +35,9 @@ class Selection:
         """Raise ValidationError for what does not fit the table."""
         schema = table.key.schema
         if self.key_condition is not None:
-            for name, kind in (*schema.partition, *schema.sort):
-                term = self.key_condition.terms.get(name)
-                for placeholder in () if term is None else term.values:
-                    _check_key(name, kind, (self.values or {})[placeholder])
+            reads.check_key_types(schema, self.key_condition, self.values)
             self.span(table)
-            for name in schema.names:
-                if self.filter is not None and name in self.filter.condition.attributes:
-                    raise ValidationError(query_messages.filter_on_key(self.filter.parameter, name))
+            reads.check_filter_keys(schema, self.filter)
         reads.check_scalar_keys(table, self.filter and self.filter.condition)
         reads.check_scalar_keys(table, self.projection)
 
@@ -62,13 +55,6 @@ class Selection:
         if self.filter is not None and not self.filter.tester()(item):
             return None
         return body if self.projection is None else encoding.encode(self.projection.apply(item))
-
-
-def _check_key(name: str, kind: str, value: Any) -> None:
-    if kind not in value:
-        raise ValidationError(query_messages.KEY_TYPE)
-    if value[kind] == "":
-        raise ValidationError(item_messages.empty_key(name, kind))
 
 
 def compiled(given: dict[str, Any], form: Form) -> Selection:

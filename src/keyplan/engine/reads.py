@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keyplan.engine.catalog import Index, Table
 from keyplan.engine.conditions import normalised
+from keyplan.engine.keys import KeySchema
 from keyplan.errors import ValidationError
 from keyplan.expressions.compiled import (
     Condition,
@@ -17,15 +18,16 @@ from keyplan.expressions.compiled import (
     compile_condition,
     compile_projection,
 )
-from keyplan.expressions.legacy import compile_attributes_to_get, compile_filter
+from keyplan.expressions.legacy import LegacyKeyCondition, compile_attributes_to_get, compile_filter
 from keyplan.expressions.resolve import ResolvedPath
+from keyplan.messages import items as item_messages
 from keyplan.messages import queries as messages
 from keyplan.messages import tables as table_messages
 from keyplan.messages import values as value_messages
 from keyplan.values import encoding
 from keyplan.values.attribute import normalise_item
 from keyplan.values.encoding import Form
-from keyplan.values.types import Item
+from keyplan.values.types import AttributeValue, Item
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
@@ -128,7 +130,7 @@ def find_index(engine: Engine, table: Table, request: dict[str, Any]) -> Index |
     name = request.get("IndexName")
     if name is None:
         return None
-    index = table.index(name)
+    index = table.indexes.get(name)
     if index is None:
         engine.catalog.look(table, engine.store.view())
         raise ValidationError(table_messages.no_such_index(name))
@@ -137,6 +139,31 @@ def find_index(engine: Engine, table: Table, request: dict[str, Any]) -> Index |
     if index.backfilling:
         raise ValidationError(messages.backfilling(name))
     return index
+
+
+def check_key_types(schema: KeySchema, key_condition: KeyCondition | LegacyKeyCondition, values: Item | None) -> None:
+    """Values of key attributes must have the schema's types and not be empty; the service looks at this first."""
+    for name, kind in (*schema.partition, *schema.sort):
+        for value in _values_of(key_condition, name, values or {}):
+            if kind not in value:
+                raise ValidationError(messages.KEY_TYPE)
+            if value[kind] == "":
+                raise ValidationError(item_messages.empty_key(name, kind))
+
+
+def _values_of(key_condition: KeyCondition | LegacyKeyCondition, name: str, values: Item) -> Sequence[AttributeValue]:
+    if isinstance(key_condition, LegacyKeyCondition):
+        return key_condition.indexable_arguments(name)
+    term = key_condition.terms.get(name)
+    return [] if term is None else [values[placeholder] for placeholder in term.values]
+
+
+def check_filter_keys(schema: KeySchema, condition: Filter | None) -> None:
+    """Raise ValidationError if what is read by its key is filtered by it."""
+    if condition is not None:
+        for name in schema.names:
+            if name in condition.condition.attributes:
+                raise ValidationError(messages.filter_on_key(condition.parameter, name))
 
 
 def check_select(index: Index | None, request: dict[str, Any]) -> None:

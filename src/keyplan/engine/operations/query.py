@@ -6,16 +6,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keyplan.engine import pages, ranges, reads
 from keyplan.engine.conditions import normalised, request_values
-from keyplan.engine.keys import KeySchema
 from keyplan.engine.requests.query import check, check_key_conditions, check_late
 from keyplan.engine.requests.rules import check_attributes_to_get
-from keyplan.errors import ValidationError
 from keyplan.expressions.compiled import KeyCondition, Projection, compile_key_condition
 from keyplan.expressions.legacy import LegacyKeyCondition, compile_key_conditions
-from keyplan.messages import items as item_messages
-from keyplan.messages import queries as messages
 from keyplan.values.encoding import Form
-from keyplan.values.types import AttributeValue, Item
+from keyplan.values.types import Item
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
@@ -39,7 +35,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     schema = ranges.key_schema(table, index)
     if start is not None:
         ranges.check_start_partition(table, index, start)
-    _check_types(key_condition, values, schema)
+    reads.check_key_types(schema, key_condition, values)
     selected = key_condition.bind(values, *schema.roles)
     span = ranges.condition_span(index, selected)
     reverse = request.get("ScanIndexForward") is False
@@ -47,7 +43,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
         start_key = ranges.query_start(table, index, start)
         ranges.check_query_start(index, selected, span, start_key)
         span = span.after(start_key, reverse=reverse)
-    _check_filter(schema, condition)
+    reads.check_filter_keys(schema, condition)
     reads.check_filter_projected(index, condition)
     reads.check_select(index, request)
     reads.check_scalar_keys(table, condition and condition.condition)
@@ -98,27 +94,3 @@ def _key_condition(request: dict[str, Any], values: Item | None, form: Form) -> 
     key_condition = compile_key_condition(text, request.get("ExpressionAttributeNames"))
     key_condition.check(values)
     return key_condition
-
-
-def _check_types(key_condition: KeyCondition | LegacyKeyCondition, values: Item | None, schema: KeySchema) -> None:
-    """Values of key attributes must have the schema's types and not be empty; the service looks at this first."""
-    for name, kind in (*schema.partition, *schema.sort):
-        for value in _values_of(key_condition, name, values or {}):
-            if kind not in value:
-                raise ValidationError(messages.KEY_TYPE)
-            if value[kind] == "":
-                raise ValidationError(item_messages.empty_key(name, kind))
-
-
-def _values_of(key_condition: KeyCondition | LegacyKeyCondition, name: str, values: Item) -> list[AttributeValue]:
-    if isinstance(key_condition, LegacyKeyCondition):
-        return list(key_condition.indexable_arguments(name))
-    term = key_condition.terms.get(name)
-    return [] if term is None else [values[placeholder] for placeholder in term.values]
-
-
-def _check_filter(schema: KeySchema, condition: reads.Filter | None) -> None:
-    if condition is not None:
-        for name in schema.names:
-            if name in condition.condition.attributes:
-                raise ValidationError(messages.filter_on_key(condition.parameter, name))

@@ -110,7 +110,7 @@ def find_index(engine: Engine, table: Table, statement: Select) -> Index | None:
     name = statement.source.index
     if name is None:
         return None
-    index = table.index(name)
+    index = table.indexes.get(name)
     if index is None:
         engine.catalog.look(table, engine.store.view())
         raise ValidationError(messages.NO_SUCH_INDEX)
