@@ -18,6 +18,7 @@ from keyplan.expressions.compiled import Update as CompiledUpdate
 from keyplan.expressions.compiled import check_placeholders, compile_condition, compile_update
 from keyplan.expressions.legacy import compile_attribute_updates
 from keyplan.messages import items as messages
+from keyplan.messages import values as value_messages
 from keyplan.values import encoding, sizes
 from keyplan.values.attribute import check_depth, normalise_item
 from keyplan.values.encoding import Form
@@ -61,6 +62,8 @@ class Update(NamedTuple):
     values: Item | None
     payload: int
     """Size of the key and the values of the request."""
+    too_deep: str = value_messages.NESTING
+    """What is said of a document that it would nest too deeply."""
 
     def locate(self, table: Table) -> bytes:
         """The stored key. Raises ValidationError if it is none of the table's, or would be changed."""
@@ -89,7 +92,7 @@ class Update(NamedTuple):
             item = self.update.apply(item, self.values, exists=old is not None)
             for path in self.update.paths:
                 if len(path) > 1:  # what is put into a document may lie too deep there
-                    check_depth(item.get(str(path[0]), {}))
+                    check_depth(item.get(str(path[0]), {}), self.too_deep)
             if old is None and len(item) == len(self.key):
                 return None
         if table.indexes:
@@ -159,10 +162,8 @@ def delete(request: dict[str, Any], form: Form) -> Delete:
 
 
 def condition_check(request: dict[str, Any], form: Form) -> Check:
-    """A condition check. Raises ValidationError for condition and key values, in this order."""
-    guard = write_guard(request, form)
-    key, size = normalise_item(request["Key"], wire=form.wire)
-    return Check(key, guard, size + _values_bytes(guard))
+    """A condition check, which has the members of a delete. Raises as that does."""
+    return Check(*delete(request, form))
 
 
 def _values_bytes(guard: Guard | None) -> int:

@@ -96,7 +96,7 @@ def _fill_chunk(transaction: Transaction, table_name: str, name: str) -> bool:
         return True
     progress = _progress_name(_target(table, name))
     start = transaction.document(progress) or b""
-    rows = list(transaction.span(table.tree, start, None, limit=CHUNK_ROWS))
+    rows = transaction.rows(table.tree, start, None, limit=CHUNK_ROWS)
     for row in rows:
         _fill_entry(transaction, table, name, row)
     if rows:  # after the last chunk too: what only adds up must not be done twice if the end is interrupted

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from keyplan import limits
 from keyplan.engine import export_files, export_filters, history, jobs, throughput
-from keyplan.engine.catalog import Recovery, Table, stored_table
+from keyplan.engine.catalog import Table, stored_table
 from keyplan.engine.export_files import Line
 from keyplan.engine.jobs import Document, Hold, JobError
 from keyplan.messages import exports as messages
@@ -85,11 +85,10 @@ def _table(view: View, document: Document) -> Table:
     return table
 
 
-def _recovery(table: Table, from_s: float, now: float) -> Recovery:
+def _check_reach(table: Table, from_s: float, now: float) -> None:
     assert table.recovery is not None
     if from_s < history.earliest_s(table.recovery, now):
         raise JobError("InvalidExportTimeException", messages.EXPORT_TIME_UNKNOWN)
-    return table.recovery
 
 
 def _items(engine: Engine, document: Document) -> Iterator[Line]:
@@ -100,7 +99,7 @@ def _items(engine: Engine, document: Document) -> Iterator[Line]:
     while low is not None:
         with engine.store.snapshot() as view:
             table = _table(view, document)
-            _recovery(table, moment_s, engine.clock.now())
+            _check_reach(table, moment_s, engine.clock.now())
             high = None
             if selection is not None:
                 span = selection.span(table)
@@ -146,7 +145,7 @@ def _changes(engine: Engine, document: Document) -> Iterator[Line]:
     while low is not None:
         with engine.store.snapshot() as view:
             table = _table(view, document)
-            _recovery(table, from_s, engine.clock.now())
+            _check_reach(table, from_s, engine.clock.now())
             before_s, last_s = math.nextafter(from_s, -math.inf), math.nextafter(to_s, -math.inf)
             piece = _piece(history.changes_between(view, table, before_s, last_s, low), _change_bytes)
         for change in piece:

@@ -98,7 +98,7 @@ def _tokens(transaction: Transaction) -> Tree:
 
 def _remove_expired(transaction: Transaction, tree: Tree, now: float) -> None:
     moment = _milliseconds(now)
-    expired = list(transaction.span(tree, _BY_EXPIRY, _expiry_key(moment + 1), limit=_REMOVED_AT_ONCE))
+    expired = transaction.rows(tree, _BY_EXPIRY, _expiry_key(moment + 1), limit=_REMOVED_AT_ONCE)
     for key, _, _ in expired:
         token_key = key[len(_BY_EXPIRY) + _MOMENT_BYTES :]
         row = transaction.point(tree, token_key)

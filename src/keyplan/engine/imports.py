@@ -102,12 +102,6 @@ def _importing(view: View, document: Document) -> Table | None:
     return table if table is not None and table.document.get("import") == jobs.arn_of(document) else None
 
 
-def describe(document: Document) -> dict[str, Any]:
-    """ImportTableDescription."""
-    described: dict[str, Any] = document["description"]
-    return described
-
-
 @dataclass
 class Progress:
     """How far an import has come: all objects before `key`, and so many entries of that."""

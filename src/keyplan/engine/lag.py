@@ -150,7 +150,7 @@ def _apply_some(engine: Engine, transaction: Transaction, *, end: bytes | None) 
     indexes = {
         index.tree.number: (table, index) for table in engine.catalog.known() for index in table.indexes.values()
     }
-    rows = list(transaction.rows(trees.waiting, b"", end, limit=BATCH_WRITES))
+    rows = transaction.rows(trees.waiting, b"", end, limit=BATCH_WRITES)
     for row in rows:
         _apply(engine, transaction, trees, indexes, row)
     return len(rows)

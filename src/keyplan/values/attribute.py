@@ -190,13 +190,13 @@ def _normalise_list(content: Any, wire: bool, level: int) -> tuple[list[Attribut
     return members, total
 
 
-def check_depth(value: Any) -> None:
-    """Raise ValidationError if something in a value lies deeper than the limit."""
+def check_depth(value: Any, told: str = messages.NESTING) -> None:
+    """Raise ValidationError, with the text given, if something in a value lies deeper than the limit."""
     pending = [(value, 1)]
     while pending:
         inner, level = pending.pop()
         if level > limits.NESTING_LEVELS:
-            raise ValidationError(messages.NESTING)
+            raise ValidationError(told)
         pending.extend((member, level + 1) for member in inner.get("L") or ())
         pending.extend((member, level + 1) for member in (inner.get("M") or {}).values())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from keyplan.engine import imports, job_pages, jobs
+from keyplan.engine import job_pages, jobs
 from keyplan.engine.requests.job_members import check_job_arn
 from keyplan.errors import ImportNotFoundError
 from keyplan.messages import exports as messages
@@ -23,4 +23,4 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     document = job_pages.find(engine, jobs.IMPORT, arn)
     if document is None:
         raise ImportNotFoundError(messages.import_not_found(arn))
-    return {"ImportTableDescription": imports.describe(document)}
+    return {"ImportTableDescription": document["description"]}

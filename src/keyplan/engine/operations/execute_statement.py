@@ -28,7 +28,9 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     select = prepared.select
     if select is None:
         on_failure = request.get("ReturnValuesOnConditionCheckFailure")
-        items, receipt = writes.write(engine, prepared, form, on_failure=on_failure)
+        items, receipt, failure = writes.attempt(engine, prepared, form, on_failure=on_failure)
+        if failure is not None:
+            raise failure
         answer = {"Items": items}
     else:
         found = reads.select(

@@ -47,7 +47,7 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
 
     document = engine.alter(work)
     engine.jobs.wake()
-    return {"ImportTableDescription": imports.describe(document)}
+    return {"ImportTableDescription": document["description"]}
 
 
 def _given(members: dict[str, Any]) -> dict[str, Any]:

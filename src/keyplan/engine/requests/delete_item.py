@@ -9,19 +9,7 @@ from keyplan.engine.shapes.model import LATE_ITEM, Layer, Structure
 
 SHAPE = Structure(
     "DeleteItemInput",
-    {
-        "TableName": members.TABLE_NAME,
-        "Key": LATE_ITEM,
-        "Expected": members.EXPECTED,
-        "ReturnValues": members.RETURN_VALUES,
-        "ReturnConsumedCapacity": members.RETURN_CONSUMED_CAPACITY,
-        "ReturnItemCollectionMetrics": members.RETURN_ITEM_COLLECTION_METRICS,
-        "ConditionalOperator": members.CONDITIONAL_OPERATOR,
-        "ConditionExpression": members.TEXT,
-        "ExpressionAttributeNames": members.NAMES,
-        "ExpressionAttributeValues": LATE_ITEM,
-        "ReturnValuesOnConditionCheckFailure": members.RETURN_ON_CONDITION_FAILURE,
-    },
+    {"TableName": members.TABLE_NAME, "Key": LATE_ITEM, **writes.REPLACING},
     required=("TableName", "Key"),
     layer=Layer.ENVELOPED,
     hidden=2,

@@ -32,10 +32,9 @@ SHAPE = Structure(
 )
 
 
-def check(request: dict[str, Any]) -> None:
-    """There are no rules between actions: each is checked by `check_action`, in the order of the request."""
-
-
 def check_action(get: dict[str, Any]) -> None:
-    """Rules of the members of one Get; names may stand without a projection. Raises ValidationError."""
+    """Rules of the members of one Get, checked in the order of the request; names may stand without a projection.
+
+    Raises ValidationError.
+    """
     rules.check_placeholders(get)

@@ -15,7 +15,6 @@ from keyplan.engine.statements.prepared import Prepared
 from keyplan.errors import ConditionalCheckFailedError, DuplicateItemError, ServiceError, ValidationError
 from keyplan.messages import items as item_messages
 from keyplan.messages import partiql as messages
-from keyplan.messages import values as value_messages
 from keyplan.partiql import translate, trees
 from keyplan.partiql.nodes import Call, Delete, Exists, Insert, Path, Term, Update
 from keyplan.store.rows import Transaction
@@ -61,20 +60,6 @@ class _IfThere(Guard):
     def require(self, item: Item | None, form: Form, returned: str | None) -> None:
         if item is not None:
             super().require(item, form, returned)
-
-
-class _Update(actions.Update):
-    """An update that tells of an item it makes too deep as statements do."""
-
-    __slots__ = ()
-
-    def outcome(self, table: Table, old: writes.Version | None) -> writes.Version | None:
-        try:
-            return super().outcome(table, old)
-        except ValidationError as error:
-            if error.message == value_messages.NESTING:
-                raise ValidationError(messages.TOO_DEEP) from error
-            raise
 
 
 def action(table: Table, prepared: Prepared) -> actions.Action:
@@ -138,7 +123,7 @@ def _update(table: Table, prepared: Prepared, statement: Update) -> actions.Upda
     # An update changes what is there: it makes no items.
     guard = _guard(Guard, _is_there(table, rest), prepared)
     payload = sizes.item_bytes(key) + sizes.item_bytes(update.values)
-    return _Update(key, update.compiled, guard, update.values, payload)
+    return actions.Update(key, update.compiled, guard, update.values, payload, messages.TOO_DEEP)
 
 
 def _delete(table: Table, prepared: Prepared, statement: Delete) -> actions.Delete:
@@ -183,16 +168,6 @@ def _is_there(table: Table, rest: Term | None = None) -> Term:
 def _guard(kind: type[Guard], term: Term, prepared: Prepared) -> Guard:
     condition = translate.condition(term, prepared.values)
     return kind(condition.compiled, condition.values)
-
-
-def write(
-    engine: Engine, prepared: Prepared, form: Form, *, on_failure: str | None = None
-) -> tuple[list[Any], Receipt]:
-    """Run one statement that writes; the item that RETURNING asks for, if there is one, and what it cost."""
-    items, receipt, failure = attempt(engine, prepared, form, on_failure=on_failure)
-    if failure is not None:
-        raise failure
-    return items, receipt
 
 
 def locate(engine: Engine, prepared: Prepared) -> Located:
