@@ -7,13 +7,14 @@ import asyncio
 import pytest
 
 from keyplan.engine.engine import Engine
-from keyplan.testing import endpoint
+from keyplan.server import thread
+from keyplan.testing.endpoint import serving
 
 
 def test_a_loop_that_cannot_be_made_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> asyncio.AbstractEventLoop:
         raise OSError("too many open files")
 
-    monkeypatch.setattr(endpoint, "loop_factory", refuse)
-    with Engine.memory() as engine, pytest.raises(OSError, match="too many open files"), endpoint.serving(engine):
+    monkeypatch.setattr(thread, "loop_factory", refuse)
+    with Engine.memory() as engine, pytest.raises(OSError, match="too many open files"), serving(engine):
         pass

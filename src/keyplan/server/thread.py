@@ -11,7 +11,6 @@ import socket
 import threading
 from types import TracebackType
 
-from keyplan.clock import Clock
 from keyplan.server.asyncio_server import (
     GRACE_S,
     IDLE_S,
@@ -32,19 +31,15 @@ class ThreadedServer:
         self,
         engine: ServedEngine,
         *,
-        host: str = "127.0.0.1",
         port: int = 0,
         signatures: Signatures | None = None,
-        region: str = "us-east-1",
-        clock: Clock | None = None,
         idle_s: float = IDLE_S,
         request_s: float = REQUEST_S,
     ) -> None:
-        self._protocol = DynamoDBProtocol(engine, signatures=signatures, region=region, clock=clock)
-        self._clock = clock
+        self._protocol = DynamoDBProtocol(engine, signatures=signatures)
         self._idle_s = idle_s
         self._request_s = request_s
-        self._socket = bind(host, port)
+        self._socket = bind("127.0.0.1", port)
         self.url = url_of(self._socket)
         self.port: int = self._socket.getsockname()[1]
         self._grace_s = GRACE_S
@@ -82,7 +77,8 @@ class ThreadedServer:
                 runner.run(self._serve(self._socket))
         except BaseException as error:
             self._failure = error
-            raise
+            if self._ready.is_set():  # else whoever waits for it to be ready is told
+                raise
         finally:
             self._socket.close()
             self._ready.set()
@@ -90,7 +86,7 @@ class ThreadedServer:
     async def _serve(self, bound: socket.socket) -> None:
         self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
-        server = Server(self._protocol, clock=self._clock, idle_s=self._idle_s, request_s=self._request_s)
+        server = Server(self._protocol, idle_s=self._idle_s, request_s=self._request_s)
         await server.listen(bound)
         self._ready.set()
         await self._stopping.wait()
