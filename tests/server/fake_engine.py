@@ -32,6 +32,7 @@ class FakeEngine:
     """Answers a few operations; `raises` maps an operation to what its next calls raise."""
 
     operations = OPERATIONS
+    region = "us-east-1"
 
     def __init__(self) -> None:
         self.items: dict[str, dict[str, Any]] = {}

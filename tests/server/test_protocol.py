@@ -110,12 +110,23 @@ def test_recorded_errors(
     assert answer.content_type == (JSON_1_0 if sent_1_0 else b"application/json")
 
 
+def test_an_operation_of_the_service_that_there_is_not_is_refused_by_name(protocol: DynamoDBProtocol) -> None:
+    answer = ask(protocol, {**JSON, b"x-amz-target": b"DynamoDB_20120810.ListGlobalTables"}, b"{}")
+    told = "keyplan does not support the operation ListGlobalTables: it has no replicas in other regions"
+    assert orjson.loads(answer.body) == {**UNKNOWN, "message": told}
+
+
 @pytest.mark.parametrize("target", [b"/", b"/?a=b", b"/ping"])
 def test_the_health_page(protocol: DynamoDBProtocol, target: bytes) -> None:
     answer = ask(protocol, {}, b"", b"GET", target)
     assert answer.status == 200
     assert answer.body == b"healthy: dynamodb.us-east-1.amazonaws.com "
     assert answer.crc32 == 3128867991
+
+
+def test_the_health_page_names_the_region_of_the_engine(engine: FakeEngine) -> None:
+    engine.region = "eu-west-1"
+    assert ask(DynamoDBProtocol(engine), {}, b"", b"GET").body == b"healthy: dynamodb.eu-west-1.amazonaws.com "
 
 
 @pytest.mark.parametrize("target", [b"/abc", b"/-", b"/index.htm", b"/health"])

@@ -22,11 +22,6 @@ WRONG_SIGNATURE = (
 )
 
 
-def not_supported(operation: str) -> str:
-    """The service has the operation and keyplan does not: ours, the service has no such text."""
-    return f"keyplan does not support the operation {operation}"
-
-
 def storage_failed(reason: str) -> str:
     """The database file could not be used: ours, the service has no such text."""
     return f"The database could not be used: {reason}"

@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
 
-from keyplan.clock import Clock
 from keyplan.limits import REQUEST_BYTES
 from keyplan.server.protocol import Call, DynamoDBProtocol, ServedEngine
 from keyplan.server.sigv4 import Signatures
@@ -46,15 +45,8 @@ class _Waiter:
 class DynamoDBApplication:
     """An ASGI application over one engine, which stays the caller's to close."""
 
-    def __init__(
-        self,
-        engine: ServedEngine,
-        *,
-        signatures: Signatures | None = None,
-        region: str = "us-east-1",
-        clock: Clock | None = None,
-    ) -> None:
-        self._protocol = DynamoDBProtocol(engine, signatures=signatures, region=region, clock=clock)
+    def __init__(self, engine: ServedEngine, *, signatures: Signatures | None = None) -> None:
+        self._protocol = DynamoDBProtocol(engine, signatures=signatures)
         self._turns: Turns | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from keyplan.clock import Clock, SystemClock
+from keyplan.clock import SystemClock
 from keyplan.server.connection import Connection
 from keyplan.server.protocol import DynamoDBProtocol
 from keyplan.server.turns import Turns
@@ -20,18 +20,11 @@ GRACE_S = 5.0  # what is in flight when the server stops
 class Server:
     """Serves one protocol on any number of sockets; made and used inside a running loop."""
 
-    def __init__(
-        self,
-        protocol: DynamoDBProtocol,
-        *,
-        clock: Clock | None = None,
-        idle_s: float = IDLE_S,
-        request_s: float = REQUEST_S,
-    ) -> None:
+    def __init__(self, protocol: DynamoDBProtocol, *, idle_s: float = IDLE_S, request_s: float = REQUEST_S) -> None:
         self.protocol = protocol
         self.loop = asyncio.get_running_loop()
         self.turns = Turns(protocol, self.loop)
-        self._clock = clock or SystemClock()
+        self._clock = SystemClock()
         self._idle_s = idle_s
         self._request_s = request_s
         self._connections: set[Connection] = set()

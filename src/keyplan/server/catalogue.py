@@ -1,4 +1,4 @@
-"""The operations of the service's API, written out: which prefix each has, which answer nothing.
+"""What the protocol has to know of the service's operations: which prefix each has, which answer nothing.
 
 Source: botocore's service models of dynamodb and dynamodbstreams, version 2012-08-10; a test
 compares them with these tables.
@@ -10,73 +10,6 @@ TABLES_PREFIX = "DynamoDB_20120810"
 STREAMS_PREFIX = "DynamoDBStreams_20120810"
 
 STREAM_OPERATIONS = frozenset({"DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"})
-
-TABLE_OPERATIONS = frozenset(
-    {
-        "BatchExecuteStatement",
-        "BatchGetItem",
-        "BatchWriteItem",
-        "CancelBulkOperation",
-        "CreateBackup",
-        "CreateGlobalTable",
-        "CreateTable",
-        "DeleteBackup",
-        "DeleteItem",
-        "DeleteResourcePolicy",
-        "DeleteTable",
-        "DescribeBackup",
-        "DescribeBulkOperation",
-        "DescribeContinuousBackups",
-        "DescribeContributorInsights",
-        "DescribeEndpoints",
-        "DescribeExport",
-        "DescribeGlobalTable",
-        "DescribeGlobalTableSettings",
-        "DescribeImport",
-        "DescribeKinesisStreamingDestination",
-        "DescribeLimits",
-        "DescribeTable",
-        "DescribeTableReplicaAutoScaling",
-        "DescribeTimeToLive",
-        "DisableKinesisStreamingDestination",
-        "EnableKinesisStreamingDestination",
-        "ExecuteStatement",
-        "ExecuteTransaction",
-        "ExportTableToPointInTime",
-        "GetItem",
-        "GetResourcePolicy",
-        "ImportTable",
-        "ListBackups",
-        "ListBulkOperations",
-        "ListContributorInsights",
-        "ListExports",
-        "ListGlobalTables",
-        "ListImports",
-        "ListTables",
-        "ListTagsOfResource",
-        "PutItem",
-        "PutResourcePolicy",
-        "Query",
-        "RestoreTableFromBackup",
-        "RestoreTableToPointInTime",
-        "Scan",
-        "SearchVectors",
-        "StartBulkPutItems",
-        "TagResource",
-        "TransactGetItems",
-        "TransactWriteItems",
-        "UntagResource",
-        "UpdateContinuousBackups",
-        "UpdateContributorInsights",
-        "UpdateGlobalTable",
-        "UpdateGlobalTableSettings",
-        "UpdateItem",
-        "UpdateKinesisStreamingDestination",
-        "UpdateTable",
-        "UpdateTableReplicaAutoScaling",
-        "UpdateTimeToLive",
-    }
-)
 
 # Operations without an output structure: their answer has an empty body.
 SILENT_OPERATIONS = frozenset({"TagResource", "UntagResource"})

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple, Protocol
 
 import orjson
 
-from keyplan.clock import Clock, SystemClock
+from keyplan.clock import SystemClock
+from keyplan.engine.unsupported import UNSUPPORTED, refuse
 from keyplan.errors import (
     EngineClosedError,
     InternalServerError,
@@ -27,19 +28,12 @@ from keyplan.errors import (
     ServiceError,
     ServiceUnavailableError,
     StorageError,
-    UnknownOperationError,
 )
 from keyplan.limits import REQUEST_BYTES
 from keyplan.messages import protocol as texts
 from keyplan.messages.requests import UNEXPECTED_VALUE, unrecognized_collection
 from keyplan.server import compression
-from keyplan.server.catalogue import (
-    CAPITAL_MESSAGE,
-    SILENT_OPERATIONS,
-    STREAM_OPERATIONS,
-    TABLE_OPERATIONS,
-    prefix_of,
-)
+from keyplan.server.catalogue import CAPITAL_MESSAGE, SILENT_OPERATIONS, TABLES_PREFIX, prefix_of
 from keyplan.server.sigv4 import Signatures, WellFormed
 from keyplan.server.wire import JSON, JSON_1_0, TEXT, XML, Answer, Request, RequestIds
 
@@ -52,11 +46,14 @@ _EXPOSE = (
     b"x-amzn-RequestId,x-amzn-ErrorType,x-amzn-ErrorMessage,Date",
 )
 _MAX_AGE = (b"Access-Control-Max-Age", b"172800")
+_UNSUPPORTED = {f"{TABLES_PREFIX}.{name}".encode(): name for name in UNSUPPORTED}
 _HEALTH_PATHS = frozenset({b"/", b"/ping", b""})
 
 
 class ServedEngine(Protocol):
     """What the doors need of the engine."""
+
+    region: str
 
     @property
     def operations(self) -> frozenset[str]:
@@ -85,28 +82,16 @@ class Call(NamedTuple):
 class DynamoDBProtocol:
     """The protocol of one engine.
 
-    `signatures` says who may call: by default whoever signs, with any key. `region` is the one
-    that the health page names. `clock` gives the randomness of request ids.
+    `signatures` says who may call: by default whoever signs, with any key.
     """
 
-    def __init__(
-        self,
-        engine: ServedEngine,
-        *,
-        signatures: Signatures | None = None,
-        region: str = "us-east-1",
-        clock: Clock | None = None,
-    ) -> None:
+    def __init__(self, engine: ServedEngine, *, signatures: Signatures | None = None) -> None:
         self.engine = engine
         self._call: Callable[[str, dict[str, Any]], dict[str, Any]] = engine.call_wire
         self._signatures = signatures or WellFormed()
-        self._ids = RequestIds((clock or SystemClock()).random)
-        self._healthy = texts.HEALTHY.format(region=region).encode()
-        known = engine.operations
-        self._targets = {f"{prefix_of(name)}.{name}".encode(): name for name in known}
-        self._unsupported = {
-            f"{prefix_of(name)}.{name}".encode(): name for name in (TABLE_OPERATIONS | STREAM_OPERATIONS) - known
-        }
+        self._ids = RequestIds(SystemClock().random)
+        self._healthy = texts.HEALTHY.format(region=engine.region).encode()
+        self._targets = {f"{prefix_of(name)}.{name}".encode(): name for name in engine.operations}
 
     def answer(self, request: Request) -> Answer:
         """The answer to a request, whatever it is."""
@@ -138,7 +123,7 @@ class DynamoDBProtocol:
         headers = request.headers
         body = request.body
         if b"content-encoding" in headers:
-            body = self._inflated(body, headers[b"content-encoding"])
+            body = compression.inflate(body, headers[b"content-encoding"], REQUEST_BYTES)
         parsed: Any = None
         if body:
             try:
@@ -197,15 +182,11 @@ class DynamoDBProtocol:
         body = b'{"__type":"com.amazon.coral.service#MalformedHttpRequestException"}'
         return Answer(status, body, JSON, self._ids.next())
 
-    def _inflated(self, body: bytes, encoding: bytes) -> bytes:
-        return compression.inflate(body, encoding, REQUEST_BYTES)
-
     def _operation(self, target: bytes) -> str:
-        try:
-            return self._targets[target]
-        except KeyError:
-            unsupported = self._unsupported.get(target)
-        raise UnknownOperationError(texts.not_supported(unsupported) if unsupported else "")
+        operation = self._targets.get(target)
+        if operation is None:
+            refuse(_UNSUPPORTED.get(target, ""))
+        return operation
 
     def _page(self, request: Request) -> Answer:
         """Methods other than POST: health, preflight, and nothing else."""
