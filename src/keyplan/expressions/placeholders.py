@@ -43,8 +43,12 @@ class Placeholders:
 
     def value(self, value: Plain) -> nodes.Value:
         """A new placeholder for the value."""
+        return self.bind(attribute_value(value))
+
+    def bind(self, value: dict[str, Any]) -> nodes.Value:
+        """A new placeholder for an attribute value."""
         placeholder = f":v{len(self.values)}"
-        self.values[placeholder] = attribute_value(value)
+        self.values[placeholder] = value
         return nodes.Value(placeholder)
 
 

@@ -15,6 +15,7 @@ from keyplan import limits
 from keyplan.errors import ValidationError
 from keyplan.expressions import compiled, nodes
 from keyplan.expressions.functions import CONDITION_FUNCTIONS
+from keyplan.expressions.placeholders import Placeholders
 from keyplan.expressions.render import render_condition, render_update
 from keyplan.messages import expressions as expression_messages
 from keyplan.messages import partiql as messages
@@ -34,9 +35,8 @@ from keyplan.partiql.nodes import (
     Term,
     is_test,
 )
-from keyplan.partiql.nodes import Sequence as Listed
 from keyplan.partiql.terms import MOST_LEVELS
-from keyplan.partiql.trees import attributes
+from keyplan.partiql.trees import attributes, choices_of
 from keyplan.partiql.values import Values
 from keyplan.values.types import Item
 
@@ -76,37 +76,23 @@ class Update:
 
 
 @dataclass(slots=True)
-class _Placeholders:
-    values: Values
-    names: dict[str, str] = field(default_factory=dict)
-    bound: Item = field(default_factory=dict)
+class _Placeholders(Placeholders):
+    given: Values = field(kw_only=True)
     level: int = 0
     """How deep in conditions that are compared it is."""
 
-    def path(self, path: Path) -> nodes.Path:
-        return nodes.Path(tuple(part if isinstance(part, int) else self._name(part) for part in path.parts))
-
-    def _name(self, name: str) -> str:
-        return f"#{self.names.setdefault(name, f'n{len(self.names)}')}"
-
-    def value(self, term: Term) -> nodes.Value:
-        placeholder = f":v{len(self.bound)}"
-        self.bound[placeholder] = self.values.of(term)
-        return nodes.Value(placeholder)
-
-    def by_placeholder(self) -> dict[str, str]:
-        return {f"#{placeholder}": name for name, placeholder in self.names.items()}
+    def of(self, term: Term) -> nodes.Value:
+        """A new placeholder for the value of a term."""
+        return self.bind(self.given.of(term))
 
 
 def condition(term: Term, values: Values) -> Condition:
     """A condition. Raises ValidationError for what is wrong with it before any item is."""
-    taken = _Placeholders(values)
-    node = _condition(term, taken)
-    text = render_condition(node)
-    names = taken.by_placeholder()
-    made = _unwrapped(lambda: compiled.compile_condition(text, names, "FilterExpression"))
-    _unwrapped(lambda: made.check(taken.bound))
-    return Condition(made, taken.bound, tuple(dict.fromkeys(attributes(term))))
+    taken = _Placeholders(given=values)
+    text = render_condition(_condition(term, taken))
+    made = _unwrapped(lambda: compiled.compile_condition(text, taken.names, "FilterExpression"))
+    _unwrapped(lambda: made.check(taken.values))
+    return Condition(made, taken.values, tuple(dict.fromkeys(attributes(term))))
 
 
 def _unwrapped(work: Callable[[], T]) -> T:
@@ -148,16 +134,12 @@ def _joined_part(term: Term, taken: _Placeholders) -> nodes.Condition:
 
 
 def _in(term: In, taken: _Placeholders) -> nodes.Condition:
-    choices: Sequence[Term] = ()
-    if isinstance(term.choices, Listed):
-        choices = term.choices.members
-    elif isinstance(term.choices, Constant):  # the parentheses of one choice make no list
-        choices = (term.choices,)
+    choices = choices_of(term)
     if not choices or not (isinstance(term.operand, Path) or _is_test(term.operand)):
         raise ValidationError(messages.IN_OPERANDS)
     among = tuple(_operand(choice, taken) for choice in choices)
     if isinstance(term.operand, Path):
-        return nodes.In(taken.path(term.operand), among)
+        return nodes.In(taken.path(term.operand.parts), among)
     return _either(_compared(term.operand, taken), *(nodes.In(truth, among) for truth in _truths(taken)))
 
 
@@ -202,7 +184,7 @@ def _compared(test: Term, taken: _Placeholders) -> nodes.Condition:
 
 
 def _truths(taken: _Placeholders) -> tuple[nodes.Value, nodes.Value]:
-    return taken.value(Constant("BOOL", "true")), taken.value(Constant("BOOL", "false"))
+    return taken.of(Constant("BOOL", "true")), taken.of(Constant("BOOL", "false"))
 
 
 def _either(test: nodes.Condition, if_true: nodes.Condition, if_false: nodes.Condition) -> nodes.Condition:
@@ -225,13 +207,13 @@ def _operators(node: nodes.Condition) -> int:
 def _is(term: Is, taken: _Placeholders) -> nodes.Condition:
     if not isinstance(term.operand, Path):
         raise ValidationError(messages.IS_OPERAND)
-    path = taken.path(term.operand)
+    path = taken.path(term.operand.parts)
     if term.type_name == "missing":
         return nodes.Call("attribute_not_exists", (path,))
     kind = _TYPES.get(term.type_name)
     if kind is None:
         raise ValidationError(messages.unsupported_type(term.type_name.upper()))
-    return nodes.Call("attribute_type", (path, taken.value(Constant("S", kind))))
+    return nodes.Call("attribute_type", (path, taken.of(Constant("S", kind))))
 
 
 def _call(term: Call, taken: _Placeholders) -> nodes.Call:
@@ -254,7 +236,7 @@ def _function(term: Call, count: int, taken: _Placeholders) -> nodes.Call:
 def _operand(term: Term, taken: _Placeholders) -> nodes.Operand:
     match term:
         case Path():
-            return taken.path(term)
+            return taken.path(term.parts)
         case Call(function="size"):
             return _function(term, 1, taken)
         case Call():
@@ -262,7 +244,7 @@ def _operand(term: Term, taken: _Placeholders) -> nodes.Operand:
         case Infix():
             raise ValidationError(messages.unsupported_in_condition(term.operator))
         case _:
-            return taken.value(term)
+            return taken.of(term)
 
 
 # Updates
@@ -270,20 +252,19 @@ def _operand(term: Term, taken: _Placeholders) -> nodes.Operand:
 
 def update(changes: Sequence[Assignment | Removal], values: Values) -> Update:
     """An update. Raises ValidationError for what is wrong with it before any item is."""
-    taken = _Placeholders(values)
+    taken = _Placeholders(given=values)
     clauses: dict[str, list[nodes.Action]] = {}
     for change in changes:
         keyword, action = _action(change, taken)
         clauses.setdefault(keyword, []).append(action)
     text = render_update(nodes.Update(tuple(nodes.Clause(word, tuple(actions)) for word, actions in clauses.items())))
-    names = taken.by_placeholder()
-    made = _unwrapped(lambda: compiled.compile_update(text, names))
-    _unwrapped(lambda: made.check(taken.bound))
-    return Update(made, taken.bound)
+    made = _unwrapped(lambda: compiled.compile_update(text, taken.names))
+    _unwrapped(lambda: made.check(taken.values))
+    return Update(made, taken.values)
 
 
 def _action(change: Assignment | Removal, taken: _Placeholders) -> tuple[str, nodes.Action]:
-    path = taken.path(change.path)
+    path = taken.path(change.path.parts)
     if isinstance(change, Removal):
         return "REMOVE", nodes.RemoveAction(path)
     value = change.value
@@ -299,8 +280,8 @@ def _set_change(target: Path, path: nodes.Path, call: Call, taken: _Placeholders
     first, second = call.arguments
     if not isinstance(first, Path) or first.parts != target.parts:
         raise ValidationError(messages.set_target(name, call.place))
-    value = taken.value(second)
-    if not {"SS", "NS", "BS"} & taken.bound[value.name].keys():
+    value = taken.of(second)
+    if not {"SS", "NS", "BS"} & taken.values[value.name].keys():
         raise ValidationError(messages.set_operand(name, first.place))
     if call.function == "set_add":
         return "ADD", nodes.AddAction(path, value)
@@ -320,7 +301,7 @@ def _assigned(term: Term, taken: _Placeholders) -> nodes.SetValue:
 def _assigned_operand(term: Term, taken: _Placeholders) -> nodes.Operand:
     match term:
         case Path():
-            return taken.path(term)
+            return taken.path(term.parts)
         case Call(function="list_append"):
             if len(term.arguments) != 2:
                 raise ValidationError(expression_messages.operand_count("list_append", len(term.arguments)))
@@ -332,4 +313,4 @@ def _assigned_operand(term: Term, taken: _Placeholders) -> nodes.Operand:
         case Infix():
             raise ValidationError(messages.unsupported_in_update(term.operator))
         case _:
-            return taken.value(term)
+            return taken.of(term)

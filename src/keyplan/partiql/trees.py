@@ -7,7 +7,7 @@ from typing import Literal
 
 from keyplan.errors import ValidationError
 from keyplan.messages import partiql as messages
-from keyplan.partiql.nodes import Between, Call, In, Infix, Is, Joined, Not, Path, Sequence, Term, is_test
+from keyplan.partiql.nodes import Between, Call, Constant, In, Infix, Is, Joined, Not, Path, Sequence, Term, is_test
 
 
 def attributes(term: Term) -> list[str]:
@@ -74,6 +74,13 @@ def equality(term: Term) -> tuple[str, Term] | None:
 
 def _is_computed(term: Term) -> bool:
     return isinstance(term, Path | Call | Infix) or is_test(term)
+
+
+def choices_of(term: In) -> Several[Term]:
+    """The terms that an IN names; the parentheses of a single literal make no list."""
+    if isinstance(term.choices, Constant):
+        return (term.choices,)
+    return term.choices.members if isinstance(term.choices, Sequence) else ()
 
 
 def single(term: Term) -> Term:

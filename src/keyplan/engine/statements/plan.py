@@ -36,7 +36,6 @@ from keyplan.partiql.nodes import (
     Select,
     Term,
 )
-from keyplan.partiql.nodes import Sequence as Listed
 from keyplan.partiql.values import Values
 from keyplan.values.keybytes import scalar_key
 from keyplan.values.types import AttributeValue
@@ -138,7 +137,7 @@ def _listed(rest: Iterable[Term], sort: KeyAttribute, values: Values) -> int:
     return 1
 
 
-def _partition_terms(term: Term, name: str) -> tuple[Term, ...]:
+def _partition_terms(term: Term, name: str) -> Sequence[Term]:
     """The terms whose values the attribute may have, by an equality, IN, or several joined by OR."""
     if isinstance(term, Joined) and term.operator == "or":
         each = [_partition_terms(branch, name) for branch in trees.joined(term, "or")]
@@ -147,10 +146,7 @@ def _partition_terms(term: Term, name: str) -> tuple[Term, ...]:
     if equal is not None and equal[0] == name:
         return equal[1:]
     if isinstance(term, In) and isinstance(term.operand, Path) and term.operand.parts == (name,):
-        if isinstance(term.choices, Listed):
-            return term.choices.members
-        if isinstance(term.choices, Constant):
-            return (term.choices,)
+        return trees.choices_of(term)
     return ()
 
 
