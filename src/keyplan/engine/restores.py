@@ -16,6 +16,7 @@ from keyplan.engine import backfill, restore_overrides, table_documents, tables
 from keyplan.engine.catalog import Table
 from keyplan.errors import TableAlreadyExistsError, TableInUseError
 from keyplan.messages import backups as messages
+from keyplan.messages import tables as table_messages
 from keyplan.store.rows import Transaction, Tree
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def check_target(engine: Engine, name: str) -> None:
     if known is None:
         return
     if tables.status(known, engine.clock.now()) != "CREATING":
-        raise TableAlreadyExistsError(messages.table_exists(name))
+        raise TableAlreadyExistsError(table_messages.table_exists(name))
     restore = known.document.get("restore")
     if restore is None:
         raise TableInUseError(messages.table_creating(name))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from keyplan.engine import admission, stream_logs, table_documents, tables, throughput
 from keyplan.errors import ValidationError
+from keyplan.messages import schemas as schema_messages
 from keyplan.messages import tables as messages
 from keyplan.store.rows import Transaction
 
@@ -130,7 +131,7 @@ def _change_capacity(engine: Engine, document: Document, request: Request) -> No
         pend(engine, document, tables.CAPACITY, shown)
     elif units is not None:
         if mode == throughput.ON_DEMAND:
-            raise ValidationError(messages.UNITS_ON_DEMAND)
+            raise ValidationError(schema_messages.UNITS_UNWANTED)
         shown = throughput.set_provisioned(description, units, engine.clock.now(), engine.state_delay_s, None)
         pend(engine, document, tables.CAPACITY, shown)
     elif request.get("BillingMode") is not None:

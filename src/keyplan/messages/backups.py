@@ -5,15 +5,15 @@ As recorded in answers of the service in October 2026 and published by others; w
 
 from __future__ import annotations
 
+from keyplan.messages.values import PARAMETER_INVALID
+
 _INVALID = "Invalid Request: "
 
 TABLE_NOT_FOUND = "Table not found"
 INVALID_BACKUP_ARN = "Invalid Backup ARN"
 BACKUP_ARN_NOT_VALID = _INVALID + "BackupArn is not valid"
 CURSOR_ELSEWHERE = _INVALID + "The supplied ExclusiveStartBackupArn does not match the region"
-TIME_RANGE_INVERTED = (
-    "One or more parameter values were invalid: Time range lower bound must be less than or equal to upper bound"
-)
+TIME_RANGE_INVERTED = PARAMETER_INVALID + "Time range lower bound must be less than or equal to upper bound"
 PERIOD_WHILE_DISABLING = _INVALID + "Cannot specify RecoveryPeriodInDays when disabling point-in-time recovery."
 SOURCE_AMBIGUOUS = "Must provide exactly one of: sourceTableArn, sourceTableName"
 SOURCE_ARN_NOT_VALID = "sourceTableArn is not a valid ARN"
@@ -29,7 +29,7 @@ _UNITS_ON_DEMAND = _INVALID + "Cannot override ProvisionedThroughput if BillingM
 
 
 def table_not_found(name: str) -> str:
-    """The table of a backup or of recovery settings is not there, or not yet, or not for long."""
+    """The table of a backup, of recovery settings or of an export is not there, or not yet, or not for long."""
     return f"Table not found: {name}"
 
 
@@ -61,11 +61,6 @@ def system_backup(arn: str, expires_at: str) -> str:
     )
 
 
-def table_exists(name: str) -> str:
-    """The target of a restore is there."""
-    return f"Table already exists: {name}"
-
-
 def table_restoring(name: str, arn: str) -> str:
     """The target of a restore is being restored; `arn`: of the backup or, worded here, of the source table."""
     kind = "backup" if "/backup/" in arn else "table"
@@ -78,7 +73,7 @@ def table_creating(name: str) -> str:
 
 
 def recovery_disabled(name: str) -> str:
-    """The source of a point-in-time restore does not have it on."""
+    """The source of a point-in-time restore or of an export does not have it on."""
     return f"Point in time recovery is not enabled for table '{name}'"
 
 

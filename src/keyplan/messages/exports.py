@@ -48,16 +48,6 @@ def export_not_found(arn: str) -> str:
     return f"Export not found: Export not found: {arn}"
 
 
-def table_not_found(arn: str) -> str:
-    """An export of a table that is not there."""
-    return f"Table not found: {arn}"
-
-
-def recovery_needed(table: str) -> str:
-    """An export of a table without point-in-time recovery."""
-    return f"Point in time recovery is not enabled for table '{table}'"
-
-
 def from_before_table(moment: str) -> str:
     """An incremental export that begins before anything is known of the table."""
     return f"Incremental export period from time cannot be less than the table creation time : {moment}"

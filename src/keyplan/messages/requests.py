@@ -195,18 +195,18 @@ def other_region(arn: str) -> str:
 
 def no_arn(text: str) -> str:
     """Text that is no ARN at all."""
-    return f"One or more parameter values were invalid: ARNs must start with 'arn:': {text}"
+    return f"{PARAMETER_INVALID}ARNs must start with 'arn:': {text}"
 
 
 def foreign_arn(arn: str) -> str:
     """The ARN of something else than a table and what belongs to one; a backup counts as something else."""
-    return f"One or more parameter values were invalid: Provided Arn is not a DynamoDB resource arn: {arn}"
+    return f"{PARAMETER_INVALID}Provided Arn is not a DynamoDB resource arn: {arn}"
 
 
 def index_arn(arn: str) -> str:
     """The ARN of an index."""
     return (
-        "One or more parameter values were invalid: Invalid resource arn provided, only table or stream is accepted. "
+        f"{PARAMETER_INVALID}Invalid resource arn provided, only table or stream is accepted. "
         f"Provided resource arn: {arn}"
     )
 

@@ -44,7 +44,7 @@ DELETION_PROTECTED = (
 
 
 def table_exists(name: str) -> str:
-    """CreateTable of a table that is there."""
+    """A table to be created, imported or restored that is there."""
     return f"Table already exists: {name}"
 
 
@@ -148,9 +148,6 @@ INDEX_WITH_WARM = _INVALID + "Create global secondary index cannot be specified 
 WARM_ALONE = _INVALID + "WarmThroughput must be the only operation in the request"
 ON_DEMAND_WITH_OTHERS = _INVALID + (
     "OnDemandThroughput can only be combined with BillingMode in an UpdateTable request"
-)
-UNITS_ON_DEMAND = _INVALID + (
-    "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST"
 )
 INDEX_UPDATES_EMPTY = _INVALID + "List of GlobalSecondaryIndexUpdates is empty"
 

@@ -20,6 +20,7 @@ from keyplan.errors import (
     TableNotFoundError,
     ValidationError,
 )
+from keyplan.messages import backups as backup_messages
 from keyplan.messages import exports as messages
 from keyplan.messages import tables as table_messages
 from keyplan.store.rows import Transaction
@@ -45,7 +46,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
         now = engine.clock.now()
         table = tables.present(engine, name)
         if table is None:
-            raise TableNotFoundError(messages.table_not_found(request["TableArn"]))
+            raise TableNotFoundError(backup_messages.table_not_found(request["TableArn"]))
         stored = jobs.stored(transaction, jobs.EXPORT)
         repeated = jobs.with_token(stored, request.get("ClientToken") or "", now)
         if repeated is not None:
@@ -72,7 +73,7 @@ def _table_name(engine: Engine, arn: str) -> str:
     if parts.rest:
         raise ValidationError(messages.TABLE_ARN_INVALID)
     if parts.region != engine.region:
-        raise TableNotFoundError(messages.table_not_found(arn))
+        raise TableNotFoundError(backup_messages.table_not_found(arn))
     return parts.name
 
 
@@ -145,7 +146,7 @@ def _created_s(table: Table) -> int:
 
 def _check_moment(table: Table, moment_s: float, now: float) -> None:
     if table.recovery is None:
-        raise PointInTimeRecoveryUnavailableError(messages.recovery_needed(table.name))
+        raise PointInTimeRecoveryUnavailableError(backup_messages.recovery_disabled(table.name))
     if moment_s > now or moment_s < _created_s(table):
         raise InvalidExportTimeError(messages.EXPORT_TIME_INVALID)
     if moment_s < history.earliest_s(table.recovery, now):
@@ -162,6 +163,6 @@ def _check_period(table: Table, from_s: float, to_s: float, now: float) -> None:
     if to_s - from_s > limits.INCREMENTAL_EXPORT_MAX_S:
         raise InvalidExportTimeError(messages.WINDOW_TOO_LONG)
     if table.recovery is None:
-        raise PointInTimeRecoveryUnavailableError(messages.recovery_needed(table.name))
+        raise PointInTimeRecoveryUnavailableError(backup_messages.recovery_disabled(table.name))
     if from_s < history.earliest_s(table.recovery, now):
         raise InvalidExportTimeError(messages.EXPORT_TIME_UNKNOWN)
