@@ -237,6 +237,24 @@ def test_an_upsert_that_leaves_a_new_item_out_of_an_index_is_a_fault() -> None:
     assert count_in_state.plan.faults == count_what_is_there.plan.faults == ()
 
 
+def test_an_upsert_may_add_to_the_number_that_an_index_is_sorted_by() -> None:
+    table = Table("table", pk="id", indexes=[GSI("top", pk="T", sk="points"), GSI("rich", pk="R", sk="points")])
+
+    @table.entity(
+        indexes={"top": key("TOP#{id}", attr("points")), "rich": key("RICH#{id}", attr("points"), when=F.points > 9)}
+    )
+    class Score(Entity):
+        id: str
+        points: int = 0
+
+    @table.update(Score, upsert=True)
+    def give(id: str, points: int) -> Change:
+        return key_of(id=id) & add(points=points)
+
+    (fault,) = give.plan.faults  # whether it is rich cannot be told
+    assert "index rich" in fault.problem
+
+
 def test_an_upsert_that_may_create_what_cannot_be_read_names_every_field_that_is_missing() -> None:
     table = Table("table", pk="id")
 

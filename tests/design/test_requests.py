@@ -388,6 +388,22 @@ def test_an_upsert_stores_what_makes_an_item_of_it() -> None:
     assert resolved(asked["ConditionExpression"], asked) == "attribute_not_exists(until) OR until > '77'"
 
 
+def test_an_upsert_that_adds_to_what_an_index_is_sorted_by_writes_the_rest_of_its_key() -> None:
+    board = Table("board", pk="id", indexes=[GSI("top", pk="T", sk="points")])
+
+    @board.entity(indexes={"top": key("TOP#{id:shard(1)}", attr("points"))})
+    class Score(Entity):
+        id: str
+        points: int = 0
+
+    @board.update(Score, upsert=True)
+    def give(id: str, points: int) -> Change:
+        return key_of(id=id) & add(points=points)
+
+    asked = request(give("a", 3))
+    assert resolved(asked["UpdateExpression"], asked) == "SET T = 'TOP#0' ADD points '3'"
+
+
 def test_a_transactions_calls_are_built_one_by_one() -> None:
     @transaction()
     def ship_and_drop(buyer: str, orders: list[int]) -> list[WriteCall[Any]]:

@@ -40,7 +40,7 @@ def index_effects(asked: Asked, change: Change, *, creates: bool) -> Effects:
     for bound in entity.indexes:
         touched = changed & _deciding(bound, entity)
         if not touched:
-            if creates and (lacking := _left_out(bound, entity, values)):
+            if creates and (lacking := _left_out(bound, entity, values, change)):
                 faults.append(_stale(asked, entity, bound, lacking, "creates"))
             continue
         lacking = _lacking(bound, entity, values, _surely_there(entity, change))
@@ -90,8 +90,12 @@ def _values_after(change: Change) -> dict[str, Source]:
 
 def _surely_there(entity: EntitySpec, change: Change) -> set[str]:
     """Fields that have a value after the update, whichever it is."""
-    there = {name for name, stored in entity.fields.items() if not (stored.optional or stored.is_set)}
-    return there | {
+    return {name for name, stored in entity.fields.items() if not (stored.optional or stored.is_set)} | _given(change)
+
+
+def _given(change: Change) -> set[str]:
+    """Fields that the update itself gives a value, be it to an item that it creates, without knowing which."""
+    return {
         action.path.field
         for action in change.actions
         if action.name in _MAKES_PRESENT and len(action.path.parts) == 1 and action.source is not None
@@ -112,12 +116,13 @@ def _lacking(bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source], 
     return [name for name in dict.fromkeys(needed) if values.get(name, UNKNOWN) is UNKNOWN]
 
 
-def _left_out(bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source]) -> list[str]:
+def _left_out(bound: BoundKey, entity: EntitySpec, values: Mapping[str, Source], change: Change) -> list[str]:
     """Fields by whose defaults an item that the update creates would be in the index, without the update knowing."""
     created = {name: values.get(name, _default(entity, name)) for name in bound.depends_on}
     if holds(bound.when, created) is False or any(created[name] is None for name in bound.fields):
         return []
-    return [name for name in bound.depends_on if name not in values or values[name] is UNKNOWN]
+    enough = _given(change) - _deciding(bound, entity)
+    return [name for name in bound.depends_on if values.get(name, UNKNOWN) is UNKNOWN and name not in enough]
 
 
 def _default(entity: EntitySpec, name: str) -> Source:

@@ -105,8 +105,8 @@ def _known_indexes(plan: Plan) -> list[IndexEffect]:
     """Keys of indexes that an update which creates the item knows all of, though it does not change them."""
     known = _key_sources(plan)
     for action in plan.actions:
-        if action.name == "set" and len(action.path.parts) == 1:
-            known[action.path.field] = action.source
+        if action.name in {"set", "add"} and len(action.path.parts) == 1:
+            known[action.path.field] = action.source if action.name == "set" else UNKNOWN
     told = {id(effect.key) for effect in plan.effects}
     return [
         IndexEffect(bound, {name: known[name] for name in bound.depends_on})
