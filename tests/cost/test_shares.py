@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyplan.cost.shares import kept_share
-from keyplan.design import Condition, Distinct, Entity, F, Items, Table
+from keyplan.cost.shares import kept_share, share_in_index
+from keyplan.design import GSI, Condition, Distinct, Entity, F, Items, Table
 from keyplan.design.entities import spec_of
 from keyplan.design.symbols import Param
 
@@ -107,3 +107,16 @@ conditions = st.recursive(
 def test_a_share_is_from_none_to_all(condition: Condition) -> None:
     share = kept_share(condition, SPEC)
     assert share is None or -1e-9 <= share <= 1 + 1e-9
+
+
+def test_optional_fields_of_one_key_are_there_together() -> None:
+    cases = Table("cases", pk="id", indexes=[GSI("escalated", pk="to", sk="since")])
+
+    @cases.entity(items=Items(1000, present={"to": 0.03, "since": 0.05}))
+    class Case(Entity):
+        id: str
+        to: str | None = None
+        since: int | None = None
+
+    (bound,) = spec_of(Case).indexes
+    assert share_in_index(spec_of(Case), bound) == 0.03

@@ -10,7 +10,22 @@ from pydantic import BaseModel, Field
 from tests.cost.lending import loans
 from tests.verify import club
 
-from keyplan.design import Cond, Entity, F, Items, Table, key, pk, where
+from keyplan.design import (
+    Change,
+    Cond,
+    Entity,
+    F,
+    Items,
+    Table,
+    WriteCall,
+    add,
+    key,
+    key_of,
+    pk,
+    put,
+    transaction,
+    where,
+)
 from keyplan.design.design import Design
 from keyplan.verify import Report, verify
 from keyplan.verify.errors import SampleError
@@ -162,3 +177,41 @@ def test_what_is_created_begins_as_its_defaults_say_and_enters_the_index_that_th
     report = verify(Design("loans", (loans(),)), items=200)
     measured = result(report, "begin").measured
     assert [spent.write for spent in measured] == [{"loans": 1, "loans/out": 1}] * 10
+
+
+def test_no_two_steps_of_a_transaction_count_in_one_item_that_need_not_be_there() -> None:
+    people = Table("people", pk="PK", sk="SK")
+
+    @people.entity(key=key("{id}", "COUNT"), items=Items(count=4))
+    class Count(Entity):
+        id: str
+        moves: int = 0
+
+    @people.entity(key=key("{id}", "GAVE#{gift}"), items=Items(count=50))
+    class Gave(Entity):
+        id: str
+        gift: str
+
+    @people.entity(key=key("{id}", "GOT#{gift}"), items=Items(count=50))
+    class Got(Entity):
+        id: str
+        gift: str
+
+    @people.create(Gave)
+    def gave(gave: Gave) -> Change:
+        return put(gave)
+
+    @people.create(Got)
+    def got(got: Got) -> Change:
+        return put(got)
+
+    @people.update(Count, upsert=True)
+    def count(id: str) -> Change:
+        return key_of(id=id) & add(moves=1)
+
+    @transaction()
+    def give(given: Gave, taken: Got) -> list[WriteCall[Count] | WriteCall[Gave] | WriteCall[Got]]:
+        return [gave(given), got(taken), count(given.id), count(taken.id)]
+
+    one = result(verify(Design("people", (people,), transactions=(give,)), seed=1), "give")
+    assert (one.verdict, one.calls) == ("OK", 10)

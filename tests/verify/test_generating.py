@@ -92,6 +92,21 @@ def test_sizes_have_the_declared_average_and_99th_percentile(made: tuple[Maker, 
     assert all(2 <= len(note.title) <= 40 for note in notes)
 
 
+def test_optional_fields_of_one_index_key_are_there_together() -> None:
+    cases = Table("cases", pk="id", indexes=[GSI("escalated", pk="to", sk="since")])
+
+    @cases.entity(items=Items(count=1_000, present={"to": 0.1, "since": 0.1}))
+    class Case(Entity):
+        id: str
+        to: str | None = None
+        since: int | None = None
+
+    (maker,) = makers(Design("cases", (cases,)), 1_000, Samples(5, NOW_S)).values()
+    there = [one.since is not None for one in maker.all() if isinstance(one, Case) and one.to is not None]
+    assert all(there)
+    assert len(there) == pytest.approx(100, rel=0.3)
+
+
 def test_nothing_has_expired(made: tuple[Maker, list[Note]]) -> None:
     assert all(note.gone_at > NOW_S for note in made[1])
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field
 
-from keyplan.design import Bytes, Cond, Distinct, Entity, Items, Table, key, pk
+from keyplan.design import Bytes, Cond, Distinct, Entity, Items, Table, key, pk, unique
 from keyplan.design.design import Design
 from keyplan.verify import verify
 from keyplan.verify.generating import Maker, makers
@@ -138,3 +138,46 @@ def test_too_few_keys_are_told_of_the_entity_that_has_them_alone() -> None:
     (table,) = verify(Design("few", (few,)), items=110).tables
     assert [problem.text.split()[0] for problem in table.problems] == ["Room"]
     assert [(name, loaded) for name, loaded, _ in table.loaded if name == "Guest"] == [("Guest", 60)]
+
+
+def test_an_items_own_key_is_not_taken_from_what_belongs_to_it() -> None:
+    cab = Table("cab", pk="PK", sk="SK")
+
+    @cab.entity(key=key("DRIVER#{driver}", "DRIVER"), items=Items(count=50))
+    class Driver(Entity):
+        driver: str
+        trip: str
+
+    @cab.entity(key=key("OFFER#{trip}", "OFFER#{driver}"), items=Items(count=20))
+    class Offer(Entity):
+        trip: str
+        driver: str
+
+    design = Design("cab", (cab,))
+    drivers, _ = (list(maker.all()) for maker in makers(design, 100, Samples(1, 1_767_225_600.0)).values())
+    assert len(keys_of(drivers, "driver")) == 50
+
+
+def test_what_is_unique_names_one_that_no_other_names() -> None:
+    site = Table("site", pk="PK", sk="SK")
+
+    @site.entity(key=key("SITE#{site}", "ARTICLE#{article}"), unique=[unique("site", "slug")], items=Items(count=200))
+    class Article(Entity):
+        site: str
+        article: str
+        slug: str
+
+    @site.entity(key=key("SITE#{site}", "SLUG#{slug}"), items=Items(count=200, distinct={"site": 4}))
+    class Slug(Entity):
+        site: str
+        slug: str
+
+    @site.entity(key=key("SITE#{site}", "ARTICLE#{article}#TAG#{tag}"), items=Items(count=300))
+    class Tag(Entity):
+        site: str
+        article: str
+        tag: str
+
+    design = Design("site", (site,))
+    articles, slugs, _ = (list(maker.all()) for maker in makers(design, 700, Samples(1, 1_767_225_600.0)).values())
+    assert keys_of(articles, "site", "slug") == keys_of(slugs, "site", "slug")

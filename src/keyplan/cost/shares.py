@@ -28,7 +28,7 @@ from keyplan.design.template_field import Field
 def share_in_index(entity: EntitySpec, bound: BoundKey) -> float:
     """The share of an entity's items that an index holds: those with all its fields, of which `when` is true.
 
-    What nothing is declared of is taken to be in it.
+    What nothing is declared of is taken to be in it, and optional fields of one key to be there together.
     """
     if entity.items is None:
         return 1.0
@@ -36,7 +36,7 @@ def share_in_index(entity: EntitySpec, bound: BoundKey) -> float:
     share = 1.0
     for name in dict.fromkeys(bound.fields):
         if entity.fields[name].optional and name not in asked:
-            share *= entity.items.present.get(name, 1.0)
+            share = min(share, entity.items.present.get(name, 1.0))
     kept = None if bound.when is None else kept_share(bound.when, entity)
     return share if kept is None else share * kept
 

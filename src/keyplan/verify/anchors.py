@@ -70,7 +70,7 @@ class Anchors:
         if live:
             return live[0]
         if plan.exists == "may" and plan.operation == "UpdateItem":
-            return self._makers[spec].make()
+            return _with(spec, self._makers[spec].make(), dict(known))
         return self._added(spec, dict(known))
 
     def _added(self, spec: EntitySpec, fields: Mapping[str, Any]) -> Entity | None:

@@ -35,6 +35,7 @@ class Maker:
 
     def __init__(self, spec: EntitySpec, amount: Amount, design: Design, samples: Samples, owners: Owners) -> None:
         self.spec, self.amount, self.samples, self._owners = spec, amount, samples, owners
+        self._lots: dict[str, dict[int, float]] = {}
         self._distinguishing = _distinguishing(spec, owners, amount.count)
         decided = {name: self._decided(stored) for name, stored in spec.fields.items()}
         self._makes = {name: made or self._free(name) for name, made in decided.items()}
@@ -123,7 +124,7 @@ class Maker:
 
     def _column(self, stored: StoredField) -> Column:
         make = self._makes[stored.name]
-        name, chance = stored.name, self.samples.random
+        name = stored.name
         if not stored.optional or name in self.spec.key.fields:
             return make
         # Where nothing is said, items are taken to be in their indexes, and otherwise to have it or not.
@@ -131,7 +132,17 @@ class Maker:
         share = usual if self.spec.items is None else self.spec.items.present.get(name, usual)
         # Of what hardly any item has, the first has one, or nothing could be found by it.
         scarce = 0 < share * self.amount.count < _SCARCE
-        return lambda number: make(number) if chance.random() < share or (scarce and number == 0) else None
+        lot = self._lot_of(name)
+        return lambda number: make(number) if lot(number) < share or (scarce and number == 0) else None
+
+    def _lot_of(self, name: str) -> Callable[[int], float]:
+        """What decides whether an item has an optional field: the same for those of one index's key."""
+        chance, fields = self.samples.random, self.spec.fields
+        for bound in self.spec.indexes:
+            if name in bound.fields and sum(fields[one].optional for one in bound.fields) > 1:
+                lots = self._lots.setdefault(bound.text, {})
+                return lambda number: lots.setdefault(number, chance.random())
+        return lambda _number: chance.random()
 
     def _decided(self, stored: StoredField) -> Column | None:
         """A column whose values follow from what the design declares; None where any will do."""

@@ -82,7 +82,10 @@ class References:
         `settled`: fields that are to stay as they are.
         """
         settled = set(settled)
+        own = set(self._spec.key.fields)
         for target in self._targets:
+            if own < set(target.names):
+                settled |= own  # that key belongs to the item; many items would else have one key
             if all(values[name] is not None for name in target.names):
                 candidates = self._candidates(target, values, settled, number)
                 if candidates:
@@ -92,7 +95,8 @@ class References:
 
     def _candidates(self, target: Keys, values: Values, settled: Collection[str], number: int) -> Sequence[Values]:
         """Keys that the item may name: as its fields have them that say most, or any where none is like that."""
-        if set(target.names) == set(self._spec.key.fields):  # one for each: so many keys there are, and no more
+        once = (self._spec.key.fields, *(rule.fields for rule in self._spec.uniques))
+        if any(set(target.names) == set(names) for names in once):  # one for each: so many there are, and no more
             one = target.find(number)
             return [] if one is None else [one]
         before = [name for name in target.names if name in settled]
