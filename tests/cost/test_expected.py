@@ -313,6 +313,24 @@ def test_a_field_varies_as_its_type_or_another_entity_says() -> None:
     assert expected(in_state).guesses == ("the 3 values of Order.state are taken to be used alike",)
 
 
+def test_the_beginning_of_a_field_is_reckoned_as_a_range_is() -> None:
+    table = Table("logs", pk="PK", sk="SK")
+
+    @table.entity(
+        key=key("DEVICE#{device}", "AT#{at}"), items=Items(count=300, bytes=Bytes(99), distinct={"device": 3})
+    )
+    class Log(Entity):
+        device: str
+        at: str
+
+    @table.query(Log)
+    def on(device: str, day: str) -> Cond:
+        return pk(device=device) & sk.text("begins_with", "AT#{day}")
+
+    told = expected(on)
+    assert (told.evaluated, told.guesses) == (100, ())
+
+
 def test_several_partitions_that_the_caller_names_are_so_many_requests() -> None:
     table = Table("boards", pk="board", sk="place")
 

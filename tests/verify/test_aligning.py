@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime
+from typing import Literal
+
 import pytest
 
-from keyplan.design import Cond, Entity, Table, key, pk, sk
+from keyplan.design import Cond, Entity, Items, Table, key, pk, sk
+from keyplan.design.design import Design
 from keyplan.design.symbols import Param
+from keyplan.verify import verify
 from keyplan.verify.meaning import Meaning, meaning_of
 
 table = Table("things", pk="PK", sk="SK")
@@ -73,3 +78,25 @@ def test_a_letter_text_is_compared_as_the_key_has_it() -> None:
     assert found.of(found.plan.entity, thing, {"owner": "o"}, 0) is True
     other = thing.model_copy(update={"status": "done"})
     assert found.of(found.plan.entity, other, {"owner": "o"}, 0) is False
+
+
+def test_a_day_or_the_text_of_one_is_the_beginning_of_a_moment() -> None:
+    logs = Table("logs", pk="PK", sk="SK")
+
+    @logs.entity(key=key("DEVICE#{device}", "{state}#{at:utc_s}"), items=Items(count=300, distinct={"device": 3}))
+    class Log(Entity):
+        device: str
+        state: Literal["on", "off"]
+        at: datetime
+
+    @logs.query(Log)
+    def on_day(device: str, state: Literal["on", "off"], day: date) -> Cond:
+        return pk(device=device) & sk.text("begins_with", "{state}#{day}")
+
+    @logs.query(Log)
+    def since_text(device: str, state: Literal["on", "off"], text: str) -> Cond:
+        return pk(device=device) & sk.text("begins_with", "{state}#{text}")
+
+    assert told(meaning_of(on_day))[-1] == ("at", "begins_with", "day")
+    report = verify(Design("logs", (logs,)))
+    assert [(one.verdict, one.returned > 0) for one in report.patterns] == [("OK", True), ("OK", True)]

@@ -52,12 +52,22 @@ def _pinned(plan: Plan) -> Iterator[tuple[str, Source, int]]:
     """Fields that the key condition pins to one value, what that is, and over how many shards a hash spreads them."""
     if plan.key is None:
         return
-    seen: set[str] = set()
+    seen = _beginnings(plan)
     for value in (*plan.key.partition, *(one.low for one in plan.key.sort if one.op in {"=", "begins_with"})):
         for name, source in value.sources.items():
             if name not in seen and not isinstance(source, EveryShard):
                 seen.add(name)
                 yield name, source, _shards(value, name)
+
+
+def _beginnings(plan: Plan) -> set[str]:
+    """Parameters of texts that are written out which are no fields, but the beginning of one: as a range is, these
+    are taken to leave out nothing.
+    """
+    sort = () if plan.key is None else plan.key.sort
+    texts = [one.low.template for one in sort if one.op == "begins_with" and one.low.template is not None]
+    last = {hole.name for template in texts for hole in template.holes if hole.last}
+    return last - {name for spec in plan.entities for name in spec.fields}
 
 
 def _own_name(name: str, plan: Plan, entity: EntitySpec, bound: BoundKey) -> str:

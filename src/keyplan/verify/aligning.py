@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 
 from keyplan.design.plan import KeyValue
 from keyplan.design.symbols import Source
@@ -25,9 +26,18 @@ class Pair:
     """A parameter; None where the text has letters there."""
     literal: str | None = None
     encoded: BoundHole | None = None
-    """Of letters: the hole that makes the field's text."""
+    """The hole that makes the field's text in the entity's key."""
+    asked: BoundHole | None = None
+    """Of a parameter: the hole that makes the written text."""
     closed: bool = True
     """Whether the written text goes on after it, or the entity's key ends there: then the value is meant as a whole."""
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the parameter is of another type than the moment that it stands for: a day, or the text of one."""
+        if self.asked is None or self.encoded is None:
+            return False
+        return self.encoded.field.type in {date, datetime} and self.asked.field.type is not self.encoded.field.type
 
 
 def align(template: BoundTemplate, written: KeyValue) -> list[Pair] | None:
@@ -60,7 +70,9 @@ class _Alignment:
             else:
                 self._own.pop(0)
                 self._asked.pop(0)
-                found.append(Pair(first.name, self._sources[asked.name], closed=self._is_closed()))
+                found.append(
+                    Pair(first.name, self._sources[asked.name], encoded=first, asked=asked, closed=self._is_closed())
+                )
         return found
 
     def _is_closed(self) -> bool:

@@ -36,6 +36,8 @@ class Wish:
     high: Source = None
     encoded: BoundHole | None = None
     """The hole whose text the value is to make, where the whole value is not what counts."""
+    asked: BoundHole | None = None
+    """Of the beginning of a text: the hole that makes it."""
 
     def text(self, arguments: Arguments) -> str:
         """In words, with a call's values."""
@@ -221,7 +223,9 @@ def _last(op: str, low: Pair, high: Pair | None) -> Wish:
         return _equal(low)
     if op == "begins_with":
         whole = low.closed or (isinstance(low.source, Param) and repr(low.source) == low.field)
-        return Wish(low.field, "=" if whole else "begins_with", low.source)
+        if whole and not low.is_part:
+            return Wish(low.field, "=", low.source)
+        return Wish(low.field, "begins_with", low.source, encoded=low.encoded, asked=low.asked)
     if high is not None:
         return Wish(low.field, "between", low.source, high.source)
     return Wish(low.field, op, low.source)  # type: ignore[arg-type]  # what is left of the operators
@@ -239,19 +243,24 @@ def _is_as(wish: Wish, value: Any, arguments: Arguments) -> bool | None:
     if wish.op == "reads" and wish.encoded is not None:
         return bool(wish.encoded.encode(value) == wish.low)
     low = _value(wish.low, arguments)
-    if wish.encoded is not None and wish.op in _ORDERING:
-        encode = wish.encoded.encode
-        high = None if wish.high is None else encode(_value(wish.high, arguments))
-        return _OPS[wish.op](encode(value), encode(low), high)
     if wish.encoded is not None:
-        encode = wish.encoded.encode
-        return encode(value) in [encode(one) for one in (low if isinstance(wish.low, Each) else (low,))]
+        return _makes(wish, wish.encoded.encode, value, low, arguments)
     if isinstance(wish.low, Each):
         return plain(value) in [plain(one) for one in low]
     try:
         return _OPS[wish.op](plain(value), plain(low), plain(_value(wish.high, arguments)))
     except TypeError:
         return None  # of other types than the field: what is meant is not known
+
+
+def _makes(wish: Wish, encode: Callable[[Any], str], value: Any, low: Any, arguments: Arguments) -> bool | None:
+    """Whether a value makes a text like that of what is asked for."""
+    if wish.op in _ORDERING:
+        high = None if wish.high is None else encode(_value(wish.high, arguments))
+        return _OPS[wish.op](encode(value), encode(low), high)
+    if wish.asked is not None:
+        return encode(value).startswith(wish.asked.encode(low))
+    return encode(value) in [encode(one) for one in (low if isinstance(wish.low, Each) else (low,))]
 
 
 def _begins(value: Any, low: Any, _high: Any) -> bool | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import date, datetime
 from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel
@@ -79,8 +80,12 @@ class Roles:
         return self._chance.choice(fits) if fits else beyond(own, {"above": 1, "below": -1}.get(use.role, 0))
 
     def prefix(self, _spec: EntitySpec, anchor: Entity, use: Use, *_rest: Any) -> Any:
-        """The beginning of the item's text."""
-        value = getattr(anchor, use.field)
+        """The beginning of the item's text, or of what a key makes of its value; the day of a moment."""
+        value, kind = getattr(anchor, use.field), without_none(annotation_of(use.source))[0]
+        if kind is str and use.encoded is not None:
+            value = use.encoded.encode(value)
+        elif kind is date and isinstance(value, datetime):
+            value = value.date()
         return value[: max(1, len(value) // 2)] if isinstance(value, str) else value
 
     def part(self, _spec: EntitySpec, anchor: Entity, use: Use, *_rest: Any) -> Any:

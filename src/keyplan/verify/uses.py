@@ -9,6 +9,7 @@ from typing import Any, Literal
 from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Path
 from keyplan.design.patterns import Pattern
 from keyplan.design.symbols import Each, EveryShard, Param, Source
+from keyplan.design.template_holes import BoundHole
 from keyplan.design.terms_writes import Change
 from keyplan.verify.meaning import meaning_of
 
@@ -31,6 +32,8 @@ class Use:
     """Of what a condition compares: the names and places that lead to it in the field."""
     certain: bool = False
     """Of a constant: whether every item that is asked for has this value."""
+    encoded: BoundHole | None = None
+    """Of the beginning of a key's text: the hole that makes it of the field."""
 
 
 def uses_of(pattern: Pattern[..., Any]) -> list[Use]:
@@ -56,7 +59,10 @@ def _of_read(pattern: Pattern[..., Any]) -> Iterator[Use]:
             yield Use(wish.low, "low", wish.field)
             yield Use(wish.high, "high", wish.field)
         else:
-            yield _equal(wish.low, wish.field) if wish.op == "=" else Use(wish.low, _RANGES[wish.op], wish.field)
+            role = _RANGES.get(wish.op)
+            yield (
+                _equal(wish.low, wish.field) if role is None else Use(wish.low, role, wish.field, encoded=wish.encoded)
+            )
 
 
 def _equal(source: Source, field: str) -> Use:
