@@ -166,7 +166,7 @@ def _table_loads(table: Table, works: Iterable[Work], *, items: bool) -> Iterato
 def _index_loads(index: Index, works: Iterable[Work]) -> Iterator[tuple[EntitySpec, BoundKey, Load]]:
     for work in works:
         for entity in work.plan.entities if work.plan.reading else work.plan.entities[:1]:
-            bound = entity.key_in(index.name)
+            bound = entity.key_in(index)
             if bound is None:
                 continue
             write = work.units.indexes.get(index.name, 0.0)
@@ -194,7 +194,7 @@ def _expected_in(table: Table, works: Iterable[Work]) -> Iterator[HotKey]:
     for pattern in table.patterns:
         plan = pattern.plan
         index, wanted = plan.index, plan.key
-        if index is None or wanted is None or plan.entity.key_in(index.name) is not None:
+        if index is None or wanted is None or plan.entity.key_in(index) is not None:
             continue
         if any(value.sources for value in wanted.partition) or wanted.partition[0].template is None:
             continue

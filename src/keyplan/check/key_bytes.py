@@ -27,7 +27,7 @@ def too_long(code: str, entity: EntitySpec, bound: BoundKey, part: KeyAttribute,
             f" have {most:,} bytes, and a key of its kind may have {limit:,}",
             f"declare {longest} shorter, as a pattern of plain characters, or keep it out of the key",
             bound.place.at(part.text) if part.template else bound.place,
-            bound.index.place if bound.index is not None else entity.schema.place,
+            entity.schema.place_of(bound.index),
         )
 
 

@@ -25,7 +25,7 @@ class Ordered:
 
 def order_of(plan: Plan, entity: EntitySpec) -> Iterator[Ordered]:
     """The fields that an entity's results are ordered by, the first one first."""
-    bound = entity.key_in(plan.index.name if plan.index is not None else None)
+    bound = entity.key_in(plan.index)
     if bound is None or plan.key is None:
         return
     fixed = {

@@ -236,7 +236,7 @@ def _stored_bytes(table: Table, index: Index | None) -> float:
         if index is None:
             total += entity.items.count * (item_size(entity).average + limits.STORAGE_OVERHEAD_BYTES)
             continue
-        bound = entity.key_in(index.name)
+        bound = entity.key_in(index)
         if bound is not None:
             held = entity.items.count * share_in_index(entity, bound)
             total += held * (entry_size(entity, bound).average + limits.STORAGE_OVERHEAD_BYTES)

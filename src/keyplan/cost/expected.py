@@ -10,7 +10,7 @@ from pydantic_core import PydanticUndefined
 
 from keyplan.cost.matching import matching
 from keyplan.cost.shares import share_in_index
-from keyplan.cost.sizes import entry_size, item_size
+from keyplan.cost.sizes import entry_size, item_size, read_size
 from keyplan.cost.units import Units, sum_of
 from keyplan.cost.updates import entries_written
 from keyplan.design.conditions import paths_of
@@ -112,8 +112,7 @@ def _average_bytes(plan: Plan, found: Mapping[EntitySpec, float]) -> float:
     """Of the items that are read, so many of each entity."""
     sizes = {}
     for entity in found:
-        bound = entity.key_in(plan.index.name) if plan.index is not None else None
-        sizes[entity] = item_size(entity).average if bound is None else entry_size(entity, bound).average
+        sizes[entity] = read_size(entity, plan.index).average
     total = sum(found.values())
     if not total:
         return sum(sizes.values()) / len(sizes)
@@ -158,11 +157,11 @@ def _write(plan: Plan) -> Units:
         entries = [(bound, _entry_units(entity, bound) * _share_written(plan, bound)) for bound in entity.indexes]
         replaces = plan.operation == "PutItem" and plan.exists == "must"
         indexes = {
-            _name(bound): units * (1 + (replaces and _may_move(bound, entity))) for bound, units in entries if units
+            bound.index.name: units * (1 + (replaces and _may_move(bound, entity))) for bound, units in entries if units
         }
     elif plan.operation == "UpdateItem":
         written = [(bound, _entry_units(entity, bound) * entries) for bound, entries in entries_written(plan)]
-        indexes = {_name(bound): units for bound, units in written if units}
+        indexes = {bound.index.name: units for bound, units in written if units}
     else:
         indexes = {}
     sentinels = len(entity.sentinels) if plan.operation in {"PutItem", "DeleteItem"} or plan.reads_first else 0
@@ -174,10 +173,6 @@ def _write(plan: Plan) -> Units:
 def _may_move(bound: BoundKey, entity: EntitySpec) -> bool:
     """Whether another whole item can have another key in an index: not where that is made of the primary key alone."""
     return not set(bound.depends_on) <= set(entity.key.fields)
-
-
-def _name(bound: BoundKey) -> str:
-    return bound.index.name if bound.index is not None else ""
 
 
 def _share_written(plan: Plan, bound: BoundKey) -> float:
@@ -205,7 +200,7 @@ def _new_ones(plan: Plan) -> tuple[str, ...]:
         for bound in plan.entity.indexes
         if beginning(plan, bound) and share_in_index(plan.entity, bound) < _share_written(plan, bound)
     ]
-    return tuple(f"every new {plan.entity.name} is in index {_name(bound)}, by its defaults" for bound in assumed)
+    return tuple(f"every new {plan.entity.name} is in index {bound.index.name}, by its defaults" for bound in assumed)
 
 
 def _entry_units(entity: EntitySpec, bound: BoundKey) -> float:

@@ -26,7 +26,7 @@ def matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
     if items is None:
         guesses.append(f"the number of {entity.name} is not declared: {ASSUMED:g} are assumed")
         return ASSUMED
-    bound = entity.key if plan.index is None else entity.key_in(plan.index.name)
+    bound = entity.key_in(plan.index)
     if bound is None:
         return 0.0
     found = float(items.count)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from keyplan.design.entities import EntitySpec
 from keyplan.design.fields import StoredField
 from keyplan.design.keys import BoundKey, KeyAttribute
+from keyplan.design.schema import Index
 
 _TYPICAL_BYTES = {"S": 20, "N": 6, "B": 100, "BOOL": 1, "SS": 60, "NS": 30, "BS": 300, "L": 100, "M": 100, "ANY": 50}
 
@@ -33,10 +34,9 @@ def item_size(entity: EntitySpec) -> Size:
 
 
 def entry_size(entity: EntitySpec, bound: BoundKey) -> Size:
-    """The size of an entity's entries in an index."""
-    assert bound.index is not None, "a table's items are no entries"
+    """The size of an entity's entries in an index; under the table's key, of its items."""
     whole = item_size(entity)
-    if bound.index.project in {"all", None}:
+    if bound.index is None or bound.index.project in {"all", None}:
         return whole
     keys = {part.attribute: part for part in (*entity.key.attributes, *bound.attributes)}
     held = sum(_part_bytes(part) for part in keys.values())
@@ -45,6 +45,12 @@ def entry_size(entity: EntitySpec, bound: BoundKey) -> Size:
         held += sum(_field_bytes(one) for one in entity.fields.values() if one.attribute in projected)
     average = min(held, whole.average)
     return Size(average, min(held, whole.p99), None, declared=whole.declared)
+
+
+def read_size(entity: EntitySpec, index: Index | None) -> Size:
+    """The size of what a read of an index, or of the table, finds of an entity; of one that is never in it, its own."""
+    bound = entity.key_in(index)
+    return item_size(entity) if bound is None else entry_size(entity, bound)
 
 
 def _all_bytes(entity: EntitySpec) -> int:

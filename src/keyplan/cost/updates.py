@@ -17,12 +17,12 @@ from keyplan.design.conditions import UNKNOWN, paths_of
 from keyplan.design.conditions_evaluation import holds, stated
 from keyplan.design.entities import EntitySpec
 from keyplan.design.field_types import without_none
-from keyplan.design.keys import BoundKey
+from keyplan.design.keys import BoundIndexKey, BoundKey
 from keyplan.design.plan import Plan
 from keyplan.design.symbols import Param, annotation_of
 
 
-def entries_written(plan: Plan) -> Iterator[tuple[BoundKey, float]]:
+def entries_written(plan: Plan) -> Iterator[tuple[BoundIndexKey, float]]:
     """For each index of the entity: the entries that a call writes."""
     entity = plan.entity
     changed = {action.path.field for action in plan.actions} | ({entity.version} if entity.version else set())
@@ -36,7 +36,9 @@ def entries_written(plan: Plan) -> Iterator[tuple[BoundKey, float]]:
         yield bound, _entries(entity, bound, changed, was, stays)
 
 
-def _entries(entity: EntitySpec, bound: BoundKey, changed: set[str], was: bool | None, stays: bool | None) -> float:
+def _entries(
+    entity: EntitySpec, bound: BoundIndexKey, changed: set[str], was: bool | None, stays: bool | None
+) -> float:
     """`was`, `stays`: whether the item is in the index before and after; None where the pattern does not say."""
     if was is False or stays is False:
         return 0.0 if was is stays else 1.0
@@ -57,9 +59,8 @@ def _deciding(entity: EntitySpec, bound: BoundKey) -> set[str]:
     }
 
 
-def _shows(entity: EntitySpec, bound: BoundKey, changed: set[str]) -> bool:
+def _shows(entity: EntitySpec, bound: BoundIndexKey, changed: set[str]) -> bool:
     """Whether an entry has an attribute that changes."""
-    assert bound.index is not None, "indexes have one"
     return any(bound.index.projects(entity.fields[name].attribute, entity.schema.key) for name in changed)
 
 

@@ -10,9 +10,9 @@ from keyplan.design.field_marks import check_alias
 from keyplan.design.field_types import UnstorableTypeError
 from keyplan.design.fields import StoredField, stored_field
 from keyplan.design.given import check_text
-from keyplan.design.keys import BoundKey, KeySpec, bind, bind_plain, no_such_field
+from keyplan.design.keys import BoundIndexKey, BoundKey, KeySpec, bind, bind_plain, no_such_field
 from keyplan.design.places import DesignError, Place
-from keyplan.design.schema import Schema
+from keyplan.design.schema import Index, Schema
 from keyplan.design.workload import Items
 
 
@@ -183,14 +183,12 @@ def _check_own_fields(
         )
 
 
-def _check_leaving(bound: BoundKey, fields: Mapping[str, StoredField], model: type[Entity]) -> None:
+def _check_leaving(bound: BoundKey, index: Index, fields: Mapping[str, StoredField], model: type[Entity]) -> None:
     """Refuse a condition that nothing can be taken away for."""
     own = {stored.attribute for stored in fields.values()}
-    assert bound.index is not None, "a primary key has no condition"
     if bound.when is not None and all(part.attribute in own for part in bound.attributes):
         raise DesignError(
-            f"{model.__name__} cannot leave index {bound.index.name}: its key there is made of fields that every item"
-            " keeps",
+            f"{model.__name__} cannot leave index {index.name}: its key there is made of fields that every item keeps",
             place=bound.place.at("when="),
             fix="give the index a key attribute of its own, made by a template, or drop the condition",
         )
@@ -202,18 +200,18 @@ def _index_keys(
     fields: Mapping[str, StoredField],
     model: type[Entity],
     primary: BoundKey,
-) -> list[BoundKey]:
+) -> list[BoundIndexKey]:
     bound: list[BoundKey | None] = []
     for index in schema.indexes:
         spec = written.get(index.name)
         if spec is not None:
             made = bind(spec, index, schema, fields, model.__name__)
             _check_own_fields(made, fields, model, store_key_fields=True)
-            _check_leaving(made, fields, model)
+            _check_leaving(made, index, fields, model)
             bound.append(made)
         else:
             bound.append(bind_plain(index, schema, fields, primary.place, primary))
-    return [one for one in bound if one is not None]
+    return [one for one in bound if isinstance(one, BoundIndexKey)]
 
 
 def _unique(

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeVar
+from typing import ClassVar, Literal, TypeVar, overload
 
 from pydantic import BaseModel
 
 from keyplan.design.fields import StoredField
 from keyplan.design.given import check_text, refused
-from keyplan.design.keys import (
-    BoundKey,
-    KeySpec,
-)
+from keyplan.design.keys import BoundIndexKey, BoundKey, KeySpec
 from keyplan.design.places import DesignError, Place
-from keyplan.design.schema import Schema, check_choice
+from keyplan.design.schema import Index, Schema, check_choice
 from keyplan.design.workload import Items
 
 
@@ -75,7 +72,7 @@ class EntitySpec:
     schema: Schema
     fields: Mapping[str, StoredField]
     key: BoundKey
-    indexes: tuple[BoundKey, ...]
+    indexes: tuple[BoundIndexKey, ...]
     """Its keys in the indexes that it can be in."""
     version: str | None
     """The field that counts changes."""
@@ -95,11 +92,18 @@ class EntitySpec:
         """The unique rules that are enforced."""
         return tuple(rule for rule in self.uniques if rule.by == "sentinel")
 
-    def key_in(self, index: str | None) -> BoundKey | None:
-        """Its key in an index, or of the table."""
+    @overload
+    def key_in(self, index: None) -> BoundKey: ...
+    @overload
+    def key_in(self, index: Index | str) -> BoundIndexKey | None: ...
+    @overload
+    def key_in(self, index: Index | str | None) -> BoundKey | None: ...
+    def key_in(self, index: Index | str | None) -> BoundKey | None:
+        """Its key in an index, or of the table; None where it is never in the index."""
         if index is None:
             return self.key
-        return next((bound for bound in self.indexes if bound.index is not None and bound.index.name == index), None)
+        name = index.name if isinstance(index, Index) else index
+        return next((bound for bound in self.indexes if bound.index.name == name), None)
 
     @property
     def is_in_key_only(self) -> frozenset[str]:

@@ -172,7 +172,7 @@ def _key_types(table: Table) -> Iterator[Fault]:
                     "keep the field as plain data, and make the key from a String that is only there while the item"
                     ' belongs in the index: key("ACTIVE", ..., when=F.active == True)',
                     bound.place,
-                    bound.index.place if bound.index is not None else table.schema.place,
+                    table.schema.place_of(bound.index),
                 )
             elif part.attribute in seen and seen[part.attribute][0] != code:
                 other_code, other_entity, other = seen[part.attribute]

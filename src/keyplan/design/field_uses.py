@@ -30,7 +30,7 @@ def _is_written(value: KeyValue, plan: Plan) -> bool:
     """Whether a key's text was written out in the pattern: its holes are parameters, not fields."""
     if value.template is None:
         return False
-    bounds = [entity.key_in(plan.index.name if plan.index is not None else None) for entity in plan.entities]
+    bounds = [entity.key_in(plan.index) for entity in plan.entities]
     own = [part.template for bound in bounds if bound is not None for part in bound.attributes]
     return all(template is not value.template for template in own)
 

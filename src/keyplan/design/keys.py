@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from keyplan.design.conditions import Condition, paths_of
@@ -99,7 +99,7 @@ def text_of(parts: Iterable[KeyAttribute]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class BoundKey:
-    """An entity's key of the table (index None) or of an index."""
+    """An entity's key of the table, or of an index."""
 
     index: Index | None
     partition: tuple[KeyAttribute, ...]
@@ -132,6 +132,13 @@ class BoundKey:
         return tuple(dict.fromkeys((*self.fields, *(path.field for path in paths_of(self.when)))))
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class BoundIndexKey(BoundKey):
+    """An entity's key of an index."""
+
+    index: Index
+
+
 def bind(
     spec: KeySpec, index: Index | None, schema: Schema, fields: Mapping[str, StoredField], entity: str
 ) -> BoundKey:
@@ -146,19 +153,11 @@ def bind(
             place = path.place if path.place.line else spec.place
             raise no_such_field(path.field, fields, entity, place.at(f"F.{path.field}", 2))
     plain = template_fields(fields)
-    return BoundKey(
-        index,
-        tuple(
-            _attribute(*pair, fields=fields, plain=plain, entity=entity, place=spec.place)
-            for pair in zip(partition, spec.partition, strict=True)
-        ),
-        tuple(
-            _attribute(*pair, fields=fields, plain=plain, entity=entity, place=spec.place)
-            for pair in zip(sort, spec.sort, strict=True)
-        ),
-        spec.when,
-        spec.place,
-    )
+    made = [
+        _attribute(*pair, fields=fields, plain=plain, entity=entity, place=spec.place)
+        for pair in zip((*partition, *sort), (*spec.partition, *spec.sort), strict=True)
+    ]
+    return _bound(index, made, len(partition), spec.when, spec.place)
 
 
 def bind_plain(
@@ -178,7 +177,15 @@ def bind_plain(
     sort = index.sort if index is not None else schema.key[1:]
     if any(name not in made for name in (*partition, *sort)):
         return None
-    return BoundKey(index, tuple(made[name] for name in partition), tuple(made[name] for name in sort), None, place)
+    return _bound(index, [made[name] for name in (*partition, *sort)], len(partition), None, place)
+
+
+def _bound(
+    index: Index | None, parts: Sequence[KeyAttribute], partition: int, when: Condition | None, place: Place
+) -> BoundKey:
+    """The key of these attributes, of which so many are the partition key."""
+    made = tuple(parts[:partition]), tuple(parts[partition:]), when, place
+    return BoundKey(None, *made) if index is None else BoundIndexKey(index, *made)
 
 
 def _same_length(parts: tuple[KeyPart, ...], names: tuple[str, ...], what: str, role: str, place: Place) -> None:

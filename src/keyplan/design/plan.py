@@ -10,7 +10,7 @@ from keyplan.design.conditions import Condition
 from keyplan.design.entities import EntitySpec
 from keyplan.design.field_types import TypeCode
 from keyplan.design.fields import StoredField
-from keyplan.design.keys import BoundKey
+from keyplan.design.keys import BoundIndexKey
 from keyplan.design.places import Fault
 from keyplan.design.schema import Index, Schema
 from keyplan.design.symbols import Source
@@ -98,7 +98,7 @@ class IndexEffect:
     the key attributes are set, else they are removed.
     """
 
-    key: BoundKey
+    key: BoundIndexKey
     sources: Mapping[str, Source]
     """By every field that the key depends on; UNKNOWN for one that is surely there, with whatever value."""
 

@@ -14,7 +14,7 @@ from keyplan.design.asked import Asked
 from keyplan.design.conditions import UNKNOWN, paths_of
 from keyplan.design.conditions_evaluation import holds, stated
 from keyplan.design.entities import EntitySpec
-from keyplan.design.keys import BoundKey, KeyAttribute
+from keyplan.design.keys import BoundIndexKey, BoundKey, KeyAttribute
 from keyplan.design.places import Fault
 from keyplan.design.plan import IndexEffect
 from keyplan.design.symbols import Source
@@ -146,8 +146,7 @@ def _moves(asked: Asked, entity: EntitySpec, name: str) -> Fault:
     )
 
 
-def _stale(asked: Asked, entity: EntitySpec, bound: BoundKey, lacking: Sequence[str], does: str) -> Fault:
-    assert bound.index is not None, "only index keys can be stale"
+def _stale(asked: Asked, entity: EntitySpec, bound: BoundIndexKey, lacking: Sequence[str], does: str) -> Fault:
     names = ", ".join(lacking)
     fix = f"pass {names} with known({', '.join(f'{name}={name}' for name in lacking)}), or set"
     if does == "creates":

@@ -122,12 +122,11 @@ def _check_shards(asked: Asked, bound: BoundKey, name: str) -> None:
 
 def _elsewhere(asked: Asked, bound: BoundKey, cond: Cond) -> list[Fault]:
     """Entities of a query that are never in the partition that it reads."""
-    index = bound.index.name if bound.index is not None else None
     if cond.partition_text is not None:
         return []
     faults = []
     for entity in asked.entities:
-        other = entity.key_in(index)
+        other = entity.key_in(bound.index)
         if other is None or all(_meet(*pair) for pair in zip(bound.partition, other.partition, strict=True)):
             continue
         one, two = (", ".join(part.text for part in key.partition) for key in (bound, other))

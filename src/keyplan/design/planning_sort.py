@@ -105,10 +105,9 @@ def _not_leading(asked: Asked, bound: BoundKey, given: Sequence[str], order: Seq
 
 def _unlike(asked: Asked, bound: BoundKey) -> Sorted | None:
     """Several entities share one condition only where their sort keys are made alike."""
-    index = bound.index.name if bound.index is not None else None
     text = [part.text for part in bound.sort]
     for entity in asked.entities:
-        other = entity.key_in(index)
+        other = entity.key_in(bound.index)
         if other is not None and [part.text for part in other.sort] != text:
             fault = asked.fault(
                 "KP301",

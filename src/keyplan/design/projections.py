@@ -19,7 +19,7 @@ from keyplan.design.schema import Index
 
 def lacking(index: Index, spec: EntitySpec) -> list[str]:
     """Fields of an entity that entries of an index neither hold nor give back from their keys."""
-    bound = spec.key_in(index.name)
+    bound = spec.key_in(index)
     if bound is None:
         return []
     templates = [part.template for part in (*spec.key.attributes, *bound.attributes)]
@@ -82,7 +82,7 @@ def neighbours(plan: Plan) -> Sequence[EntitySpec]:
 
 
 def _may_be_in(plan: Plan, index: Index, spec: EntitySpec) -> bool:
-    bound = spec.key_in(index.name)
+    bound = spec.key_in(index)
     if bound is None:
         return False
     return plan.key is None or all(_can_meet(*pair) for pair in zip(plan.key.partition, bound.partition, strict=True))

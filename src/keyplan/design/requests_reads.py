@@ -228,8 +228,7 @@ def _meets(plan: Plan, prefix: str, spec: EntitySpec) -> bool:
     """Whether items of another entity may lie where the range is; told by the literal texts that keys begin with."""
     if spec is plan.entity:
         return False
-    index = None if plan.index is None else plan.index.name
-    own, other = plan.entity.key_in(index), spec.key_in(index)
+    own, other = plan.entity.key_in(plan.index), spec.key_in(plan.index)
     if own is None or other is None:
         return False
     pairs = [(_beginning(own.partition[0]), _beginning(other.partition[0])), (prefix, _beginning(other.sort[0]))]

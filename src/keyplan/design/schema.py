@@ -188,6 +188,10 @@ class Schema:
         """The table, or one of its indexes, in a sentence."""
         return f"table {self.name}" if index is None else f"index {index.name}"
 
+    def place_of(self, index: Index | None) -> Place:
+        """Where the table, or one of its indexes, is declared."""
+        return self.place if index is None else index.place
+
     def key_attributes(self) -> tuple[str, ...]:
         """Every attribute that is part of a key of the table or of an index."""
         found = dict.fromkeys(self.key)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from keyplan.design.entities import EntitySpec
 from keyplan.design.fields import StoredField
-from keyplan.design.keys import BoundKey, KeyAttribute
+from keyplan.design.keys import BoundIndexKey, BoundKey, KeyAttribute
 from keyplan.diff.changes import Change, Rewrite, Step, staged
 from keyplan.diff.fields import Entities, field_names, key_names, rewritten_attributes
 from keyplan.diff.forms import condition_form
@@ -51,8 +51,8 @@ def index_key_changes(pair: Entities) -> Iterator[Change]:
             yield _index_key(pair, was, now)
 
 
-def _key_differs(pair: Entities, was: BoundKey, now: BoundKey) -> bool:
-    if was.index is None or now.index is None or was.index.attributes != now.index.attributes:
+def _key_differs(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> bool:
+    if was.index.attributes != now.index.attributes:
         return False  # the index itself is another
     if [part.type_code for part in was.attributes] != [part.type_code for part in now.attributes]:
         return False  # as above
@@ -125,8 +125,7 @@ def own_attributes(pair: Entities, bound: BoundKey) -> list[str]:
     return [part.attribute for part in bound.attributes if part.attribute not in kept]
 
 
-def _enters(pair: Entities, now: BoundKey) -> Change:
-    assert now.index is not None, "a key of an index"
+def _enters(pair: Entities, now: BoundIndexKey) -> Change:
     name = now.index.name
     what = f"{pair.new.name} is in index {name} now: {now.text}"
     how = f"Stored items have no key there, and are missing from what {name} answers until they get one."
@@ -139,8 +138,7 @@ def _enters(pair: Entities, now: BoundKey) -> Change:
     return _index_change(pair, now, None, what=what, how=how, steps=steps)
 
 
-def _leaves(pair: Entities, was: BoundKey) -> Change:
-    assert was.index is not None, "a key of an index"
+def _leaves(pair: Entities, was: BoundIndexKey) -> Change:
     gone = own_attributes(pair, was)
     what = f"{pair.new.name} is in index {was.index.name} no more"
     how = f"Stored items keep {', '.join(gone)}, and their entries there, as they were last written."
@@ -152,8 +150,7 @@ def _leaves(pair: Entities, was: BoundKey) -> Change:
     return _index_change(pair, None, was, what=what, how=how, steps=steps)
 
 
-def _index_key(pair: Entities, was: BoundKey, now: BoundKey) -> Change:
-    assert now.index is not None, "a key of an index"
+def _index_key(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> Change:
     if was.text == now.text:
         what = f"who of {pair.new.name} is in index {now.index.name}, or what its key is made of, is another"
     else:
@@ -170,11 +167,16 @@ def _index_key(pair: Entities, was: BoundKey, now: BoundKey) -> Change:
 
 
 def _index_change(
-    pair: Entities, now: BoundKey | None, was: BoundKey | None, *, what: str, how: str, steps: tuple[Step, ...]
+    pair: Entities,
+    now: BoundIndexKey | None,
+    was: BoundIndexKey | None,
+    *,
+    what: str,
+    how: str,
+    steps: tuple[Step, ...],
 ) -> Change:
     bound = now if now is not None else was
     assert bound is not None, "one of them is given"
-    assert bound.index is not None, "it is a key of an index"
     name = bound.index.name
     attributes = frozenset(own_attributes(pair, bound)) if now is None else frozenset(_own_names(pair.new, now))
     work = Rewrite(pair.old, pair.new, attributes=attributes, indexes=frozenset({name}))

@@ -166,7 +166,7 @@ def _narrowed(
     )
     if share is None:
         return _change(pair, "values narrowed", "code", new.name, what=what, how=_REFUSED, steps=steps)
-    indexes = frozenset(one.index.name for one in pair.old.indexes if one.index and old.name in one.depends_on)
+    indexes = frozenset(one.index.name for one in pair.old.indexes if old.name in one.depends_on)
     work = Rewrite(
         pair.old, pair.new, rekeyed=is_rekeyed, attributes=frozenset({new.attribute}), indexes=indexes,
         sentinels=len(pair.old.sentinels) if is_rekeyed else 0, share=share,

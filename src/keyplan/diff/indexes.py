@@ -100,7 +100,7 @@ def _local(old: Table, new: Table, was: Index, now: Index) -> Change:
 
 def _of_new_table(old: Table, new: Table, what: str, index: Index | None, was: Index | None) -> Change:
     how = "Local indexes are made with their table and never after: the items have to be copied into a new one."
-    place = index.place if index is not None else new.schema.place
+    place = new.schema.place_of(index)
     other = was.place if was is not None else None
     told_of = index or was
     assert told_of is not None, "there is one, or there was"
@@ -129,7 +129,7 @@ def _stored_and_lacking(old: Table, new: Table, index: Index) -> tuple[list[Enti
     """The entities of an index whose stored items have its key, and those whose have to get it."""
     stored, lacking = [], []
     for before, after in match_entities(old, new).pairs:
-        bound = after.key_in(index.name)
+        bound = after.key_in(index)
         if bound is None:
             continue
         pair = Entities(before, after, ())
@@ -163,14 +163,14 @@ def _listed(pairs: list[Entities]) -> str:
 def _keys_of_new(old: Table, new: Table, index: Index) -> Iterator[Change]:
     """What has to be written into stored items, so that they are in a new index."""
     for pair in _stored_and_lacking(old, new, index)[1]:
-        bound = pair.new.key_in(index.name)
+        bound = pair.new.key_in(index)
         assert bound is not None, "it lacks the key that it has in the new design"
         lacking = lacking_attributes(pair, bound)
         names = ", ".join(lacking)
         what = f"stored items of {pair.new.name} lack {names}, their key in index {index.name}"
         how = f"They are missing from what {index.name} answers until they have it."
         written = unsaid(pair, lacking)
-        former = pair.old.key_in(index.name)  # of an index that gets another key: the old version goes on reading by it
+        former = pair.old.key_in(index)  # of an index that gets another key: the old version goes on reading by it
         kept = ", ".join(own_attributes(pair, former)) if former is not None else ""
         beside = f" beside {kept}" if kept else ""
         steps = staged(
@@ -213,7 +213,7 @@ def _removed(old: Table, new: Table, index: Index) -> Change:
 def _without_keys(old: Table, new: Table, index: Index) -> Iterator[Step]:
     """Of an index whose keys the new version does not write any more, while the old one still reads it."""
     for before, after in match_entities(old, new).pairs:
-        bound = before.key_in(index.name)
+        bound = before.key_in(index)
         if bound is None:
             continue
         made = {part.attribute for part in bound.attributes if part.template is not None}

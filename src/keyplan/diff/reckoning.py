@@ -17,7 +17,7 @@ from keyplan.cost.estimate import Estimate
 from keyplan.cost.shares import share_in_index
 from keyplan.cost.sizes import entry_size, item_size
 from keyplan.design.entities import EntitySpec
-from keyplan.design.keys import BoundKey
+from keyplan.design.keys import BoundIndexKey
 from keyplan.design.schema import Schema
 from keyplan.design.tables import Table
 from keyplan.diff import capacity
@@ -89,7 +89,7 @@ def build(work: Build, month: Estimate) -> Backfill | None:
     """An index that the service fills."""
     units, items, unknown = 0.0, 0, []
     for spec in work.entities:
-        bound, count = spec.key_in(work.index.name), count_of(spec)
+        bound, count = spec.key_in(work.index), count_of(spec)
         if bound is None or count is None:
             unknown += [spec.name] if count is None else []
             continue
@@ -151,7 +151,7 @@ def _new(works: list[Rewrite]) -> EntitySpec | None:
 def _entries(works: list[Rewrite], stored: int) -> dict[str, float]:
     """Write units by index of the old table or the new, for each entry that moves, comes, goes or changes."""
     old, new = works[0].old, _new(works)
-    names = {bound.index.name for one in (old, new) if one is not None for bound in one.indexes if bound.index}
+    names = {bound.index.name for one in (old, new) if one is not None for bound in one.indexes}
     found = {}
     for name in sorted(names):
         units = stored * _share(_touching(works, name)) * _entry_units(works, name)
@@ -193,23 +193,23 @@ def _entry_units(works: list[Rewrite], name: str) -> float:
     return was[0] * index_write_units(was[2], now[2], same_key=True, same_content=False)
 
 
-def _is_filled(old: EntitySpec, new: EntitySpec | None, after: BoundKey | None) -> bool:
+def _is_filled(old: EntitySpec, new: EntitySpec | None, after: BoundIndexKey | None) -> bool:
     """Whether the service has filled a new index with stored items, before anything is rewritten."""
-    if new is None or after is None or after.index is None or old.schema.index(after.index.name) is not None:
+    if new is None or after is None or old.schema.index(after.index.name) is not None:
         return False
     return already_stored(Entities(old, new, ()), after)
 
 
-def _held(spec: EntitySpec, other: EntitySpec | None, bound: BoundKey | None) -> tuple[float, float, int]:
+def _held(spec: EntitySpec, other: EntitySpec | None, bound: BoundIndexKey | None) -> tuple[float, float, int]:
     """Which share of items is in the index, and what an entry takes: write units and bytes."""
-    if bound is None or bound.index is None:
+    if bound is None:
         return 0.0, 0, 0
     size = entry_size(spec, bound).average
     return share_in_index(_sized(spec, other), bound), write_units(size), size
 
 
-def _projects(bound: BoundKey, attribute: str, schema: Schema) -> bool:
-    return bound.index is not None and bound.index.projects(attribute, schema.key)
+def _projects(bound: BoundIndexKey, attribute: str, schema: Schema) -> bool:
+    return bound.index.projects(attribute, schema.key)
 
 
 def move(work: Move, before: Estimate, month: Estimate) -> Backfill:
@@ -230,7 +230,6 @@ def move(work: Move, before: Estimate, month: Estimate) -> Backfill:
         checks += count * TRANSACTIONAL * write_units(size)
         written += count * TRANSACTIONAL * (write_units(size) + len(after.sentinels) * write_units(_SENTINEL_BYTES))
         for bound in after.indexes:
-            assert bound.index is not None, "a key of an index"
             units = count * share_in_index(_sized(after, spec), bound) * write_units(entry_size(after, bound).average)
             indexes[bound.index.name] = indexes.get(bound.index.name, 0.0) + units
     read = read_units(scanned, consistent=False)

@@ -112,7 +112,6 @@ def _write_lines(plan: Plan) -> Iterator[str]:
     if plan.reads_first:
         yield "reads the item first: unique values are kept in the same transaction, conditioned on what was read"
     for effect in plan.effects:
-        assert effect.key.index is not None, "effects are on indexes"
         names = ", ".join(part.attribute for part in effect.key.attributes)
         yield f"keeps {names} of index {effect.key.index.name} right: set while its condition holds, else removed"
     if plan.operation == "BatchWriteItem":

@@ -61,11 +61,10 @@ def _sections(entity: EntitySpec) -> Iterator[_Section]:
     yield _Section(None, _lines(entity.name, "name"))
     yield _Section(None, list(_key_lines(entity.key)))
     for bound in entity.indexes:
-        if bound.index is not None:
-            lines = [*_lines(f"in {bound.index.name}", "dim"), *_key_lines(bound)]
-            if bound.when is not None:
-                lines += _lines(f"only while {condition(bound.when)}", "dim")
-            yield _Section(bound.index, lines)
+        lines = [*_lines(f"in {bound.index.name}", "dim"), *_key_lines(bound)]
+        if bound.when is not None:
+            lines += _lines(f"only while {condition(bound.when)}", "dim")
+        yield _Section(bound.index, lines)
     fields = [
         f"{one.name}{'?' if one.optional else ''} {one.type_code.replace('ANY', 'any')}"
         for one in entity.fields.values()
@@ -124,7 +123,7 @@ def _mean(points: Sequence[tuple[float, float]]) -> float:
 
 
 def _index_lines(index: Index, table: Table) -> list[Line]:
-    inside = sum(entity.key_in(index.name) is not None for entity in table.entities)
+    inside = sum(entity.key_in(index) is not None for entity in table.entities)
     held = ", ".join(index.project) if isinstance(index.project, tuple) else index.project or "not stated"
     told = [
         *wrapped(f"{index.name}, {index.kind}", _MOST // 2),
@@ -143,8 +142,7 @@ def _key_of_table(schema: Schema) -> str:
 
 def _entities_told(table: Table) -> str:
     told = [
-        f"{entity.name}: {entity.key.text};"
-        f" in {', '.join(bound.index.name for bound in entity.indexes if bound.index) or 'no index'}"
+        f"{entity.name}: {entity.key.text}; in {', '.join(bound.index.name for bound in entity.indexes) or 'no index'}"
         for entity in table.entities
     ]
     return ". ".join(told) or "No entities."

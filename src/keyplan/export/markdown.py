@@ -12,7 +12,7 @@ from keyplan.cost.sizes import item_size
 from keyplan.design.design import Design
 from keyplan.design.entities import EntitySpec
 from keyplan.design.fields import StoredField
-from keyplan.design.keys import BoundKey
+from keyplan.design.keys import BoundIndexKey
 from keyplan.design.patterns import Pattern
 from keyplan.design.plan import Plan
 from keyplan.design.tables import Table
@@ -110,7 +110,7 @@ def _entity(entity: EntitySpec) -> Iterator[str]:
     if entity.version:
         told.append(f"version in `{entity.version}`")
     told += [f"unique {', '.join(rule.fields)} ({_ENFORCED[rule.by]})" for rule in entity.uniques]
-    told += [f"in {bound.index.name} only while {condition(bound.when)}" for bound in _sparse(entity) if bound.index]
+    told += [f"in {bound.index.name} only while {condition(bound.when)}" for bound in _sparse(entity)]
     yield ", ".join(told) + "."
     yield rows(["Attribute", "Type", "Field", "Required"], [_field(one) for one in entity.fields.values()])
 
@@ -122,7 +122,7 @@ _ENFORCED = {
 }
 
 
-def _sparse(entity: EntitySpec) -> list[BoundKey]:
+def _sparse(entity: EntitySpec) -> list[BoundIndexKey]:
     return [bound for bound in entity.indexes if bound.when is not None]
 
 

@@ -113,7 +113,7 @@ def _out_of_order(pattern: Pattern[..., Any], got: Sequence[Entity]) -> str | No
 
 def _ranked(spec: EntitySpec, plan: Plan, name: str) -> bool:
     """Whether the key gives words a rank of its own."""
-    bound = spec.key_in(None if plan.index is None else plan.index.name)
+    bound = spec.key_in(plan.index)
     holes = [hole for part in bound.sort if part.template for hole in part.template.holes] if bound else []
     return any(hole.name == name and hole.spec.startswith("rank") for hole in holes)
 

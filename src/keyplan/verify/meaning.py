@@ -87,7 +87,7 @@ class Meaning:
     def may_hold(self, spec: EntitySpec, entity: Entity, now_s: int) -> bool:
         """Whether an entity is in what is read, and has not expired."""
         if self.plan.index is not None:
-            bound = spec.key_in(self.plan.index.name)
+            bound = spec.key_in(self.plan.index)
             if bound is None or not index_key(bound, spec).holds(entity.__dict__):
                 return False
         return self.plan.expired == "keep" or not has_expired(spec, entity, now_s)
@@ -205,8 +205,7 @@ def _written(plan: Plan, terms: Cond) -> tuple[list[Wish], list[str]]:
 
 
 def _aligned(plan: Plan, written: KeyValue) -> list[Pair] | None:
-    index = None if plan.index is None else plan.index.name
-    bound = next((bound for spec in plan.entities if (bound := spec.key_in(index)) is not None), None)
+    bound = next((bound for spec in plan.entities if (bound := spec.key_in(plan.index)) is not None), None)
     assert bound is not None, "a plan with a key has an entity there"
     part = next(part for part in bound.attributes if part.attribute == written.attribute)
     return None if part.template is None else align(part.template, written)

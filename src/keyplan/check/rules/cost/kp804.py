@@ -34,7 +34,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         if entity.items is None or not size.declared:
             continue
         names = _name_bytes(entity)
-        copies = 1 + sum(1 for bound in entity.indexes if bound.index is not None and bound.index.project == "all")
+        copies = 1 + sum(1 for bound in entity.indexes if bound.index.project == "all")
         price = subject.book.of_class("storage_gb_month", table.schema.table_class)
         dollars = entity.items.count * names * copies / GB * price
         if names > size.average * _SHARE and dollars >= _DOLLARS:

@@ -75,9 +75,7 @@ def _sure_indexes(pattern: Pattern[..., Any], told: Expected) -> dict[str, float
     sure = [
         bound.index.name
         for bound in entity.indexes
-        if bound.index is not None
-        and bound.when is None
-        and not any(entity.fields[name].optional for name in bound.fields)
+        if bound.when is None and not any(entity.fields[name].optional for name in bound.fields)
     ]
     return {name: units for name, units in told.units.indexes.items() if name in sure}
 

@@ -53,12 +53,12 @@ def _replaces(table: Table, index: Index, other: Index | None, gone: set[str]) -
         return False
     if other is not None and index.kind == "LSI" and other.kind == "GSI":
         return False  # only local indexes can be read consistently
-    members = [(entity, bound) for entity in table.entities if (bound := entity.key_in(index.name)) is not None]
+    members = [(entity, bound) for entity in table.entities if (bound := entity.key_in(index)) is not None]
     return bool(members) and all(_begins(entity, bound, other) for entity, bound in members)
 
 
 def _begins(entity: EntitySpec, bound: BoundKey, other: Index | None) -> bool:
-    theirs = entity.key_in(other.name if other is not None else None)
+    theirs = entity.key_in(other)
     if theirs is None or bound.when is not None or theirs.when is not None:
         return False
     if len(bound.partition) != len(theirs.partition) or len(bound.sort) > len(theirs.sort):

@@ -30,7 +30,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         readers = subject.readers_of(table, index)
         read = {entity.name for pattern in readers for entity in pattern.plan.entities}
         for entity in table.entities if readers else ():
-            bound = entity.key_in(index.name)
+            bound = entity.key_in(index)
             if bound is None or entity.name in read:
                 continue
             written = units_a_second(subject.works, table.schema, index.name, entity)

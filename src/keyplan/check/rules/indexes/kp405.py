@@ -20,7 +20,7 @@ from keyplan.check.load import NOTABLE_UNITS, Work, monthly_price, number
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.cost.updates import entries_written
-from keyplan.design.keys import BoundKey
+from keyplan.design.keys import BoundIndexKey
 
 RULE = Rule("KP405", "mutable-index-key", ("warning", "advice"))
 
@@ -37,8 +37,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 yield from _moves(work, bound, moved)
 
 
-def _moves(work: Work, bound: BoundKey, moved: list[str]) -> Iterator[Finding]:
-    assert bound.index is not None, "it is a key of an index"
+def _moves(work: Work, bound: BoundIndexKey, moved: list[str]) -> Iterator[Finding]:
     units, rate = work.units.indexes.get(bound.index.name, 0.0), work.rate
     problem = (
         f"{work.pattern.name} changes {', '.join(moved)}, a part of the key of index {bound.index.name}: each call"

@@ -30,7 +30,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Optional fields in index keys, where a reader does not ask for a value of them and nothing says it is meant."""
     for table, entity in subject.entities:
         for bound in entity.indexes:
-            if bound.index is None or bound.when is not None:
+            if bound.when is not None:
                 continue
             for name in _undeclared(entity, bound):
                 for pattern in subject.readers_of(table, bound.index):

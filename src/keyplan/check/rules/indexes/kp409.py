@@ -31,7 +31,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         writes = subject.writes_of(entity)
         expires = expiry_of(entity) is not None
         for bound in entity.indexes:
-            if bound.when is None or bound.index is None or not writes or expires:
+            if bound.when is None or not writes or expires:
                 continue
             names = {path.field for path in paths_of(bound.when)}
             if not any(_ends(work, names, bound, entity) for work in writes):

@@ -65,6 +65,6 @@ def _largest(entity: EntitySpec) -> float | None:
         return None
     one = float(item_size(entity).average)
     for bound in entity.indexes:
-        if bound.index is not None and bound.index.kind == "LSI":
+        if bound.index.kind == "LSI":
             one += share_in_index(entity, bound) * entry_size(entity, bound).average
     return items.count * share * one

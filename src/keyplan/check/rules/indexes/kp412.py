@@ -50,5 +50,5 @@ def _copies(work: Work) -> dict[str, float]:
     return {
         bound.index.name: work.units.indexes[bound.index.name]
         for bound in work.plan.entity.indexes
-        if bound.index is not None and bound.index.name in work.units.indexes and not changed & set(bound.depends_on)
+        if bound.index.name in work.units.indexes and not changed & set(bound.depends_on)
     }

@@ -33,7 +33,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Fields of few values of which all readers of an index want the same ones."""
     for table, index in subject.indexes:
         for entity in table.entities:
-            bound = entity.key_in(index.name)
+            bound = entity.key_in(index)
             readers = [one for one in subject.readers_of(table, index) if entity in one.plan.entities]
             if bound is None or bound.when is not None or not readers:
                 continue

@@ -24,7 +24,7 @@ from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import expected
 from keyplan.design.entities import EntitySpec
-from keyplan.design.keys import BoundKey, KeyAttribute
+from keyplan.design.keys import BoundIndexKey, BoundKey, KeyAttribute
 from keyplan.design.schema import Index
 from keyplan.design.tables import Table
 from keyplan.design.template_field import Field
@@ -42,7 +42,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         if index.kind != "GSI":
             continue
         for entity in table.entities:
-            bound = entity.key_in(index.name)
+            bound = entity.key_in(index)
             told = _values(entity, bound) if bound is not None else None
             if bound is None or told is None:
                 continue
@@ -60,9 +60,8 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-def _problem(subject: Subject, table: Table, entity: EntitySpec, bound: BoundKey, told: Distinct) -> str:
+def _problem(subject: Subject, table: Table, entity: EntitySpec, bound: BoundIndexKey, told: Distinct) -> str:
     index = bound.index
-    assert index is not None, "it is a key of an index"
     writes = [work for work in subject.writes_of(entity) if work.units.indexes.get(index.name)]
     rated = [work for work in writes if work.rate is not None]
     hot = told.hottest_share * units_a_second(subject.works, table.schema, index.name, entity, peak=True)

@@ -34,7 +34,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         if plan.operation != "Query" or plan.key is None or not plan.key.sort:
             continue
         for other in _others(plan):
-            bound = other.key_in(plan.index.name if plan.index is not None else None)
+            bound = other.key_in(plan.index)
             if bound is None or not partition_shared(plan.key.partition, bound.partition):
                 continue
             found = captured_by(plan.key.sort, bound.sort)

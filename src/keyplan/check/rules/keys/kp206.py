@@ -74,7 +74,7 @@ def _sorts(texts: list[str]) -> bool:
 
 def _listed_by(plan: Plan) -> BoundHole | None:
     """The hole that results differ in first, where one template makes the sort key."""
-    bound = plan.entity.key_in(plan.index.name if plan.index is not None else None)
+    bound = plan.entity.key_in(plan.index)
     if bound is None or plan.key is None or len(bound.sort) != 1 or len(plan.entities) > 1:
         return None
     template = bound.sort[0].template

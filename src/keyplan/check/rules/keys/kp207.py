@@ -38,8 +38,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _keys(table: Table, index: Index | None) -> list[tuple[EntitySpec, BoundKey]]:
-    name = None if index is None else index.name
-    return [(entity, bound) for entity in table.entities if (bound := entity.key_in(name)) is not None]
+    return [(entity, bound) for entity in table.entities if (bound := entity.key_in(index)) is not None]
 
 
 def _compared(one: EntitySpec, ours: BoundKey, other: EntitySpec, theirs: BoundKey, where: str) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ _ADDS_NOTHING = frozenset({"", "utc_us", "date"})
 def check(subject: Subject) -> Iterator[Finding]:
     """Index keys of one entity that only join fields."""
     for table, index in subject.indexes:
-        keys = [(entity, bound) for entity in table.entities if (bound := entity.key_in(index.name)) is not None]
+        keys = [(entity, bound) for entity in table.entities if (bound := entity.key_in(index)) is not None]
         if len(keys) != 1 or index.kind != "GSI":
             continue
         entity, bound = keys[0]

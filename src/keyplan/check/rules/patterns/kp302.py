@@ -20,7 +20,7 @@ from keyplan.check.load import number
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.cost.shares import share_in_index
-from keyplan.cost.sizes import entry_size, item_size
+from keyplan.cost.sizes import entry_size
 from keyplan.design.plan import Plan
 from keyplan.design.tables import Table
 
@@ -49,7 +49,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             f"{pattern.name} reads all of {what}, {size}, and every entity in it: the cost grows with the table",
             "add an index that holds what it wants, keep a counter, or read an export",
             pattern.place,
-            plan.index.place if plan.index is not None else table.schema.place,
+            table.schema.place_of(plan.index),
         )
 
 
@@ -57,14 +57,10 @@ def _bytes(table: Table, plan: Plan) -> float | None:
     """What a scan reads; None where an entity does not say how many items it has."""
     total = 0.0
     for entity in table.entities:
-        bound = entity.key_in(plan.index.name) if plan.index is not None else None
-        if plan.index is not None and bound is None:
+        bound = entity.key_in(plan.index)
+        if bound is None:
             continue
         if entity.items is None:
             return None
-        if bound is None:
-            total += entity.items.count * item_size(entity).average
-        else:
-            held = entity.items.count * share_in_index(entity, bound)
-            total += held * entry_size(entity, bound).average
+        total += entity.items.count * share_in_index(entity, bound) * entry_size(entity, bound).average
     return total

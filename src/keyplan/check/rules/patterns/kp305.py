@@ -47,7 +47,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 f"{pattern.name} is to show what {writes} wrote at once, and {lag}",
                 "read the table by key with consistent=True, or merge the item just written into what is shown",
                 pattern.place,
-                plan.index.place if plan.index is not None else plan.schema.place,
+                plan.schema.place_of(plan.index),
             )
 
 
@@ -66,5 +66,5 @@ def _decides(pattern: Pattern[..., Any], plan: Plan, *, through_index: bool) -> 
         f"{problem}: two requests at once both pass",
         _INSTEAD.get(what, "let a condition of the write decide"),
         pattern.place,
-        plan.index.place if plan.index is not None else plan.schema.place,
+        plan.schema.place_of(plan.index),
     )

@@ -74,7 +74,7 @@ def _lacking(pattern: Pattern[..., Any], plan: Plan, index: Index) -> Iterator[F
 def _held(entity: EntitySpec, name: str, index: Index) -> bool:
     if index.projects(entity.fields[name].attribute, entity.schema.key):
         return True
-    bound = entity.key_in(index.name)
+    bound = entity.key_in(index)
     keys = [entity.key, *([bound] if bound is not None else [])]
     templates = [part.template for key in keys for part in key.attributes if part.template is not None]
     return any(name in template.fields and template.reversible for template in templates)

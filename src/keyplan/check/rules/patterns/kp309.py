@@ -20,7 +20,7 @@ from keyplan.check.load import number
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import expected
-from keyplan.cost.sizes import entry_size, item_size
+from keyplan.cost.sizes import read_size
 from keyplan.design.plan import Plan
 from keyplan.design.symbols import Each, EveryShard, Param
 
@@ -56,10 +56,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _bytes(plan: Plan) -> float:
-    sizes = []
-    for entity in plan.entities:
-        bound = entity.key_in(plan.index.name) if plan.index is not None else None
-        sizes.append(item_size(entity).average if bound is None else entry_size(entity, bound).average)
+    sizes = [read_size(entity, plan.index).average for entity in plan.entities]
     return sum(sizes) / len(sizes)
 
 

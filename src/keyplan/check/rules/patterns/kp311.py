@@ -64,7 +64,7 @@ def _problems(plan: Plan, name: str, *, highest_first: bool) -> Iterator[tuple[s
 
 def _of_entity(plan: Plan, entity: EntitySpec, name: str) -> Iterator[tuple[str, str]]:
     order = list(order_of(plan, entity))
-    bound = entity.key_in(plan.index.name if plan.index is not None else None)
+    bound = entity.key_in(plan.index)
     sort = " and ".join(part.attribute for part in bound.sort) if bound is not None else ""
     if not order:
         fixed = {field for one in plan.key.sort for field in one.low.sources} if plan.key is not None else set()
@@ -107,7 +107,7 @@ def _grouped(plan: Plan) -> bool:
     """Whether several entities come one after the other, because their sort keys begin differently."""
     starts = set()
     for entity in plan.entities:
-        bound = entity.key_in(plan.index.name if plan.index is not None else None)
+        bound = entity.key_in(plan.index)
         template = as_template(bound.sort[0]) if bound is not None and bound.sort else None
         starts.add(template.literal_prefix if template is not None else "")
     return len(starts) > 1

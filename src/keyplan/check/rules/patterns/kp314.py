@@ -41,17 +41,16 @@ def check(subject: Subject) -> Iterator[Finding]:
                 f" which {', '.join(strangers)} can lie too: they are read, paid for and dropped",
                 "ask for a prefix of the sort key, or name them in the pattern",
                 pattern.place,
-                plan.index.place if plan.index is not None else plan.schema.place,
+                plan.schema.place_of(plan.index),
             )
         yield from _alike(pattern.name, plan)
 
 
 def _strangers(plan: Plan) -> list[str]:
     assert plan.key is not None, "the caller looked"
-    index = plan.index.name if plan.index is not None else None
     found = []
     for other in plan.siblings:
-        bound = other.key_in(index) if other not in plan.entities else None
+        bound = other.key_in(plan.index) if other not in plan.entities else None
         if bound is not None and partition_shared(plan.key.partition, bound.partition):
             found.append(f"{other.name} ({bound.text})")
     return found

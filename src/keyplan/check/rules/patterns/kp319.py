@@ -137,7 +137,7 @@ def _why_empty(op: SortOp, value: KeyValue, plan: Plan) -> str | None:
 
 
 def _parts(entity: EntitySpec, plan: Plan, value: KeyValue) -> list[KeyAttribute]:
-    bound = entity.key_in(plan.index.name if plan.index is not None else None)
+    bound = entity.key_in(plan.index)
     return [part for part in bound.attributes if part.attribute == value.attribute] if bound is not None else []
 
 

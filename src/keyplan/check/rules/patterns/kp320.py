@@ -42,7 +42,7 @@ def _looked_at(pattern: Pattern[..., Any], plan: Plan, condition: SortCondition)
     if end is None or end.part != "whole" or end.template is None:
         return
     for entity in plan.entities:
-        bound = entity.key_in(plan.index.name if plan.index is not None else None)
+        bound = entity.key_in(plan.index)
         part = next((one for one in bound.sort if one.attribute == end.attribute), None) if bound is not None else None
         found = _begun_by(end, part) if part is not None else None
         if bound is None or part is None or found is None:

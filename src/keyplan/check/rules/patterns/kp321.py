@@ -34,7 +34,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         limit = plan.limit or plan.page_size
         if plan.operation != "Query" or plan.descending or limit is None or not _wants_newest(pattern):
             continue
-        bound = plan.entity.key_in(plan.index.name if plan.index is not None else None)
+        bound = plan.entity.key_in(plan.index)
         field = None if bound is None or _is_asked(plan) else rising_start(bound.sort, plan.entity)
         if bound is not None and field is not None:
             yield Finding(

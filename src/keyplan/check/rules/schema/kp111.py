@@ -51,7 +51,7 @@ def _floats(entity: EntitySpec) -> Iterator[Finding]:
                 " and computed floats differ in the last of them",
                 "make it an int of its smallest unit, or a Decimal with fixed places",
                 bound.place.at(part.field.name) if bound.place != entity.place else entity.place,
-                bound.index.place if bound.index is not None else entity.schema.place,
+                entity.schema.place_of(bound.index),
             )
 
 

@@ -55,7 +55,7 @@ def _about(entity: EntitySpec, bound: BoundKey, part: KeyAttribute, stored: Stor
             f"{entity.name}.{stored.name} {how}, and {part.attribute} of {where} is made of it: a key is never empty",
             "declare Field(min_length=1), or make it optional and None where there is nothing",
             place,
-            bound.index.place if bound.index is not None else entity.schema.place,
+            entity.schema.place_of(bound.index),
         )
     free = field.type in {str, bytes} and field.choices is None and not field.min_length and field.pattern is None
     if free and stored.type_code == "S" and not is_identifier(stored.name) and not is_moment(stored.name):
@@ -67,7 +67,7 @@ def _about(entity: EntitySpec, bound: BoundKey, part: KeyAttribute, stored: Stor
             " it: writes of items without a text there are refused",
             f"declare it: {stored.name}: Annotated[str, Field(min_length=1)]",
             place,
-            bound.index.place if bound.index is not None else entity.schema.place,
+            entity.schema.place_of(bound.index),
         )
     return None
 

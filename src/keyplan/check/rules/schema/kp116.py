@@ -26,16 +26,15 @@ RULE = Rule("KP116", "local-index-item-bytes", ("warning",))
 def check(subject: Subject) -> Iterator[Finding]:
     """Items that fit alone, but not with what local indexes hold of them."""
     for _, entity in subject.entities:
-        locals_ = [bound for bound in entity.indexes if bound.index is not None and bound.index.kind == "LSI"]
+        locals_ = [bound for bound in entity.indexes if bound.index.kind == "LSI"]
         most = _most(entity)
         if not locals_ or most is None or most > limits.ITEM_BYTES:
             continue
         together = most + sum(
-            most if bound.index is not None and bound.index.project in {"all", None} else entry_size(entity, bound).p99
-            for bound in locals_
+            most if bound.index.project in {"all", None} else entry_size(entity, bound).p99 for bound in locals_
         )
         if together > limits.ITEM_BYTES:
-            names = ", ".join(bound.index.name for bound in locals_ if bound.index is not None)
+            names = ", ".join(bound.index.name for bound in locals_)
             yield Finding(
                 RULE.code,
                 "warning",
@@ -44,7 +43,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 f" two together may have {limits.ITEM_BYTES:,}",
                 "project keys only, or use a global index",
                 entity.place,
-                locals_[0].index.place if locals_[0].index is not None else None,
+                locals_[0].index.place,
             )
 
 

@@ -62,5 +62,5 @@ def _over(hot: HotKey, what: str, average: float, peak: float, limit: int) -> It
         " a field with more values"
         + (", or keep items that nobody asks for out of the index with when=" if hot.index is not None else ""),
         hot.place,
-        hot.index.place if hot.index is not None else hot.table.schema.place,
+        hot.table.schema.place_of(hot.index),
     )

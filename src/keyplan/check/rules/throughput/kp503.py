@@ -51,5 +51,5 @@ def _finding(hot: HotKey, field: str, units: float) -> Finding:
         " second) cannot be split, since all new items go to its end",
         "put a field that varies before the time, or shard the partition key and read it with every_shard()",
         hot.place,
-        hot.index.place if hot.index is not None else hot.table.schema.place,
+        hot.table.schema.place_of(hot.index),
     )

@@ -72,7 +72,7 @@ def _constant(hot: HotKey | None, bound: BoundKey | None, entity: EntitySpec) ->
         "shard the key, such as TEXT#{id:shard(8)}, and read it with every_shard(); or keep only what is asked for in"
         " the index with when=",
         bound.place if bound is not None else entity.place,
-        index.place if index is not None else entity.schema.place,
+        entity.schema.place_of(index),
     )
 
 
@@ -108,5 +108,5 @@ def _moment(hot: HotKey, bound: BoundKey, entity: EntitySpec) -> Iterator[Findin
         f" {limits.PARTITION_WRITE_UNITS:,}",
         "add a field that varies, or a shard, and read the shards with every_shard()",
         hot.place,
-        hot.index.place if hot.index is not None else hot.table.schema.place,
+        hot.table.schema.place_of(hot.index),
     )

@@ -55,5 +55,5 @@ def _finding(hot: HotKey, problem: str, fix: str) -> Finding:
         problem,
         fix + "; existing keys keep their shard, so rewrite them or read both numbers for a while",
         hot.place,
-        hot.index.place if hot.index is not None else hot.table.schema.place,
+        hot.table.schema.place_of(hot.index),
     )

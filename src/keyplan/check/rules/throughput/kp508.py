@@ -23,7 +23,7 @@ from keyplan.check.key_shares import key_share
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.cost.shares import share_in_index
-from keyplan.cost.sizes import entry_size, item_size
+from keyplan.cost.sizes import entry_size
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey
 
@@ -51,7 +51,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 f" holds 10 GB, and {then}",
                 "put a period into the partition key, such as {created_at:month}, or let old items expire",
                 bound.place,
-                table.schema.place if bound.index is None else bound.index.place,
+                table.schema.place_of(bound.index),
             )
 
 
@@ -61,6 +61,4 @@ def _bytes_under(entity: EntitySpec, bound: BoundKey) -> float:
     share = key_share(bound.partition, entity, {})
     if share is None:
         return 0.0
-    if bound.index is None:
-        return entity.items.count * share * item_size(entity).average
     return entity.items.count * share_in_index(entity, bound) * share * entry_size(entity, bound).average
