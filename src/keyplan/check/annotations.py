@@ -83,7 +83,7 @@ def _same(one: type, other: type) -> bool:
         return False
     if other in _NUMBERS and one in (int, float, Decimal):
         return one in _NUMBERS[other]
-    return issubclass(one, other) if isinstance(one, type) else False
+    return issubclass(one, other)
 
 
 def _spelled(annotation: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey, KeyAttribute
 from keyplan.design.plan import Plan
-from keyplan.design.symbols import Each, Param, Source
+from keyplan.design.symbols import Each, Param, Source, through
 from keyplan.design.templates import Text
 from keyplan.design.transactions import Step, Transaction
 
@@ -59,7 +59,7 @@ def written_by(transaction: Transaction[Any]) -> list[Written]:
         if plan.operation == "PutItem":
             fields.update(dict.fromkeys(name for rule in plan.entity.sentinels for name in rule.fields))
         own = key_sources(plan)
-        sources = {name: _outer(own[name], step.call.arguments) for name in fields if name in own}
+        sources = {name: through(own[name], step.call.arguments) for name in fields if name in own}
         found.append(Written(number, step, plan, sources))
     return found
 
@@ -74,16 +74,6 @@ def key_sources(plan: Plan) -> dict[str, Source]:
     for value in (*plan.key.partition, *(one.low for one in plan.key.sort)):
         found.update(value.sources)
     return found
-
-
-def _outer(source: Source, arguments: Mapping[str, Source]) -> Source:
-    """A step's own source in the parameters of the transaction."""
-    if not isinstance(source, Param):
-        return source
-    given = arguments[source._name]
-    for part in source._path:
-        given = getattr(given.values, part) if isinstance(given, Each) else getattr(given, part)
-    return Each(given) if isinstance(arguments[source._name], Each) and source._path else given
 
 
 def origin_of(source: Source) -> Origin:

@@ -38,7 +38,7 @@ def most_bytes(annotation: Any, info: FieldInfo | None = None) -> int | None:
     bare, _ = without_none(annotation)
     origin = get_origin(bare) or bare
     if field.choices is not None:
-        return max(len(str(getattr(choice, "value", choice)).encode()) for choice in field.choices)
+        return max(len(str(choice).encode()) for choice in field.stored_choices)
     if origin is str:
         return None if field.max_length is None else field.max_length * _BYTES_OF_A_CHARACTER
     if origin in {bytes, bytearray}:
@@ -55,8 +55,8 @@ def _members(bare: Any, count: int | None) -> int | None:
     return None if one is None or count is None else _BYTES_OF_A_CONTAINER + count * (one + 1)
 
 
-def _model(model: type[BaseModel], above: frozenset[type] = frozenset()) -> int | None:
-    if model in above or is_recursive(model):
+def _model(model: type[BaseModel]) -> int | None:
+    if is_recursive(model):
         return None
     total = _BYTES_OF_A_CONTAINER
     for name, info in model.model_fields.items():
@@ -113,8 +113,7 @@ def grows_without_end(stored: StoredField, path: Path) -> bool:
     """Whether adding members to a field is bounded by nothing: neither a length nor a set of choices."""
     if len(path.parts) > 1:
         return False
-    field = Field.of(stored.name, stored.info.annotation, stored.info)
-    if field.max_length is not None:
+    if stored.declared.max_length is not None:
         return False
     members = get_args(stored.annotation)
     if stored.is_set and members:

@@ -8,7 +8,6 @@ from keyplan.check.finding import Finding
 from keyplan.check.keyspace import as_template
 from keyplan.check.names import is_identifier, is_moment
 from keyplan.design.entities import EntitySpec
-from keyplan.design.fields import StoredField
 from keyplan.design.keys import BoundKey, KeyAttribute
 from keyplan.design.template_field import Field
 from keyplan.design.templates import BoundTemplate
@@ -64,11 +63,7 @@ def _most_bytes(part: KeyAttribute) -> int | None:
     template = as_template(part)
     if template is not None:
         return template.max_bytes
-    return None if part.field is None or part.type_code != "B" else _binary_bytes(part.field)
-
-
-def _binary_bytes(field: StoredField) -> int | None:
-    return Field.of(field.name, field.info.annotation, field.info).max_length
+    return None if part.field is None or part.type_code != "B" else part.field.declared.max_length
 
 
 def _longest_field(part: KeyAttribute, entity: EntitySpec) -> str:

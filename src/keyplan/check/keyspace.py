@@ -14,7 +14,6 @@ from keyplan.check.names import is_identifier
 from keyplan.design.algebra import Overlap, captured, keys_overlap, range_captures
 from keyplan.design.fields import StoredField
 from keyplan.design.keys import KeyAttribute
-from keyplan.design.template_field import Field
 from keyplan.design.template_parse import Text
 from keyplan.design.templates import BoundTemplate, TemplateError, parse
 
@@ -34,7 +33,7 @@ def of_field(field: StoredField) -> BoundTemplate | None:
         return None
     text = f"{{{field.name}:utc_us}}" if field.annotation is datetime else f"{{{field.name}}}"
     try:
-        return parse(text).bind({field.name: Field.of(field.name, field.info.annotation, field.info)})
+        return parse(text).bind({field.name: field.declared})
     except TemplateError:
         return None
 

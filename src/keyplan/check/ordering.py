@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from keyplan.design.entities import EntitySpec
 from keyplan.design.plan import Plan
-from keyplan.design.template_field import Field
 from keyplan.design.template_holes import BoundHole
 from keyplan.design.template_parse import Text
 
@@ -52,6 +51,5 @@ def _is_text(hole: BoundHole) -> bool:
 def _sorts_as_stored(entity: EntitySpec, name: str) -> bool:
     """Whether a field's stored values sort by its values: words of an Enum or Literal as they are declared."""
     stored = entity.fields[name]
-    choices = Field.of(name, stored.info.annotation, stored.info).choices
-    values = [getattr(choice, "value", choice) for choice in choices or ()]
+    values = list(stored.declared.stored_choices)
     return stored.type_code != "S" or values == sorted(values, key=str)

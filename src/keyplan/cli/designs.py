@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import typer
 
-from keyplan.design.design import Design
+from keyplan.design.design import Design, names_a_file
 from keyplan.design.patterns import Pattern
 from keyplan.design.places import DesignError, Place, show
 
@@ -31,11 +31,11 @@ def load_by(target: str, loader: Callable[[str], D]) -> D:
     """
     if "" not in sys.path:
         sys.path.insert(0, "")  # modules of the folder the command runs in, as `python -m` finds them
-    if _names_a_file(target) and not Path(target).is_file():
+    if names_a_file(target) and not Path(target).is_file():
         raise _refused(f"keyplan: {target}: there is no such file")
-    if not _names_a_file(target) and (not target or target.startswith(".")):
+    if not names_a_file(target) and (not target or target.startswith(".")):
         raise _refused(f"keyplan: {target!r} is no name of a module or file")
-    if not _names_a_file(target) and ":" in target:
+    if not names_a_file(target) and ":" in target:
         raise _refused(f"keyplan: {target} names something in a module: give the module, {target.partition(':')[0]}")
     try:
         with redirect_stdout(sys.stderr):
@@ -63,14 +63,10 @@ def pattern_of(command: str, design: Design, name: str) -> Pattern[..., Any]:
         raise _refused(f"keyplan {command}: {design.name} has no pattern {name}; it has {known}") from None
 
 
-def _names_a_file(target: str) -> bool:
-    return target.endswith(".py") or "/" in target
-
-
 def _where(error: BaseException, target: str) -> str:
     """The last line of the design's own that was running."""
     frames = traceback.extract_tb(error.__traceback__)
-    if _names_a_file(target):
+    if names_a_file(target):
         own = [frame for frame in frames if Path(frame.filename).resolve() == Path(target).resolve()]
     else:
         own = [frame for frame in frames if "importlib" not in frame.filename]

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic_core import PydanticUndefined
 
+from keyplan import limits
 from keyplan.cost.matching import matching
 from keyplan.cost.shares import share_in_index
 from keyplan.cost.sizes import entry_size, item_size, read_size
@@ -64,6 +65,14 @@ def _size_guesses(plan: Plan) -> tuple[str, ...]:
 
 
 # Reads of a range.
+
+
+def pages(pattern: Pattern[..., object]) -> float:
+    """How many requests of 1 MB a query or scan is made of at the declared numbers; 0 for other patterns."""
+    if pattern.plan.operation not in {"Query", "Scan"}:
+        return 0.0
+    blocks = expected(pattern).units.read * (1 if pattern.plan.consistent else 2)
+    return blocks * limits.READ_UNIT_BYTES / limits.PAGE_BYTES
 
 
 def _range(plan: Plan, facts: Facts) -> Expected:

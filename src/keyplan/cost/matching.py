@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from keyplan.cost.shares import choices_of, plain, share_in_index, shares_of
+from keyplan.cost.shares import choices_of, share_in_index, shares_of
 from keyplan.design.conditions import Condition
 from keyplan.design.entities import EntitySpec
+from keyplan.design.field_types import plain
 from keyplan.design.keys import BoundKey
 from keyplan.design.plan import KeyValue, Plan
 from keyplan.design.symbols import Each, EveryShard, Param, Source

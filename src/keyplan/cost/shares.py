@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from enum import Enum
 from typing import Any
 
 from keyplan.design.conditions import (
@@ -19,10 +18,10 @@ from keyplan.design.conditions import (
 )
 from keyplan.design.conditions_evaluation import MISSING, holds
 from keyplan.design.entities import EntitySpec
+from keyplan.design.field_types import plain
 from keyplan.design.fields import StoredField
 from keyplan.design.keys import BoundKey
 from keyplan.design.symbols import Param
-from keyplan.design.template_field import Field
 
 
 def share_in_index(entity: EntitySpec, bound: BoundKey) -> float:
@@ -45,13 +44,8 @@ def choices_of(field: StoredField) -> int | None:
     """How many values a field can have, where its type says so."""
     if field.annotation is bool:
         return 2
-    choices = Field.of(field.name, field.annotation, field.info).choices
+    choices = field.declared.choices
     return None if choices is None else len(choices)
-
-
-def plain(value: object) -> object:
-    """A value as it is stored: of a member of an Enum its value."""
-    return value.value if isinstance(value, Enum) else value
 
 
 def shares_of(entity: EntitySpec, name: str, when: Condition | None) -> Mapping[object, float] | None:

@@ -283,6 +283,16 @@ def paths_of(condition: Condition | None) -> Iterator[Path]:
             yield operand
 
 
+def equal_fields(condition: Condition | None) -> set[str]:
+    """Fields that a condition wants to equal one value, whatever else it asks."""
+    parts = condition.parts if isinstance(condition, All) else (condition,)
+    return {
+        part.left.field
+        for part in parts
+        if isinstance(part, Compare) and part.op == "=" and isinstance(part.left, Path) and len(part.left.parts) == 1
+    }
+
+
 def sources_of(condition: Condition | None) -> Iterator[Source]:
     """Every value that a condition compares with."""
     for operand in _leaves(condition):

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
-from enum import Enum
 from typing import Any
 
 from keyplan.design.conditions import (
@@ -29,7 +28,7 @@ from keyplan.design.conditions import (
 )
 from keyplan.design.field_decoding import decode_value
 from keyplan.design.field_encoding import encode_value, is_nothing
-from keyplan.design.field_types import KEY_TYPES
+from keyplan.design.field_types import KEY_TYPES, plain
 from keyplan.design.fields import StoredField
 from keyplan.design.symbols import Each, Param, Source
 
@@ -101,11 +100,11 @@ def _value(operand: object, values: Mapping[str, Any]) -> Any:
         found = values.get(operand.field, UNKNOWN)
         for part in operand.parts[1:]:
             found = _within(found, part)
-        return MISSING if is_nothing(found) else UNKNOWN if isinstance(found, Param) else _plain(found)
+        return MISSING if is_nothing(found) else UNKNOWN if isinstance(found, Param) else plain(found)
     if isinstance(operand, Size):
         found = _value(operand.path, values)
         return found if found is MISSING or found is UNKNOWN else _size(found)
-    return UNKNOWN if isinstance(operand, Param) else _plain(operand)
+    return UNKNOWN if isinstance(operand, Param) else plain(operand)
 
 
 def _size(found: Any) -> Any:
@@ -117,11 +116,6 @@ def _size(found: Any) -> Any:
 
 
 _SIZED = frozenset({"B", "L", "M", "SS", "NS", "BS"})
-
-
-def _plain(value: Any) -> Any:
-    """An Enum's member is stored as its value, and compared so."""
-    return value.value if isinstance(value, Enum) else value
 
 
 def _within(found: Any, part: object) -> Any:
@@ -166,7 +160,7 @@ def _comparable(value: Any) -> tuple[str, Any]:
     if code in {"SS", "BS"}:
         return code, frozenset(content)
     if code == "L":
-        return code, [_comparable(_plain(one)) for one in value]
+        return code, [_comparable(plain(one)) for one in value]
     if code == "M":
         return code, {name: _comparable(decode_value(one)) for name, one in content.items()}
     return code, content

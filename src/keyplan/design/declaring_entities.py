@@ -10,7 +10,7 @@ from keyplan.design.field_marks import check_alias
 from keyplan.design.field_types import UnstorableTypeError
 from keyplan.design.fields import StoredField, stored_field
 from keyplan.design.given import check_text
-from keyplan.design.keys import BoundIndexKey, BoundKey, KeySpec, bind, bind_plain, no_such_field
+from keyplan.design.keys import BoundIndexKey, BoundKey, KeySpec, bind, bind_plain, index_of, no_such_field
 from keyplan.design.places import DesignError, Place
 from keyplan.design.schema import Index, Schema
 from keyplan.design.workload import Items
@@ -41,14 +41,7 @@ def declare(
     fields = _fields(model, schema, place)
     bound_key = _primary(model, schema, key, fields, place, store_key_fields=store_key_fields)
     for index_name in indexes:
-        if schema.index(index_name) is None:
-            known = ", ".join(index.name for index in schema.indexes) or "none"
-            raise DesignError(
-                f"table {schema.name} has no index {index_name}",
-                place=place.at(f'"{index_name}"', 1, len(index_name)),
-                other=schema.place,
-                fix=f"declare it in the table's indexes, or use one of them: {known}",
-            )
+        index_of(schema, index_name, place)
     _check_version(version, fields, model, place)
     found = tuple((one,) if isinstance(one, str) else one for one in found_by)
     for field_name in (part for one in found for part in one):

@@ -82,7 +82,7 @@ class Design:
 
         Raises DesignError where there is no such file or no table in it, ModuleNotFoundError as an import does.
         """
-        if target.endswith(".py") or "/" in target:
+        if names_a_file(target):
             return cls.of(_load_file(Path(target)))
         return cls.of(importlib.import_module(target))
 
@@ -111,6 +111,11 @@ class Design:
             if pattern.name == name:
                 return pattern
         raise KeyError(name)
+
+
+def names_a_file(target: str) -> bool:
+    """Whether a target is a file's path, and not a module's dotted name."""
+    return target.endswith(".py") or "/" in target
 
 
 def _name(module: ModuleType) -> str:

@@ -108,7 +108,7 @@ def encoding_for(field: Field, spec: str = "", delimiter: str = "") -> Encoding:
 def _kind(field: Field) -> type | None:
     """The plain type that a field's values have: of an Enum or a Literal, that of its values."""
     if field.choices is not None:
-        kinds = {type(getattr(choice, "value", choice)) for choice in field.choices}
+        kinds = set(map(type, field.stored_choices))
         return kinds.pop() if len(kinds) == 1 else None
     return field.type if isinstance(field.type, type) else None
 

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from keyplan.design.encodings_base import Encoding, made, refused
 from keyplan.design.encodings_language import words
+from keyplan.design.field_types import plain
 from keyplan.design.template_errors import EncodingError, KeyValueError
 from keyplan.design.template_field import Field
 
@@ -23,7 +24,7 @@ def choice_encoding(field: Field, name: str, spell: Callable[[str], str] = str) 
     It keeps order when the texts sort in the declared order, and is reversible when no two are alike.
     """
     values = field.choices or ()
-    texts = tuple(spell(str(getattr(choice, "value", choice))) for choice in values)
+    texts = tuple(spell(str(value)) for value in field.stored_choices)
     distinct = tuple(dict.fromkeys(texts))
     if not name and len(distinct) < len(texts):
         raise EncodingError(f"two choices of {field.name} have one text", "give each a text of its own")
@@ -38,7 +39,7 @@ def ranked(field: Field, written: str) -> Encoding:
     if field.choices is None:
         places: dict[Any, str] = {value: str(place).zfill(width) for place, value in enumerate(order, 1)}
     else:
-        by_text = {str(getattr(choice, "value", choice)): choice for choice in field.choices}
+        by_text = {str(plain(choice)): choice for choice in field.choices}
         places = {by_text[text]: str(place).zfill(width) for place, text in enumerate(order, 1)}
     return _closed(field, f"rank({','.join(order)})", places, keeps_order=True)
 
@@ -49,7 +50,7 @@ def _check_ranks(field: Field, order: list[str]) -> None:
         raise EncodingError("the ranks must be different words", f"write them like {example}")
     if field.choices is None:
         return
-    texts = [str(getattr(choice, "value", choice)) for choice in field.choices]
+    texts = [str(choice) for choice in field.stored_choices]
     unknown = [text for text in order if text not in texts]
     left_out = [text for text in texts if text not in order]
     if unknown:
@@ -60,8 +61,8 @@ def _check_ranks(field: Field, order: list[str]) -> None:
 
 def _closed(field: Field, name: str, texts: dict[Any, str], *, keeps_order: bool) -> Encoding:
     """An encoding by table. A member of an Enum is also taken by its value."""
-    table = {getattr(choice, "value", choice): text for choice, text in texts.items()} | texts
-    kinds = {type(choice) for choice in (*texts, *(getattr(choice, "value", choice) for choice in texts))}
+    table = {plain(choice): text for choice, text in texts.items()} | texts
+    kinds = {type(choice) for choice in (*texts, *map(plain, texts))}
     back: dict[str, Any] = {}
     for choice, text in texts.items():
         back.setdefault(text, choice)

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from keyplan.design.fields import StoredField
 from keyplan.design.given import check_text, refused
-from keyplan.design.keys import BoundIndexKey, BoundKey, KeySpec
+from keyplan.design.keys import BoundIndexKey, BoundKey, KeyAttribute, KeySpec
 from keyplan.design.places import DesignError, Place
 from keyplan.design.schema import Index, Schema, check_choice
 from keyplan.design.workload import Items
@@ -104,6 +104,18 @@ class EntitySpec:
             return self.key
         name = index.name if isinstance(index, Index) else index
         return next((bound for bound in self.indexes if bound.index.name == name), None)
+
+    def made_in(self, bound: BoundKey) -> list[KeyAttribute]:
+        """Attributes of an index's key that only the program sets and removes.
+
+        Not those that are fields by themselves, which change with the field, nor the primary key's.
+        """
+        own = {stored.attribute for stored in self.fields.values()}
+        return [
+            part
+            for part in bound.attributes
+            if part.attribute not in self.schema.key and (part.template is not None or part.attribute not in own)
+        ]
 
     @property
     def is_in_key_only(self) -> frozenset[str]:

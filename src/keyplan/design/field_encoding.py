@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from keyplan.design.field_marks import mark_of
 from keyplan.design.field_moments import epoch_text, moment_text, rounded_up
-from keyplan.design.field_types import KEY_TYPES, AttributeValue, StoredAs, UnstorableTypeError, without_none
+from keyplan.design.field_types import KEY_TYPES, AttributeValue, StoredAs, UnstorableTypeError, plain, without_none
 
 Encode = Callable[[Any], AttributeValue]
 
@@ -49,7 +49,7 @@ def member_encoder(annotation: Any, parts: Sequence[object], *, up: bool = False
         annotation, _ = without_none(annotation)
         stored = None
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            info = annotation.model_fields.get(str(getattr(part, "value", part)))
+            info = annotation.model_fields.get(str(plain(part)))
             if info is None:
                 return encode_value
             stored, annotation = mark_of(info).stored, info.annotation

@@ -82,6 +82,11 @@ def _is_recursive(annotation: Any, within: frozenset[Any]) -> bool:
     return any(_is_recursive(part, within) for part in parts)
 
 
+def plain(value: Any) -> Any:
+    """A value as it is stored: of a member of an Enum its value."""
+    return value.value if isinstance(value, Enum) else value
+
+
 def type_code(annotation: Any, stored: StoredAs | None = None) -> TypeCode:
     """The attribute type that values of a Python type are stored as."""
     if stored is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Annotated, Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -17,6 +17,7 @@ from keyplan.design.field_losses import check_losses, check_marks
 from keyplan.design.field_marks import check_mark, check_unions, mark_of
 from keyplan.design.field_moments import rounded_up
 from keyplan.design.field_types import AttributeValue, StoredAs, TypeCode, UnstorableTypeError, type_code, without_none
+from keyplan.design.template_field import Field
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,11 @@ class StoredField:
 
     def __repr__(self) -> str:
         return f"<StoredField {self.name}: {self.type_code} {self.attribute}>"
+
+    @cached_property
+    def declared(self) -> Field:
+        """Its type with its choices and limits, as templates know it."""
+        return Field.of(self.name, self.info.annotation, self.info)
 
     def encode_up(self, value: Any) -> AttributeValue:
         """A value as stored; a moment that is finer than its unit as the next whole unit."""

@@ -239,7 +239,21 @@ def _hole_width(text: str, start: int) -> int:
 
 def template_fields(fields: Mapping[str, StoredField]) -> dict[str, Field]:
     """The fields as templates know them."""
-    return {name: Field.of(name, field.info.annotation, field.info) for name, field in fields.items()}
+    return {name: field.declared for name, field in fields.items()}
+
+
+def index_of(schema: Schema, name: str, place: Place) -> Index:
+    """The index of a name, told at this place. Raises DesignError where the table has none."""
+    index = schema.index(name)
+    if index is None:
+        known = ", ".join(one.name for one in schema.indexes) or "none"
+        raise DesignError(
+            f"table {schema.name} has no index {name}",
+            place=place.at(f'"{name}"', 1, len(name)),
+            other=schema.place,
+            fix=f"declare it in the table's indexes, or use one of them: {known}",
+        )
+    return index
 
 
 def no_such_field(name: str, known: Iterable[str], entity: str, place: Place) -> DesignError:

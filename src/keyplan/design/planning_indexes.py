@@ -14,7 +14,7 @@ from keyplan.design.asked import Asked
 from keyplan.design.conditions import UNKNOWN, paths_of
 from keyplan.design.conditions_evaluation import holds, stated
 from keyplan.design.entities import EntitySpec
-from keyplan.design.keys import BoundIndexKey, BoundKey, KeyAttribute
+from keyplan.design.keys import BoundIndexKey, BoundKey
 from keyplan.design.places import Fault
 from keyplan.design.plan import IndexEffect
 from keyplan.design.symbols import Source
@@ -51,27 +51,14 @@ def index_effects(asked: Asked, change: Change, *, creates: bool) -> Effects:
     return tuple(effects), faults
 
 
-def _made(bound: BoundKey, entity: EntitySpec) -> list[KeyAttribute]:
-    """Attributes of the index key that only the program sets and removes.
-
-    Not those that are fields by themselves, which change with the field, nor the primary key's.
-    """
-    own = {stored.attribute for stored in entity.fields.values()}
-    return [
-        part
-        for part in bound.attributes
-        if part.attribute not in entity.schema.key and (part.template is not None or part.attribute not in own)
-    ]
-
-
 def _made_of(bound: BoundKey, entity: EntitySpec) -> set[str]:
     """Fields whose values are copied or written into such attributes."""
-    return {name for part in _made(bound, entity) for name in part.fields}
+    return {name for part in entity.made_in(bound) for name in part.fields}
 
 
 def _deciding(bound: BoundKey, entity: EntitySpec) -> set[str]:
     """Fields whose change may change the attributes that only the program sets."""
-    if not _made(bound, entity):
+    if not entity.made_in(bound):
         return set()
     conditions = {path.field for path in paths_of(bound.when)}
     return _made_of(bound, entity) | conditions | {name for name in bound.fields if entity.fields[name].optional}

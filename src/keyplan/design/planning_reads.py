@@ -8,7 +8,7 @@ from dataclasses import replace
 from keyplan.design.algebra import can_equal
 from keyplan.design.asked import Asked, key_value
 from keyplan.design.conditions import Path, paths_of
-from keyplan.design.keys import BoundKey, KeyAttribute, no_such_field
+from keyplan.design.keys import BoundKey, KeyAttribute, index_of, no_such_field
 from keyplan.design.places import DesignError, Fault
 from keyplan.design.plan import KeyCondition, KeyValue, Plan
 from keyplan.design.planning_sort import given_fields, plan_sort
@@ -57,17 +57,7 @@ def _check_fields(asked: Asked, cond: Cond) -> None:
 
 def _index(asked: Asked) -> Index | None:
     """The index that a pattern names; None for the table."""
-    name = asked.index
-    index = None if name is None else asked.schema.index(name)
-    if name is not None and index is None:
-        known = ", ".join(one.name for one in asked.schema.indexes) or "none"
-        raise DesignError(
-            f"table {asked.schema.name} has no index {name}",
-            place=asked.place.at(f'"{name}"', 1, len(name)),
-            other=asked.schema.place,
-            fix=f"declare it in the table's indexes, or use one of them: {known}",
-        )
-    return index
+    return None if asked.index is None else index_of(asked.schema, asked.index, asked.place)
 
 
 def _not_in_index(asked: Asked, index: Index | None) -> Fault:

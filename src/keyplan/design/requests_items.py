@@ -94,12 +94,7 @@ class IndexKey:
 
     def __init__(self, bound: BoundKey, spec: EntitySpec) -> None:
         self.fields, self._when = bound.fields, bound.when
-        own = {stored.attribute: name for name, stored in spec.fields.items()}
-        self.made = [
-            (part.attribute, key_attribute(part))
-            for part in bound.attributes
-            if part.attribute not in spec.schema.key and (part.template is not None or own.get(part.attribute) is None)
-        ]
+        self.made = [(part.attribute, key_attribute(part)) for part in spec.made_in(bound)]
         """The attributes that are not fields, nor the primary key's, and how each is made."""
 
     def holds(self, values: Values) -> bool:

@@ -27,7 +27,7 @@ from keyplan.design.conditions import (
 )
 from keyplan.design.field_encoding import encode_value, member_encoder
 from keyplan.design.field_marks import mark_of
-from keyplan.design.field_types import AttributeValue, without_none
+from keyplan.design.field_types import AttributeValue, plain, without_none
 from keyplan.design.fields import StoredField
 from keyplan.design.requests_sources import Arguments, reader
 from keyplan.design.symbols import Param, Source
@@ -67,7 +67,7 @@ class Fragment:
             if placeholder.startswith("["):
                 text = text.replace(placeholder, f"[{int(part)}]")
             else:
-                names[placeholder] = str(getattr(part, "value", part))
+                names[placeholder] = str(plain(part))
         return text
 
 
@@ -143,7 +143,7 @@ class Writer:
             return self._told_step(part, annotation), _within(annotation)
         if isinstance(part, int) and not isinstance(part, bool) and not _is_map(annotation):
             return f"[{part}]", _within(annotation)
-        attribute, inner = _member(annotation, str(getattr(part, "value", part)))
+        attribute, inner = _member(annotation, str(plain(part)))
         return f".{self.name(attribute)}", inner
 
     def _told_step(self, part: Param, annotation: Any) -> str:

@@ -150,3 +150,16 @@ def value_of(source: Source, arguments: Mapping[str, Any]) -> Any:
     for part in source._path:
         value = getattr(value, part)
     return value
+
+
+def through(source: Source, given: Mapping[str, Source]) -> Source:
+    """A step's own source in a transaction that gives it these: a parameter, what lies in one, a constant."""
+    if isinstance(source, Each):
+        return Each(through(source.values, given)) if isinstance(source.values, Param) else source
+    if not isinstance(source, Param) or source._name not in given:
+        return source
+    outer = given[source._name]
+    inner = outer.values if isinstance(outer, Each) else outer
+    for part in source._path:
+        inner = getattr(inner, part)
+    return Each(inner) if isinstance(outer, Each) else inner

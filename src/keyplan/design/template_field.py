@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from keyplan.design.field_types import stripped
+from keyplan.design.field_types import plain, stripped
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,11 @@ class Field:
             kinds = {type(choice) for choice in choices or ()}
             bare = kinds.pop() if len(kinds) == 1 else object
         return cls(name, bare, optional, choices, **limits)
+
+    @property
+    def stored_choices(self) -> tuple[Any, ...]:
+        """The choices as they are stored, members of an Enum by their values; none where there are no choices."""
+        return tuple(map(plain, self.choices or ()))
 
     @property
     def type_name(self) -> str:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from keyplan.design.design import Design
+from keyplan.design.design import Design, names_a_file
 
 _OURS = ("keyplan", "__main__", "__mp_main__")
 _LIBRARIES = tuple(
@@ -58,7 +58,7 @@ def load_apart(target: str) -> Loaded:
     """The design of a module or file, imported anew. Raises what `Design.load` raises."""
     with _apart(target) as name:
         design = Design.load(name)
-        file = Path(target).resolve() if name != target or _names_a_file(target) else _own_file(name, sys.modules[name])
+        file = Path(target).resolve() if name != target or names_a_file(target) else _own_file(name, sys.modules[name])
         files = frozenset(
             path for key, module in list(sys.modules.items()) if (path := _own_file(key, module)) is not None
         )
@@ -87,7 +87,7 @@ def _apart(target: str) -> Iterator[str]:
 
 def _in_package(target: str) -> tuple[str, Path | None]:
     """A file in a package as its module's name, with the folder that the package is in; others as they are."""
-    if not _names_a_file(target):
+    if not names_a_file(target):
         return target, None
     path = Path(target).resolve()
     folder, names = path.parent, [path.stem]
@@ -95,10 +95,6 @@ def _in_package(target: str) -> tuple[str, Path | None]:
         names.insert(0, folder.name)
         folder = folder.parent
     return (target if len(names) == 1 else ".".join(names)), folder
-
-
-def _names_a_file(target: str) -> bool:
-    return target.endswith(".py") or "/" in target
 
 
 def _is_own(name: str, module: ModuleType | None, target: str) -> bool:

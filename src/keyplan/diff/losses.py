@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from enum import Enum
 from typing import Any, Literal, Union, get_args, get_origin
 from uuid import UUID
 
@@ -123,8 +122,8 @@ def _single(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
 
 def _values(annotation: Any) -> tuple[Any, ...] | None:
     """The values of an Enum or a Literal, as they are stored."""
-    choices = Field.of("", annotation).choices
-    return None if choices is None else tuple(one.value if isinstance(one, Enum) else one for one in choices)
+    declared = Field.of("", annotation)
+    return None if declared.choices is None else declared.stored_choices
 
 
 def _choices(pair: _Pair, was: tuple[Any, ...] | None, now: tuple[Any, ...]) -> Iterator[Loss]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from keyplan.cost.shares import plain, shares_of
+from keyplan.cost.shares import shares_of
 from keyplan.design.entities import EntitySpec
+from keyplan.design.field_types import plain
 from keyplan.design.fields import StoredField
 from keyplan.diff.losses import Loss, is_absent
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import Enum
 from typing import Any
 
 from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Path, Size
+from keyplan.design.field_types import plain
 from keyplan.design.plan import KeyValue, Plan, SortCondition
 from keyplan.design.symbols import Each, EveryShard, Param
 from keyplan.design.template_errors import KeyValueError
@@ -77,7 +77,7 @@ def _hole(hole: BoundHole, source: Any) -> str:
 def _source(source: Any) -> str:
     if isinstance(source, _CALLED):
         return "{" + repr(source) + "}"
-    return repr(source.value if isinstance(source, Enum) else source)
+    return repr(plain(source))
 
 
 def condition(told: Condition | None) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from keyplan.design.consumers import Changed, Consumer
 from keyplan.design.entities import EntitySpec
+from keyplan.design.field_types import plain
 from keyplan.design.keys import BoundKey
 from keyplan.design.patterns import Pattern
 from keyplan.design.schema import Index, Schema
@@ -270,7 +271,7 @@ def _names(one: Consumer) -> str:
 def _when(one: Consumer) -> str:
     if not isinstance(one.when, Changed):
         return f"while {condition(one.when)}"
-    becomes = "" if one.when.becomes is None else f" to {getattr(one.when.becomes, 'value', one.when.becomes)!r}"
+    becomes = "" if one.when.becomes is None else f" to {plain(one.when.becomes)!r}"
     return f"when {one.when.field} changes{becomes}"
 
 

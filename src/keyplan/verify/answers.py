@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, get_args
 
 from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.field_types import plain
 from keyplan.design.patterns import Page, Pattern
 from keyplan.design.plan import Plan
 from keyplan.design.requests_sources import Arguments
@@ -125,7 +126,7 @@ def _unlike_choices(spec: EntitySpec, name: str, values: Sequence[Any], *, falls
     ranks = [choices.index(value) for value in values if value in choices]
     if _rises(ranks[::-1] if falls else ranks):
         return None
-    shown = ", ".join(str(getattr(one, "value", one)) for one in dict.fromkeys(values))
+    shown = ", ".join(str(plain(one)) for one in dict.fromkeys(values))
     return f"comes in the order {shown}: the alphabet's, not that of {name}"
 
 

@@ -1,12 +1,12 @@
-"""The arguments of one call in the making, and what a step's parameters are in a transaction."""
+"""The arguments of one call in the making."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, get_args
 
 from keyplan.design.field_types import without_none
-from keyplan.design.symbols import Each, Param, Source
+from keyplan.design.symbols import Param, Source
 
 
 class Binding:
@@ -51,20 +51,6 @@ class Binding:
                 self.parts.setdefault(source._name, {})[source._path] = value
             else:
                 self.whole[source._name] = value
-
-
-def through(source: Source, given: Mapping[str, Source]) -> Source:
-    """What a step's parameter is in the transaction: one of its own, what lies in it, or a constant."""
-    if isinstance(source, Each):
-        return Each(through(source.values, given)) if isinstance(source.values, Param) else source
-    if not isinstance(source, Param) or source._name not in given:
-        return source
-    outer = given[source._name]
-    if isinstance(outer, Param):
-        return Param(outer._name, outer._annotation, (*outer._path, *source._path))
-    for part in source._path:
-        outer = getattr(outer, part)
-    return outer
 
 
 def element_of(annotation: Any) -> Any:

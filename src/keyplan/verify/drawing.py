@@ -12,10 +12,10 @@ from pydantic import BaseModel
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.field_types import without_none
 from keyplan.design.patterns import Pattern, WriteCall
-from keyplan.design.symbols import Each, Param, Source, annotation_of
+from keyplan.design.symbols import Each, Param, Source, annotation_of, through
 from keyplan.design.transactions import Transaction
 from keyplan.verify.anchors import Anchors
-from keyplan.verify.binding import Binding, element_of, through
+from keyplan.verify.binding import Binding, element_of
 from keyplan.verify.errors import NothingFitsError
 from keyplan.verify.generating import Maker
 from keyplan.verify.meaning import Meaning, filled, meaning_of

@@ -14,7 +14,6 @@ from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.fields import StoredField
 from keyplan.design.requests_items import maker_of
 from keyplan.design.template_errors import MissingField
-from keyplan.design.template_field import Field
 from keyplan.design.workload import Distinct
 from keyplan.verify.amounts import Amount, Owners, amounts, same_type
 from keyplan.verify.errors import SampleError
@@ -268,7 +267,7 @@ def _distinguishing(spec: EntitySpec, owners: Owners, count: int) -> str | None:
 
 def _has_values(stored: StoredField, count: int) -> bool:
     """Whether a field may have so many values, as far as its bounds say."""
-    told = Field.of(stored.name, stored.annotation, stored.info)
+    told = stored.declared
     return told.minimum is None or told.maximum is None or told.maximum - told.minimum >= count - 1
 
 

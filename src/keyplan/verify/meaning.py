@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from keyplan.cost.shares import plain
 from keyplan.design.conditions import Condition
 from keyplan.design.conditions_evaluation import with_values
 from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.field_types import plain
 from keyplan.design.patterns import Pattern
 from keyplan.design.plan import KeyValue, Plan
 from keyplan.design.requests_guards import expiry_of

@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 from keyplan.connections.codec import OWNER, Sorter, reader_of
-from keyplan.cost.shares import plain
 from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.field_types import plain
 from keyplan.design.keys import BoundKey
 from keyplan.design.requests_guards import expiry_of
 from keyplan.design.requests_items import IndexKey, Item, key_attribute, maker_of

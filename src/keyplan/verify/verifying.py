@@ -11,7 +11,7 @@ from keyplan.clock import ManualClock
 from keyplan.connections.connection import Connection
 from keyplan.connections.context import Context, Retries
 from keyplan.cost.estimate import estimate
-from keyplan.cost.expected import expected
+from keyplan.cost.expected import expected, pages
 from keyplan.cost.prices import PriceBook
 from keyplan.cost.prices import book as shipped_book
 from keyplan.design.design import Design
@@ -24,7 +24,6 @@ from keyplan.design.schema import Schema
 from keyplan.design.symbols import Each, Param
 from keyplan.engine.engine import Engine
 from keyplan.errors import KeyplanError
-from keyplan.limits import PAGE_BYTES, READ_UNIT_BYTES
 from keyplan.verify.answers import difference, entities_in
 from keyplan.verify.claims import Figures, judge, judge_of_design
 from keyplan.verify.drawing import Drawer
@@ -72,13 +71,13 @@ def verify(
         run = _Run(design, Recorder(engine), Stock(design.entities), samples, items, progress)
         results = {one: run.pattern(one) for one in sorted(wanted, key=_turn)}
     month = estimate(design, told)
-    pages = [(one.name, _pages(one)) for one in wanted if one.plan.reading and not all_faults(one.plan)]
+    long = [(one.name, pages(one)) for one in wanted if one.plan.reading and not all_faults(one.plan)]
     return Report(
         design=design.name,
         seed=seed,
         tables=run.loaded.results,
         patterns=tuple(results[one] for one in wanted),
-        claims=tuple(judge_of_design(claim, month, told, pages) for claim in design.claims) if not pattern else (),
+        claims=tuple(judge_of_design(claim, month, told, long) for claim in design.claims) if not pattern else (),
         notes=tuple(_notes(run.loaded)),
     )
 
@@ -240,7 +239,7 @@ class _Run:
             items=sum(run.evaluated for run in runs) / len(runs),
             split=mean.text(),
             at_scale=expected(pattern).units.read if decided else None,
-            pages=_pages(pattern),
+            pages=pages(pattern),
         )
 
 
@@ -270,14 +269,6 @@ def _grows(pattern: Pattern[..., Any]) -> bool:
     if key is None:
         return True
     return not any(isinstance(source, (Param, Each)) for value in key.partition for source in value.sources.values())
-
-
-def _pages(pattern: Pattern[..., Any]) -> float:
-    """How many requests of 1 MB a call is made of at the declared numbers."""
-    if pattern.plan.operation not in {"Query", "Scan"}:
-        return 0.0
-    blocks = expected(pattern).units.read * (1 if pattern.plan.consistent else 2)
-    return blocks * READ_UNIT_BYTES / PAGE_BYTES
 
 
 def _told(texts: Sequence[str | None], kind: Any, calls: int) -> list[Problem]:

@@ -15,13 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from keyplan import limits
 from keyplan.check.claims import SINGLE_DIGIT_MS, milliseconds_of, of_design, of_patterns, place_of
 from keyplan.check.finding import Finding
 from keyplan.check.load import number
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.cost.expected import expected
+from keyplan.cost.expected import pages
 from keyplan.design.patterns import Pattern
 
 RULE = Rule("KP823", "claimed-latency", ("warning",))
@@ -61,15 +60,10 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _is_slow(pattern: Pattern[..., Any], milliseconds: float) -> bool:
     plan = pattern.plan
     if plan.operation == "Scan":
-        return milliseconds <= SINGLE_DIGIT_MS or _pages(pattern) * _PAGE_MS > milliseconds
-    return plan.operation == "Query" and not plan.faults and _pages(pattern) * _PAGE_MS > max(milliseconds, _PAGE_MS)
-
-
-def _pages(pattern: Pattern[..., Any]) -> float:
-    units = expected(pattern).units.read * (1 if pattern.plan.consistent else 2)
-    return units * limits.READ_UNIT_BYTES / limits.PAGE_BYTES
+        return milliseconds <= SINGLE_DIGIT_MS or pages(pattern) * _PAGE_MS > milliseconds
+    return plan.operation == "Query" and not plan.faults and pages(pattern) * _PAGE_MS > max(milliseconds, _PAGE_MS)
 
 
 def _what(pattern: Pattern[..., Any]) -> str:
-    pages, whole = max(1.0, _pages(pattern)), pattern.plan.operation == "Scan"
-    return f"{'the whole table' if whole else 'a large range'}, about {number(round(pages))} pages of 1 MB each"
+    count, whole = max(1.0, pages(pattern)), pattern.plan.operation == "Scan"
+    return f"{'the whole table' if whole else 'a large range'}, about {number(round(count))} pages of 1 MB each"

@@ -20,7 +20,6 @@ from keyplan.check.names import words_of
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.design.fields import StoredField
-from keyplan.design.template_field import Field
 
 RULE = Rule("KP702", "expiry-in-milliseconds", ("error",))
 _MILLIS = re.compile(r"_(ms|millis|milliseconds)$")
@@ -51,6 +50,6 @@ def _in_milliseconds(field: StoredField) -> bool:
         return True
     if field.type_code != "N" or field.stored is not None:
         return False
-    least = Field.of(field.name, field.info.annotation, field.info).minimum
+    least = field.declared.minimum
     told = [value for value in (least, field.info.default) if isinstance(value, int)]
     return _MILLIS.search(words_of(field.name)) is not None or any(value >= _NO_SECONDS for value in told)

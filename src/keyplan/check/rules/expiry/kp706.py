@@ -21,7 +21,6 @@ from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.design.fields import StoredField
 from keyplan.design.places import Place
-from keyplan.design.template_field import Field
 
 RULE = Rule("KP706", "expiry-too-old", ("warning",))
 _LONG_PAST = datetime(2021, 11, 1, tzinfo=UTC)
@@ -51,7 +50,7 @@ def _told(field: StoredField) -> str | None:
         return "is a duration, which read as a moment lies near 1970"
     if _too_old(default):
         return f"is {default!r} by default"
-    read = Field.of(field.name, field.info.annotation, field.info)
+    read = field.declared
     return f"is at most {read.maximum}" if read.type is int and _too_old(read.maximum) else None
 
 

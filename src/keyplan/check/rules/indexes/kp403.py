@@ -11,7 +11,8 @@ Source: developer guide, "Best practices for using secondary indexes in DynamoDB
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import eq
 
 from keyplan.check.finding import Finding
 from keyplan.check.keyspace import as_template
@@ -22,6 +23,7 @@ from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey, KeyAttribute
 from keyplan.design.schema import Index
 from keyplan.design.tables import Table
+from keyplan.design.templates import BoundTemplate
 
 RULE = Rule("KP403", "redundant-index", ("advice",))
 
@@ -63,23 +65,17 @@ def _begins(entity: EntitySpec, bound: BoundKey, other: Index | None) -> bool:
         return False
     if len(bound.partition) != len(theirs.partition) or len(bound.sort) > len(theirs.sort):
         return False
-    if not all(_same(*pair) for pair in zip(bound.partition, theirs.partition, strict=True)):
+    if not all(_alike(*pair, eq) for pair in zip(bound.partition, theirs.partition, strict=True)):
         return False
     if not bound.sort:
         return not any(entity.fields[name].optional for part in theirs.sort for name in part.fields)
     pairs = list(zip(bound.sort, theirs.sort, strict=False))
-    return all(_same(*pair) for pair in pairs[:-1]) and _starts(*pairs[-1])
+    return all(_alike(*pair, eq) for pair in pairs[:-1]) and _alike(*pairs[-1], begins_like)
 
 
-def _same(one: KeyAttribute, other: KeyAttribute) -> bool:
+def _alike(one: KeyAttribute, other: KeyAttribute, templates: Callable[[BoundTemplate, BoundTemplate], bool]) -> bool:
+    """Whether two attributes are one field, or texts whose templates are alike."""
     ours, theirs = as_template(one), as_template(other)
     if ours is None or theirs is None:
         return one.field is not None and one.field is other.field
-    return ours == theirs
-
-
-def _starts(one: KeyAttribute, other: KeyAttribute) -> bool:
-    ours, theirs = as_template(one), as_template(other)
-    if ours is None or theirs is None:
-        return one.field is not None and one.field is other.field
-    return begins_like(ours, theirs)
+    return templates(ours, theirs)

@@ -20,10 +20,10 @@ from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.design.conditions import All, Compare, Condition, In, Path
 from keyplan.design.entities import EntitySpec
+from keyplan.design.field_types import plain
 from keyplan.design.patterns import Pattern
 from keyplan.design.plan import Plan
 from keyplan.design.symbols import Each, EveryShard, Param
-from keyplan.design.template_field import Field
 
 RULE = Rule("KP413", "sparse-opportunity", ("advice",))
 _MOST = 0.5
@@ -62,9 +62,8 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _closed(entity: EntitySpec) -> Iterator[tuple[str, tuple[object, ...]]]:
     for name, stored in entity.fields.items():
-        choices = Field.of(name, stored.info.annotation, stored.info).choices
-        if choices is not None:
-            yield name, tuple(getattr(choice, "value", choice) for choice in choices)
+        if stored.declared.choices is not None:
+            yield name, stored.declared.stored_choices
         elif stored.annotation is bool:
             yield name, (True, False)
 
@@ -84,7 +83,7 @@ def _asked(plan: Plan, name: str) -> list[object] | None:
     for value in [*plan.key.partition, *(one.low for one in plan.key.sort)] if plan.key is not None else []:
         source = value.sources.get(name)
         if source is not None:
-            return None if isinstance(source, (Param, Each, EveryShard)) else [getattr(source, "value", source)]
+            return None if isinstance(source, (Param, Each, EveryShard)) else [plain(source)]
     return _filtered(plan.filter, name)
 
 
@@ -96,7 +95,7 @@ def _filtered(condition: Condition | None, name: str) -> list[object] | None:
         elif isinstance(part, In) and _is_field(part.operand, name):
             values = part.choices
         if values and not any(isinstance(value, Param) for value in values):
-            return [getattr(value, "value", value) for value in values]
+            return [plain(value) for value in values]
     return None
 
 

@@ -27,7 +27,6 @@ from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundIndexKey, BoundKey, KeyAttribute
 from keyplan.design.schema import Index
 from keyplan.design.tables import Table
-from keyplan.design.template_field import Field
 from keyplan.design.workload import Distinct
 
 RULE = Rule("KP414", "few-index-keys", ("warning",))
@@ -120,6 +119,5 @@ def _few(entity: EntitySpec, part: KeyAttribute, name: str) -> Distinct | None:
     if part.template is not None:
         hole = next(hole for hole in part.template.holes if hole.name == name)
         return None if hole.encoding.choices is None else Distinct(len(hole.encoding.choices))
-    stored = entity.fields[name]
-    choices = Field.of(name, stored.info.annotation, stored.info).choices
+    choices = entity.fields[name].declared.choices
     return None if choices is None else Distinct(len(choices))

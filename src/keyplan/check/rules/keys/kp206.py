@@ -23,7 +23,6 @@ from keyplan.check.finding import Finding
 from keyplan.check.names import is_identifier, words_of
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.cost.shares import plain
 from keyplan.design.plan import Plan
 from keyplan.design.templates import BoundHole
 
@@ -64,7 +63,7 @@ def _is_rank(hole: BoundHole) -> bool:
 
 
 def _choices(hole: BoundHole) -> list[str]:
-    return [str(plain(choice)) for choice in hole.field.choices or ()]
+    return [str(choice) for choice in hole.field.stored_choices]
 
 
 def _sorts(texts: list[str]) -> bool:

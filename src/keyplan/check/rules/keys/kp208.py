@@ -19,7 +19,6 @@ from keyplan.check.finding import Finding
 from keyplan.check.names import is_moment
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.design.template_field import Field
 
 RULE = Rule("KP208", "moment-as-text", ("warning",))
 
@@ -31,8 +30,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         for bound in (entity.key, *entity.indexes):
             where = entity.schema.where(bound.index)
             for name in (name for part in bound.sort for name in part.fields):
-                stored = entity.fields[name]
-                field = Field.of(name, stored.info.annotation, stored.info)
+                field = entity.fields[name].declared
                 free = field.type is str and field.choices is None and field.pattern is None
                 if name in told or not free or not is_moment(name):
                     continue

@@ -43,7 +43,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _one_case(field: Field, case: str) -> bool:
     """Whether the declaration allows one case only."""
     if field.choices is not None:
-        texts = [str(getattr(choice, "value", choice)) for choice in field.choices]
+        texts = [str(choice) for choice in field.stored_choices]
         return len({getattr(text, case)() for text in texts}) == len(texts)
     ranges = "A-Z" if case == "lower" else "a-z"
     return field.pattern is not None and field.pattern.startswith("^") and "[^" not in field.pattern and (

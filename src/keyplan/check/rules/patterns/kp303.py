@@ -25,7 +25,7 @@ from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import expected
 from keyplan.cost.shares import kept_share
-from keyplan.design.conditions import All, Compare, Condition, Path
+from keyplan.design.conditions import Condition, equal_fields, paths_of
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey
 from keyplan.design.patterns import Pattern
@@ -94,25 +94,7 @@ def _told(removed: float) -> str:
 
 
 def _named(condition: Condition | None) -> str:
-    return ", ".join(dict.fromkeys(path.field for path in _paths(condition))) or "its filter"
-
-
-def _paths(condition: Condition | None) -> Iterator[Path]:
-    for operand in condition.operands() if condition is not None else ():
-        if isinstance(operand, Condition):
-            yield from _paths(operand)
-        elif isinstance(operand, Path):
-            yield operand
-
-
-def _equal_fields(condition: Condition | None) -> set[str]:
-    """Fields that a filter compares with one value, whatever else it asks."""
-    parts = condition.parts if isinstance(condition, All) else (condition,)
-    return {
-        part.left.field
-        for part in parts
-        if isinstance(part, Compare) and part.op == "=" and isinstance(part.left, Path) and len(part.left.parts) == 1
-    }
+    return ", ".join(dict.fromkeys(path.field for path in paths_of(condition)))
 
 
 def _better(plan: Plan) -> BoundKey | None:
@@ -120,7 +102,7 @@ def _better(plan: Plan) -> BoundKey | None:
     if len(plan.entities) != 1 or plan.key is None or plan.consistent:
         return None
     entity: EntitySpec = plan.entity
-    equal = _equal_fields(plan.filter)
+    equal = equal_fields(plan.filter)
     given = {name for value in plan.key.partition for name in value.sources} | equal
     for bound in (entity.key, *entity.indexes):
         if bound.index is plan.index or bound.when is not None or not equal:

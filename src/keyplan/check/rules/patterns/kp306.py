@@ -20,9 +20,9 @@ from keyplan.check.finding import Finding
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.design.conditions import paths_of
-from keyplan.design.entities import EntitySpec
 from keyplan.design.patterns import Pattern
 from keyplan.design.plan import Plan
+from keyplan.design.projections import lacking
 from keyplan.design.schema import Index
 
 RULE = Rule("KP306", "not-projected", ("error", "warning"))
@@ -55,9 +55,9 @@ def _lacking(pattern: Pattern[..., Any], plan: Plan, index: Index) -> Iterator[F
     if plan.select == "count":
         return
     for entity in plan.entities:
-        optional = [name for name, stored in entity.fields.items() if not stored.info.is_required()]
-        filtered = {path.field for path in paths_of(plan.filter)}
-        empty = [name for name in optional if name not in filtered and not _held(entity, name, index)]
+        needed = {path.field for path in paths_of(plan.filter)}
+        needed |= {name for name, stored in entity.fields.items() if stored.info.is_required()}
+        empty = [name for name in lacking(index, entity) if name not in needed]
         if empty:
             yield Finding(
                 RULE.code,
@@ -69,12 +69,3 @@ def _lacking(pattern: Pattern[..., Any], plan: Plan, index: Index) -> Iterator[F
                 pattern.place,
                 index.place,
             )
-
-
-def _held(entity: EntitySpec, name: str, index: Index) -> bool:
-    if index.projects(entity.fields[name].attribute, entity.schema.key):
-        return True
-    bound = entity.key_in(index)
-    keys = [entity.key, *([bound] if bound is not None else [])]
-    templates = [part.template for key in keys for part in key.attributes if part.template is not None]
-    return any(name in template.fields and template.reversible for template in templates)

@@ -26,7 +26,6 @@ from keyplan.design.keys import BoundKey
 from keyplan.design.patterns import Pattern
 from keyplan.design.places import Place
 from keyplan.design.plan import Plan
-from keyplan.design.template_field import Field
 
 RULE = Rule("KP311", "order-not-given", ("error",))
 
@@ -86,9 +85,9 @@ def _of_entity(plan: Plan, entity: EntitySpec, name: str) -> Iterator[tuple[str,
 def _instead(entity: EntitySpec, name: str) -> str:
     """A hole that sorts by the field's values."""
     stored = entity.fields[name]
-    choices = Field.of(name, stored.info.annotation, stored.info).choices
-    if choices is not None:
-        order = ",".join(str(getattr(choice, "value", choice)) for choice in choices)
+    choices = stored.declared.stored_choices
+    if choices:
+        order = ",".join(map(str, choices))
         return f"write {{{name}:rank({order})}} into the key, in the order that is meant"
     return f"write {{{name}:010d}}" if stored.type_code == "N" else f"write {{{name}:utc_ms}}"
 

@@ -27,13 +27,12 @@ from keyplan.check.subject import Subject
 from keyplan.design.conditions import All, Between, Compare, Condition, Function, In, Path
 from keyplan.design.entities import EntitySpec
 from keyplan.design.field_encoding import encode_value
-from keyplan.design.field_types import UnstorableTypeError, type_code
+from keyplan.design.field_types import UnstorableTypeError, plain, type_code
 from keyplan.design.fields import StoredField
 from keyplan.design.keys import KeyAttribute
 from keyplan.design.patterns import Pattern
 from keyplan.design.plan import KeyCondition, KeyValue, Plan, SortOp
 from keyplan.design.symbols import Each, EveryShard, Param
-from keyplan.design.template_field import Field
 
 RULE = Rule("KP319", "never-true", ("error",))
 
@@ -222,11 +221,10 @@ def _comparisons(condition: Condition | None) -> Iterator[tuple[Path, object, bo
 def _is_never(stored: StoredField, value: object) -> bool:
     if _is_of_another_type(stored, value):
         return True
-    choices = Field.of(stored.name, stored.info.annotation, stored.info).choices
+    choices = stored.declared.choices
     if choices is None or value is None or isinstance(value, (Param, Path, Each, EveryShard)):
         return False
-    known = [*choices, *(getattr(choice, "value", choice) for choice in choices)]
-    return value not in known
+    return value not in [*choices, *stored.declared.stored_choices]
 
 
 def _is_of_another_type(stored: StoredField, value: object) -> bool:
@@ -238,7 +236,7 @@ def _is_of_another_type(stored: StoredField, value: object) -> bool:
     if stored.stored is not None:
         return False
     try:
-        code = type_code(type(getattr(value, "value", value)))
+        code = type_code(type(plain(value)))
     except UnstorableTypeError:
         return False
     return {code, stored.type_code} <= _SCALARS and code != stored.type_code
@@ -266,5 +264,4 @@ def _what_fits(stored: StoredField, value: object) -> str:
 
 
 def _choices_text(stored: StoredField) -> str:
-    choices = Field.of(stored.name, stored.info.annotation, stored.info).choices or ()
-    return ", ".join(repr(getattr(choice, "value", choice)) for choice in choices)
+    return ", ".join(map(repr, stored.declared.stored_choices))

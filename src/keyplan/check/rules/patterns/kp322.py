@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from keyplan.check.finding import Finding
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.design.conditions import All, Compare, Condition, Path
+from keyplan.design.conditions import equal_fields
 from keyplan.design.keys import BoundIndexKey
 from keyplan.design.plan import Plan
 
@@ -45,7 +45,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _better(plan: Plan) -> tuple[str, BoundIndexKey] | None:
-    asked = _equal_fields(plan.filter)
+    asked = equal_fields(plan.filter)
     known = {name for value in plan.key.partition for name in value.sources} if plan.key is not None else set()
     for bound in plan.entity.indexes:
         if bound.when is not None or bound.index is plan.index:
@@ -56,12 +56,3 @@ def _better(plan: Plan) -> tuple[str, BoundIndexKey] | None:
         if used and partition and all(name in known or name in asked for name in partition) and known <= set(leading):
             return used[0], bound
     return None
-
-
-def _equal_fields(condition: Condition | None) -> set[str]:
-    """Fields that a filter wants to be equal to something."""
-    if isinstance(condition, All):
-        return {name for part in condition.parts for name in _equal_fields(part)}
-    if isinstance(condition, Compare) and condition.op == "=" and isinstance(condition.left, Path):
-        return {condition.left.field} if len(condition.left.parts) == 1 else set()
-    return set()

@@ -21,7 +21,6 @@ from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.design.entities import EntitySpec
 from keyplan.design.fields import StoredField
-from keyplan.design.template_field import Field
 
 RULE = Rule("KP111", "number-precision", ("error", "warning"))
 
@@ -73,7 +72,7 @@ def _declared_digits(stored: StoredField) -> int | None:
     if stored.type_code != "N":
         return None
     told = [entry.max_digits for entry in stored.info.metadata if _number_of(entry, "max_digits")]
-    field = Field.of(stored.name, stored.info.annotation, stored.info)
+    field = stored.declared
     told += [len(str(abs(end))) for end in (field.minimum, field.maximum) if end is not None and end % 10]
     return max(told, default=None)
 

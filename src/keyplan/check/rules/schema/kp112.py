@@ -42,7 +42,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _about(entity: EntitySpec, bound: BoundKey, part: KeyAttribute, stored: StoredField) -> Finding | None:
     if stored.type_code not in {"S", "B"}:
         return None
-    field = Field.of(stored.name, stored.info.annotation, stored.info)
+    field = stored.declared
     how = _empty_by_itself(stored, field, whole=part.template is None or part.text == f"{{{stored.name}}}")
     where = entity.schema.where(bound.index)
     declared = entity.place.at(f"{stored.name}:", width=len(stored.name))
@@ -75,7 +75,7 @@ def _about(entity: EntitySpec, bound: BoundKey, part: KeyAttribute, stored: Stor
 def _empty_by_itself(stored: StoredField, field: Field, *, whole: bool) -> str:
     """How the declaration itself makes an empty value; the empty text where it does not."""
     if field.choices is not None:
-        empty = any(getattr(choice, "value", choice) == "" for choice in field.choices)
+        empty = "" in field.stored_choices
         return 'has "" among its choices' if empty and whole else ""
     if stored.info.default in {"", b""} if isinstance(stored.info.default, (str, bytes)) else False:
         return "is empty by default" if whole or field.min_length != 0 else ""
