@@ -26,3 +26,12 @@ def test_what_is_no_claim_is_refused(claim: str, tmp_path: Path) -> None:
     assert found.stdout == ""
     assert f"keyplan token: {claim!r} is no claim" in found.stderr
     assert not list(tmp_path.iterdir()), "no key is made"
+
+
+def test_a_key_that_others_can_read_is_a_clear_error(tmp_path: Path) -> None:
+    assert CliRunner().invoke(app, ["token", "ada", "--folder", str(tmp_path)]).exit_code == 0
+    (tmp_path / "keys" / "development-key.pem").chmod(0o644)
+    found = CliRunner().invoke(app, ["token", "ada", "--folder", str(tmp_path)])
+    assert (found.exit_code, found.stdout) == (1, "")
+    assert "keyplan token: " in found.stderr
+    assert "can be read by others" in found.stderr

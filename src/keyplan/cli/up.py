@@ -23,6 +23,13 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
     log_level: Annotated[
         Literal["info", "warning"], typer.Option("--log-level", help="Info has a line for each request.")
     ] = "warning",
+    issuer: Annotated[
+        str | None, typer.Option("--issuer", help="Whose tokens are taken, instead of those of `keyplan token`.")
+    ] = None,
+    audience: Annotated[str | None, typer.Option("--audience", help="What the issuer's tokens must be for.")] = None,
+    keys: Annotated[
+        str | None, typer.Option("--keys", help="The issuer's public keys, a JWKS: an address or a file.")
+    ] = None,
 ) -> None:
     """Run the systems: APIs, sweepers, stream consumers and the DynamoDB endpoint on one port."""
     try:
@@ -35,7 +42,9 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
         typer.echo("keyplan up: give --endpoint or --aws, not both", err=True)
         raise typer.Exit(2)
     url = endpoint if endpoint is not None else f"aws://{aws}" if aws is not None else None
-    settings = Settings(folder, host, port, tuple(system or ()), url, sample, log_level)
+    settings = Settings(
+        folder, host, port, tuple(system or ()), url, sample, log_level, issuer=issuer, audience=audience, keys=keys
+    )
     try:
         run(settings, lambda line: typer.echo(f"keyplan up: {line}"))
     except UpError as error:
@@ -51,8 +60,8 @@ def token(
 ) -> None:
     """Make a development token for the systems of `keyplan up`, valid for an hour."""
     try:
-        from keyplan_systems.up.launch import AUDIENCE  # noqa: PLC0415 - see above
-        from keyplan_systems.web.development import development_key, issue_development_token  # noqa: PLC0415
+        from keyplan_systems.up.launch import AUDIENCE, UpError, key_of  # noqa: PLC0415 - see above
+        from keyplan_systems.web.development import issue_development_token  # noqa: PLC0415
     except ImportError as error:
         typer.echo(f"keyplan token: {error}; pip install 'keyplan[systems]'", err=True)
         raise typer.Exit(1) from None
@@ -63,7 +72,11 @@ def token(
             wrong = f"{name}{sign}{value}"
             typer.echo(f"keyplan token: {wrong!r} is no claim: write it as email=ada@example.org", err=True)
             raise typer.Exit(2)
-    key = development_key(folder / "keys")
+    try:
+        key = key_of(folder)
+    except UpError as error:
+        typer.echo(f"keyplan token: {error}", err=True)
+        raise typer.Exit(1) from None
     claims = {name: value for name, _, value in pairs}
     typer.echo(issue_development_token(key, subject, audience=AUDIENCE, roles=tuple(role or ()), claims=claims))
 

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 import httpx
 
 from keyplan_systems.up import registry
-from keyplan_systems.up.launch import AUDIENCE, Settings, UpError, prepare
-from keyplan_systems.web.development import development_key, issue_development_token
+from keyplan_systems.up.launch import AUDIENCE, Settings, UpError, key_of, prepare
+from keyplan_systems.web.development import issue_development_token
 from keyplan_systems.web.serving import Running
 from keyplan_systems.web.system import Stage, System
 
@@ -50,7 +50,7 @@ def _playing(url: str, names: Sequence[str]) -> list[System]:
 
 
 def _tokens(folder: Path) -> Callable[..., str]:
-    key = development_key(folder / "keys")
+    key = key_of(folder)
 
     def token(subject: str, *, roles: Sequence[str] = (), **claims: str) -> str:
         return issue_development_token(key, subject, audience=AUDIENCE, roles=tuple(roles), claims=claims)

@@ -27,11 +27,12 @@ from keyplan.server.launch import is_loopback
 from keyplan_systems.up import registry
 from keyplan_systems.up.host import Host, Hosted
 from keyplan_systems.up.workers import Workers
-from keyplan_systems.web.development import DevelopmentKeyError, development_key
+from keyplan_systems.web.development import DevelopmentKey, DevelopmentKeyError, development_key
+from keyplan_systems.web.keys import FileKeys, KeySource, KeysUnavailableError, UrlKeys
 from keyplan_systems.web.logs import configure_logs
 from keyplan_systems.web.serving import server_config
 from keyplan_systems.web.system import Built, Resources, System
-from keyplan_systems.web.tokens import TokenRules, TokenSettings, TokenVerifier, verifier_for
+from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
@@ -60,6 +61,12 @@ class Settings:
     sample: bool = True
     log_level: LogLevel = "warning"
     """What is logged: "info" has a line for each request."""
+    issuer: str | None = None
+    """Whose tokens are taken; those that the folder's own key has signed when None."""
+    audience: str | None = None
+    """What the issuer's tokens must be for."""
+    keys: str | None = None
+    """The issuer's public keys, a JWKS: an address or a file."""
 
 
 class _Server(uvicorn.Server):
@@ -86,7 +93,7 @@ def up(settings: Settings, say: Callable[[str], None]) -> None:
         address = f"http://{settings.host}:{listener.getsockname()[1]}"
         for line in _hints(host, address, settings):
             say(line)
-        _Server(server_config(host, "on", grace_s=_GRACE_S)).run(sockets=[listener])
+        _Server(server_config(host, grace_s=_GRACE_S)).run(sockets=[listener])
         if not host.workers.stop():
             say("background work did not end in time; it goes on at the next start")
         say("stopped")
@@ -107,7 +114,7 @@ def prepare(settings: Settings, stack: ExitStack, say: Callable[[str], None], cl
         raise UpError(f"{settings.folder} can be no folder: {error.strerror or error}") from error
     connection, engine = _connection(settings, stack, clock)
     _create(connection, designs, say)
-    verifier = _verifier(settings, clock)
+    verifier = _verifier(settings, stack, clock)
     prices = book()
     hosted = []
     for system in systems:
@@ -137,14 +144,14 @@ def _systems(names: Sequence[str]) -> list[System]:
 def _connection(settings: Settings, stack: ExitStack, clock: Clock) -> tuple[Connection, Engine | None]:
     try:
         # Cursors hold across restarts, and between processes of one folder.
-        cursor_key = development_key(_keys(settings)).derived("cursors")
+        cursor_key = key_of(settings.folder).derived("cursors")
         if settings.url is not None:
             return stack.enter_context(keyplan.connect(settings.url, clock=clock, cursor_key=cursor_key)), None
         engine = stack.enter_context(
             keyplan.Engine.open(settings.folder / "keyplan.db", durability="full", clock=clock)
         )
         return stack.enter_context(keyplan.connect(engine=engine, clock=clock, cursor_key=cursor_key)), engine
-    except (KeyplanError, DevelopmentKeyError, ValueError, ImportError) as error:
+    except (KeyplanError, ValueError, ImportError) as error:
         raise UpError(str(error)) from error
 
 
@@ -171,12 +178,33 @@ def _reason(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _verifier(settings: Settings, clock: Clock) -> TokenVerifier:
-    return verifier_for(TokenSettings(TokenRules(AUDIENCE), development_folder=_keys(settings)), clock)
+def _verifier(settings: Settings, stack: ExitStack, clock: Clock) -> TokenVerifier:
+    told = (settings.issuer, settings.audience, settings.keys)
+    if not any(told):
+        return TokenVerifier(TokenRules(AUDIENCE), development_keys(key_of(settings.folder)), clock)
+    if not (settings.issuer and settings.audience and settings.keys):
+        raise UpError("whose tokens are taken is said by --issuer, --audience and --keys together")
+    try:
+        keys = _issuers_keys(settings.keys, stack, clock)
+    except KeysUnavailableError as error:
+        raise UpError(str(error)) from error
+    return TokenVerifier(TokenRules(settings.audience, settings.issuer), keys, clock)
 
 
-def _keys(settings: Settings) -> Path:
-    return settings.folder / "keys"
+def _issuers_keys(source: str, stack: ExitStack, clock: Clock) -> KeySource:
+    if not source.startswith(("https://", "http://")):
+        return FileKeys(Path(source))
+    keys = UrlKeys(source, clock=clock)
+    stack.callback(keys.close)
+    return keys
+
+
+def key_of(folder: Path) -> DevelopmentKey:
+    """The folder's own key, made if there is none yet. Raises UpError."""
+    try:
+        return development_key(folder / "keys")
+    except DevelopmentKeyError as error:
+        raise UpError(str(error)) from error
 
 
 def _folder(settings: Settings, system: System) -> Path:
@@ -201,4 +229,8 @@ def _hints(host: Host, address: str, settings: Settings) -> list[str]:
         lines.append(f"DynamoDB: aws dynamodb list-tables --endpoint-url {address}")
     elif settings.url is None:
         lines.append("no DynamoDB endpoint: it is open to whoever reaches it, so only --host 127.0.0.1 has one")
-    return [*lines, f"token: keyplan token SUBJECT --folder {settings.folder}", "stop with Ctrl-C"]
+    if settings.issuer is None:
+        lines.append(f"token: keyplan token SUBJECT --folder {settings.folder}")
+    else:
+        lines.append(f"tokens: those of {settings.issuer} for {settings.audience}")
+    return [*lines, "stop with Ctrl-C"]

@@ -1,4 +1,4 @@
-"""An application behind a real socket: in a thread for tests and scripts, or as the process's only work.
+"""An application behind a real socket: how every system is served, and one in a thread for tests and scripts.
 
     with Running(app) as server:
         httpx.get(f"{server.url}/health")
@@ -11,14 +11,11 @@ from __future__ import annotations
 import socket
 import threading
 from types import TracebackType
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 import uvicorn
 
-from keyplan_systems.web.logs import configure_logs
-
-Lifespan: TypeAlias = Literal["auto", "on", "off"]
-
+_HOST: Final = "127.0.0.1"
 START_TIMEOUT_S: Final = 30.0
 STOP_TIMEOUT_S: Final = 10.0
 KEEP_ALIVE_S: Final = 75
@@ -45,18 +42,17 @@ class _Server(uvicorn.Server):
 
 
 class Running:
-    """Runs an ASGI application in a thread while the `with` block lasts; port 0 takes a free one."""
+    """Runs an ASGI application in a thread while the `with` block lasts, on a free port of this machine."""
 
-    def __init__(self, app: Any, *, host: str = "127.0.0.1", port: int = 0, lifespan: Lifespan = "on") -> None:
-        self._server = _Server(server_config(app, lifespan))
-        self._address = (host, port)
+    def __init__(self, app: Any) -> None:
+        self._server = _Server(server_config(app))
         self._socket: socket.socket | None = None
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="keyplan-web", daemon=True)
 
     def __enter__(self) -> Running:
         """Start; returns once connections are taken. ServingError if the application's startup fails."""
-        self._socket = socket.create_server(self._address)
+        self._socket = socket.create_server((_HOST, 0))
         self._thread.start()
         settled = self._server.settled.wait(START_TIMEOUT_S)
         if self._failure is not None or not settled or not self._server.started:
@@ -83,7 +79,7 @@ class Running:
     @property
     def url(self) -> str:
         """Its address without a slash at the end, such as http://127.0.0.1:40123."""
-        return f"http://{self._address[0]}:{self.port}"
+        return f"http://{_HOST}:{self.port}"
 
     def _run(self) -> None:
         assert self._socket is not None
@@ -104,16 +100,7 @@ class Running:
             self._socket.close()
 
 
-def serve(app: Any, *, host: str = "127.0.0.1", port: int = 8000) -> None:
-    """Serve the application until the process is told to stop; logs go to standard error as JSON lines."""
-    configure_logs()
-    config = server_config(app, "on", host=host, port=port)
-    uvicorn.Server(config).run()
-
-
-def server_config(
-    app: Any, lifespan: Lifespan, *, grace_s: float = STOP_TIMEOUT_S / 2, **address: Any
-) -> uvicorn.Config:
+def server_config(app: Any, *, grace_s: float = STOP_TIMEOUT_S / 2) -> uvicorn.Config:
     """How an application is served; `grace_s` is what requests under way have when it stops."""
     # The application writes one line per request itself; the server's name is nobody's business. Left to itself uvicorn
     # takes the caller's address from X-Forwarded-For wherever a connection comes from this machine, so that anybody
@@ -121,12 +108,11 @@ def server_config(
     return uvicorn.Config(
         app,
         proxy_headers=False,
-        lifespan=lifespan,
+        lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE_S,
         ws_max_size=MESSAGE_BYTES,
         timeout_graceful_shutdown=int(grace_s),
-        **address,
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import jwt
@@ -17,8 +16,8 @@ from jwt.exceptions import InvalidAudienceError, InvalidIssuerError, InvalidToke
 from jwt.types import Options
 
 from keyplan.clock import Clock, SystemClock
-from keyplan_systems.web.development import DEFAULT_ISSUER, DevelopmentKey, development_key
-from keyplan_systems.web.keys import ALGORITHMS, FileKeys, KeySource, StaticKeys, UrlKeys
+from keyplan_systems.web.development import DEFAULT_ISSUER, DevelopmentKey
+from keyplan_systems.web.keys import ALGORITHMS, KeySource, StaticKeys
 
 TOKEN_LIMIT_BYTES: Final = 8192
 SUBJECT_LIMIT_CHARACTERS: Final = 255
@@ -165,45 +164,6 @@ def _roles(claims: Mapping[str, Any], names: Sequence[str]) -> frozenset[str]:
             raise TokenError(f"The token's claim {name} is no list of roles.")
         roles.update(listed)
     return frozenset(roles)
-
-
-@dataclass(frozen=True)
-class TokenSettings:
-    """How an application verifies tokens: the rules and exactly one source of keys.
-
-    With `development_folder` the key pair of that folder is made on first use; `issue_development_token` signs
-    with it.
-    """
-
-    rules: TokenRules
-    jwks_url: str | None = None
-    jwks_file: Path | None = None
-    development_folder: Path | None = None
-
-    def __post_init__(self) -> None:
-        given = [source for source in (self.jwks_url, self.jwks_file, self.development_folder) if source is not None]
-        if len(given) != 1:
-            raise ValueError("give one of jwks_url, jwks_file and development_folder")
-        if self.jwks_url is not None and not self.jwks_url.startswith(("https://", "http://")):
-            raise ValueError(f"jwks_url must begin with https:// or http://, not {self.jwks_url!r}")
-
-
-def verifier_for(settings: TokenSettings, clock: Clock | None = None) -> TokenVerifier:
-    """The verifier that these settings describe.
-
-    KeysUnavailableError for an unreadable file, DevelopmentKeyError for an unusable folder; an address is only
-    asked with the first token.
-    """
-    return TokenVerifier(settings.rules, _keys_for(settings, clock), clock)
-
-
-def _keys_for(settings: TokenSettings, clock: Clock | None) -> KeySource:
-    if settings.jwks_url is not None:
-        return UrlKeys(settings.jwks_url, clock=clock)
-    if settings.jwks_file is not None:
-        return FileKeys(settings.jwks_file)
-    assert settings.development_folder is not None
-    return development_keys(development_key(settings.development_folder))
 
 
 def development_keys(key: DevelopmentKey) -> StaticKeys:

@@ -6,6 +6,7 @@ from fastapi import FastAPI
 
 from keyplan.connections.errors import AlreadyExistsError
 from keyplan.design import Change, Cond, Entity, Key, Table, everything, key_of, put
+from keyplan_systems.web.authentication import Caller, install_verifier
 from keyplan_systems.web.system import Built, Resources, System, Worker
 
 shelf = Table("shelf", pk="note_id")
@@ -37,7 +38,12 @@ def notes() -> Cond:
 
 def build(resources: Resources) -> Built:
     app = FastAPI(title="Shelf")
+    install_verifier(app, resources.verifier)
     (resources.folder / "built").write_text("yes")
+
+    @app.get("/me")
+    def me(caller: Caller) -> str:
+        return caller.subject
 
     @app.get("/notes/{note_id}")
     def read(note_id: str) -> dict[str, str | None]:

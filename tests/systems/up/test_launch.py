@@ -18,13 +18,22 @@ import apsw
 import boto3
 import httpx
 import pytest
+from starlette.applications import Starlette
+from starlette.responses import FileResponse
+from starlette.routing import Route
 from tests.systems.up import shelf
 
 from keyplan import Engine
 from keyplan.server.thread import ThreadedServer
 from keyplan.store import files
 from keyplan_systems.up import registry
-from keyplan_systems.up.launch import Settings, UpError, prepare, up
+from keyplan_systems.up.launch import AUDIENCE, Settings, UpError, prepare, up
+from keyplan_systems.web.development import (
+    DEFAULT_ISSUER,
+    DevelopmentKey,
+    development_key,
+    issue_development_token,
+)
 from keyplan_systems.web.serving import Running
 from keyplan_systems.web.system import Built, Resources, Worker
 
@@ -138,6 +147,41 @@ def test_keys_that_others_can_read_are_a_clear_error(tmp_path: Path) -> None:
         prepare(Settings(tmp_path), stack, lambda _line: None)
 
 
+@pytest.mark.parametrize("kept", ["file", "address"])
+def test_tokens_of_an_issuer_that_is_named_are_taken_and_no_others(tmp_path: Path, kept: str) -> None:
+    theirs, file = development_key(tmp_path / "theirs"), tmp_path / "jwks.json"
+    file.write_bytes(theirs.jwks())
+    with Running(Starlette(routes=[Route("/jwks.json", lambda _request: FileResponse(file))])) as login:
+        keys = str(file) if kept == "file" else f"{login.url}/jwks.json"
+        named = Settings(tmp_path / "data", issuer="https://login.example", audience="venue", keys=keys)
+        with running(named) as (url, _):
+
+            def asked(key: DevelopmentKey, audience: str, issuer: str) -> httpx.Response:
+                token = issue_development_token(key, "ada", audience=audience, issuer=issuer)
+                return get(f"{url}/shelf/me", headers={"Authorization": f"Bearer {token}"})
+
+            assert asked(theirs, "venue", "https://login.example").json() == "ada"
+            assert asked(theirs, "keyplan", "https://login.example").status_code == 401
+            assert asked(theirs, "venue", DEFAULT_ISSUER).status_code == 401
+            own = development_key(tmp_path / "data" / "keys")
+            assert asked(own, "venue", "https://login.example").status_code == 401
+            assert asked(own, AUDIENCE, DEFAULT_ISSUER).status_code == 401
+
+
+def test_without_an_issuer_the_folders_own_tokens_are_taken(tmp_path: Path) -> None:
+    with running(Settings(tmp_path)) as (url, _):
+        token = issue_development_token(development_key(tmp_path / "keys"), "ada", audience=AUDIENCE)
+        assert get(f"{url}/shelf/me", headers={"Authorization": f"Bearer {token}"}).json() == "ada"
+
+
+def test_an_issuer_without_its_keys_is_a_clear_error(tmp_path: Path) -> None:
+    with ExitStack() as stack, pytest.raises(UpError, match="by --issuer, --audience and --keys together"):
+        prepare(Settings(tmp_path, issuer="https://login.example", audience="venue"), stack, lambda _line: None)
+    missing = Settings(tmp_path, issuer="https://login.example", audience="venue", keys=str(tmp_path / "none.json"))
+    with ExitStack() as stack, pytest.raises(UpError, match="cannot read the key set"):
+        prepare(missing, stack, lambda _line: None)
+
+
 def test_it_runs_on_another_endpoint_and_offers_none_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
@@ -231,8 +275,10 @@ def test_missing_credentials_are_told_with_what_to_do(tmp_path: Path, monkeypatc
 def test_the_command_starts_says_where_and_drains_on_ctrl_c(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "keyplan", "up", "--folder", str(tmp_path), "--port", "0"]
     command += ["--system", "thinking_trainer"]
-    for level in ("info", "warning"):
-        started = [*command, "--log-level", level]
+    (tmp_path / "jwks.json").write_bytes(development_key(tmp_path / "theirs").jwks())
+    issuer = ["--issuer", "https://login.example", "--audience", "trainer", "--keys", str(tmp_path / "jwks.json")]
+    for level, options in (("info", []), ("warning", issuer)):
+        started = [*command, "--log-level", level, *options]
         with subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
             assert process.stdout is not None
             lines = []
@@ -242,6 +288,8 @@ def test_the_command_starts_says_where_and_drains_on_ctrl_c(tmp_path: Path) -> N
                     break
             told = "".join(lines)
             url = told.partition("home page ")[2].partition("\n")[0].rstrip("/")
+            assert ("tokens: those of https://login.example for trainer" in told) == bool(options)
+            assert ("token: keyplan token SUBJECT" in told) != bool(options)
             assert get(f"{url}/health").json()["systems"] == ["thinking_trainer"]
             assert get(f"{url}/thinking_trainer/nothing").status_code == 404
             process.send_signal(signal.SIGINT)

@@ -11,6 +11,9 @@ import orjson
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 from jwt.algorithms import OKPAlgorithm, RSAAlgorithm
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
 
 from keyplan.clock import ManualClock
 from keyplan_systems.web.keys import FileKeys, KeysUnavailableError, StaticKeys, UrlKeys, parse_keys
@@ -160,11 +163,8 @@ def test_an_address_that_does_not_answer_is_the_servers_trouble() -> None:
 
 
 def test_keys_come_over_a_real_connection() -> None:
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": document("one")})
-
-    with Running(app, lifespan="off") as server:
+    app = Starlette(routes=[Route("/jwks.json", lambda _request: Response(document("one")))])
+    with Running(app) as server:
         keys = UrlKeys(f"{server.url}/jwks.json")
         assert keys.find("one") is not None
         assert keys.find("two") is None

@@ -17,15 +17,8 @@ from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
 from keyplan.clock import ManualClock
 from keyplan_systems.web.development import DevelopmentKey, development_key, issue_development_token
-from keyplan_systems.web.keys import KeysUnavailableError, StaticKeys
-from keyplan_systems.web.tokens import (
-    TokenError,
-    TokenRules,
-    TokenSettings,
-    TokenVerifier,
-    development_keys,
-    verifier_for,
-)
+from keyplan_systems.web.keys import StaticKeys
+from keyplan_systems.web.tokens import TokenError, TokenRules, TokenVerifier, development_keys
 
 AUDIENCE = "venue"
 ISSUER = "https://login.example"
@@ -239,29 +232,3 @@ def test_a_token_without_key_id_needs_a_set_of_one_key() -> None:
 def test_rules_that_would_accept_anything_cannot_be_made(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"given|algorithms"):
         TokenRules(**options)
-
-
-def test_settings_take_exactly_one_source_of_keys(tmp_path: Path) -> None:
-    rules = TokenRules(AUDIENCE)
-    with pytest.raises(ValueError, match="give one of"):
-        TokenSettings(rules)
-    with pytest.raises(ValueError, match="give one of"):
-        TokenSettings(rules, jwks_url="https://a.example/jwks", jwks_file=tmp_path / "jwks.json")
-    with pytest.raises(ValueError, match="must begin with https"):
-        TokenSettings(rules, jwks_url="file:///etc/passwd")
-
-
-def test_settings_with_a_development_folder_verify_what_its_key_signs(tmp_path: Path) -> None:
-    verifier = verifier_for(TokenSettings(TokenRules(AUDIENCE), development_folder=tmp_path))
-    token = issue_development_token(development_key(tmp_path), "ada", audience=AUDIENCE, roles=["users"])
-    assert verifier.verify(token).roles == {"users"}
-    assert not verifier.may_block
-
-
-def test_settings_with_a_file_verify_by_it_and_say_when_it_is_missing(tmp_path: Path) -> None:
-    settings = TokenSettings(TokenRules(AUDIENCE, ISSUER), jwks_file=tmp_path / "jwks.json")
-    with pytest.raises(KeysUnavailableError, match="cannot read the key set"):
-        verifier_for(settings)
-    (tmp_path / "jwks.json").write_bytes(_SET)
-    token = jwt.encode(_claims(), _EC, "ES256", headers={"kid": "ES256"})
-    assert verifier_for(settings, ManualClock()).verify(token).subject == "ada"
