@@ -1,31 +1,41 @@
-"""What reviewers do: see the flags that wait, the recent answers of a person, and decide."""
+"""What reviewers do: see flags and a person's answers, decide: `python -m keyplan_systems.ask_a_human.reviewing`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, TypeAlias
+
+import typer
+
+import keyplan
+from keyplan.clock import SystemClock
 from keyplan.connections.errors import NotFoundError
-from keyplan.design import Page
-from keyplan_systems.ask_a_human import design_responses, records
+from keyplan.errors import KeyplanError
+from keyplan_systems.ask_a_human import design_responses
 from keyplan_systems.ask_a_human.base import Base
 from keyplan_systems.ask_a_human.domain.abuse import Action
 from keyplan_systems.ask_a_human.domain.moments import iso
-from keyplan_systems.ask_a_human.domain.questions import Response
-from keyplan_systems.ask_a_human.entities import Flag
+from keyplan_systems.ask_a_human.entities import Flag, Response
+
+app = typer.Typer(help="Review flagged answers. What is told is a JSON object a line.", no_args_is_help=True)
+Url: TypeAlias = Annotated[str, typer.Option(help="A database file, http://host:port or aws://region.")]
+Most: TypeAlias = Annotated[int, typer.Option(min=1, help="How many to tell at most.")]
 
 
 class Reviewing:
-    """The uses of reviewers, for programs of the operator: there is no route to them."""
+    """The uses of reviewers, for the operator's commands: there is no route to them."""
 
     def __init__(self, base: Base) -> None:
         self._base, self._connection = base, base.connection
 
-    def waiting(self, limit: int, cursor: str | None = None) -> Page[Flag]:
+    def waiting(self, most: int) -> list[Flag]:
         """Flags nobody has decided about, oldest first."""
-        return self._connection.run(design_responses.unreviewed_flags(), limit=limit, cursor=cursor)
+        return list(self._connection.run(design_responses.unreviewed_flags(), limit=most))
 
-    def recent_answers(self, person: str, limit: int, cursor: str | None = None) -> Page[Response]:
+    def recent_answers(self, person: str, most: int) -> list[Response]:
         """A person's answers, newest first; those of the last moments may be missing."""
-        page = self._connection.run(design_responses.recent_answers(person), limit=limit, cursor=cursor)
-        return Page(tuple(map(records.response, page)), page.cursor)
+        return list(self._connection.run(design_responses.recent_answers(person), limit=most))
 
     def decide(self, flag_id: str, action: Action) -> Flag | None:
         """Record a decision, which replaces an earlier one; None if there is no such flag any more."""
@@ -33,3 +43,47 @@ class Reviewing:
             return self._connection.run(design_responses.review_flag(flag_id, action, iso(self._base.now_ms)))
         except NotFoundError:
             return None
+
+
+@app.command()
+def waiting(url: Url, most: Most = 100) -> None:
+    """Tell the flags that nobody has decided about, oldest first."""
+    with _reviewing(url) as reviewing:
+        _tell(*reviewing.waiting(most))
+
+
+@app.command()
+def answers(person: Annotated[str, typer.Argument(help="As a flag names them.")], url: Url, most: Most = 100) -> None:
+    """Tell a person's answers, newest first."""
+    with _reviewing(url) as reviewing:
+        _tell(*reviewing.recent_answers(person, most))
+
+
+@app.command()
+def decide(flag: Annotated[str, typer.Argument(help="Its flag_id.")], action: Action, url: Url) -> None:
+    """Record a decision about a flag, in place of an earlier one, and tell the flag."""
+    with _reviewing(url) as reviewing:
+        decided = reviewing.decide(flag, action)
+        if decided is None:
+            raise ValueError(f"there is no flag {flag}, or no longer")
+        _tell(decided)
+
+
+@contextmanager
+def _reviewing(url: str) -> Iterator[Reviewing]:
+    clock = SystemClock()
+    try:
+        with keyplan.connect(url, clock=clock) as connection:
+            yield Reviewing(Base(connection, clock))
+    except (KeyplanError, OSError, ValueError, ImportError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from error
+
+
+def _tell(*things: Flag | Response) -> None:
+    for thing in things:
+        typer.echo(thing.model_dump_json(exclude={"ttl"}))
+
+
+if __name__ == "__main__":
+    app()

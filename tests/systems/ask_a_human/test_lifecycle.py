@@ -182,7 +182,7 @@ def test_suspicious_answers_are_stored_and_paid_and_wait_for_a_reviewer(stage: S
     assert stage.answer(text[1], "ada", answer="same  WORDS", response_time_ms=5_000).status_code == 201
     clock.advance(1)
     assert stage.answer(choice, "ada", selected_option=0, response_time_ms=1_999).status_code == 201
-    waiting = stage.service.reviewing.waiting(10).items
+    waiting = stage.service.reviewing.waiting(10)
     assert [(one.reason, one.question) for one in waiting] == [
         (Reason.SUSPICIOUS_TIMING, text[0]),
         (Reason.DUPLICATE_CONTENT, text[1]),
@@ -197,7 +197,7 @@ def test_suspicious_answers_are_stored_and_paid_and_wait_for_a_reviewer(stage: S
     assert [one.flag_id for one in stage.service.reviewing.waiting(10)] == [one.flag_id for one in waiting[1:]]
     assert stage.connection.run(flag_by_id(waiting[0].flag_id)) == decided
     assert stage.service.reviewing.decide(fake_id(), Action.APPROVED) is None
-    recent = stage.service.reviewing.recent_answers(fingerprint_hash("ada"), 2).items
+    recent = stage.service.reviewing.recent_answers(fingerprint_hash("ada"), 2)
     assert [one.question_id for one in recent] == [choice, text[1]]
 
 
