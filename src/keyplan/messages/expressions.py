@@ -42,6 +42,8 @@ CONDITIONAL_OPERATOR_SINGLE = "ConditionalOperator can only be used when Filter 
 NAMES_EMPTY = "ExpressionAttributeNames must not be empty"
 VALUES_EMPTY = "ExpressionAttributeValues must not be empty"
 
+TYPE_NAMES = "{B,NULL,SS,BOOL,L,BS,N,NS,S,M}"
+
 OPERAND_TYPE_NAMES = {
     "S": "STRING",
     "N": "NUMBER",
@@ -152,7 +154,7 @@ def clause_operand_type(clause: str, type_code: str) -> str:
 
 def type_name_invalid(name: str) -> str:
     """attribute_type was asked for a type that does not exist."""
-    return f"Invalid attribute type name found; type: {name}, valid types: {{B,NULL,SS,BOOL,L,BS,N,NS,S,M}}"
+    return f"Invalid attribute type name found; type: {name}, valid types: {TYPE_NAMES}"
 
 
 def operands_not_distinct(operator: str, first: str) -> str:

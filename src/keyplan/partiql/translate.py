@@ -1,7 +1,7 @@
 """Conditions and updates of statements made the expressions that all other operations have.
 
 Names and values go behind placeholders, so that an attribute may be called anything. What the service
-says of an expression names the parameter it came in; of a statement it does not.
+says of an expression names the parameter it came in; of a statement it does not, and lists types in another order.
 """
 
 from __future__ import annotations
@@ -96,11 +96,12 @@ def condition(term: Term, values: Values) -> Condition:
 
 
 def _unwrapped(work: Callable[[], T]) -> T:
-    """Do it; what is wrong with an expression is told without the name of a parameter."""
+    """Do it; what is wrong with an expression is told as of a statement."""
     try:
         return work()
     except ValidationError as error:
-        raise ValidationError(_ENVELOPE.sub("", error.message, count=1)) from error
+        problem = _ENVELOPE.sub("", error.message, count=1)
+        raise ValidationError(problem.replace(expression_messages.TYPE_NAMES, messages.TYPE_NAMES)) from error
 
 
 def _condition(term: Term, taken: _Placeholders) -> nodes.Condition:
