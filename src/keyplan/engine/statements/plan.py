@@ -1,7 +1,8 @@
 """How a SELECT is read: as queries of the partitions that its WHERE clause names, or as a scan.
 
-The branches of an OR that each name a partition are queries of their own. Source: developer guide, "PartiQL
-select statements for DynamoDB", condition.
+The branches of an OR that each name a partition are queries of their own, and so are those that each name sort
+keys behind a partition, by OR or IN. Source: developer guide, "PartiQL select statements for DynamoDB", condition;
+answers of the service about overlapping and too many "decomposed read operations".
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeAlias, cast
 
 from keyplan import limits
 from keyplan.engine import ranges
@@ -59,17 +60,19 @@ class Plan:
     reverse: bool
 
 
+_Range: TypeAlias = tuple[SortOperator, tuple[AttributeValue, ...]]
+"""A condition of a sort key that a range of keys can say."""
+
+
 class _Part(NamedTuple):
     """What one branch of the WHERE clause asks of one partition."""
 
     partition: AttributeValue
-    sort: tuple[SortOperator, tuple[AttributeValue, ...]] | None
+    sort: _Range | None
     rest: tuple[Term, ...]
     whole: Term
     negated: bool
     """Whether it asks of the sort key what no range of keys can say."""
-    reads: int
-    """As how many reads it counts: one for each sort key of an IN."""
 
 
 def make(table: Table, index: Index | None, select: Select, values: Values) -> Plan:
@@ -92,19 +95,16 @@ def make(table: Table, index: Index | None, select: Select, values: Values) -> P
     for part in parts:
         kind, content = next(iter(part.partition.items()))
         grouped.setdefault(scalar_key(kind, content), []).append(part)
-    if sum(max(part.reads for part in group) for group in grouped.values()) > limits.STATEMENT_READS:
+    if len(parts) > limits.STATEMENT_READS:
         raise ValidationError(messages.TOO_MANY_READS)
     _check_order(select, partition, sort, len(grouped))
-    if sort is not None:
-        for part in parts:
-            _check_alternatives(index, part, (partition.name, sort), values)
-    steps = [step for group in _ordered(grouped, select, partition) for step in _steps(index, group, values)]
-    descending = any(each.descending for each in select.order if _name(each) == (sort and sort.name))
-    if descending and len(steps) > 1:
+    queries = {key: _steps(index, group, values) for key, group in grouped.items()}
+    _check_filter(index, partition, [step for key in sorted(queries) for step in queries[key]])
+    steps = [step for key in _ordered(queries, select, partition) for step in queries[key]]
+    reverse = _is_reverse(select, sort)
+    if reverse and len(steps) > 1:
         steps = _turned(steps)
-    if len(branches) == 1:
-        _check_filter(index, steps)
-    return Plan(tuple(steps), descending)
+    return Plan(tuple(steps), reverse)
 
 
 def _parts(branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, values: Values) -> list[_Part]:
@@ -115,26 +115,53 @@ def _parts(branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, val
         return []
     wanted = [_key_value(term, partition, values) for term in _partition_terms(named, partition.name)]
     rest = [term for term in terms if term is not named]
-    condition = None
+    found: list[tuple[_Range | None, list[Term]]] = [(None, rest)]
     if sort is not None:
-        for term in rest:
-            condition = _sort_condition(term, sort, values)
-            if condition is not None:
-                rest.remove(term)
-                break
-    negated = sort is not None and any(_is_negated(term, sort.name) for term in rest)
-    reads = 1 if sort is None or condition is not None else _listed(rest, sort, values)
-    return [_Part(value, condition, tuple(rest), branch, negated, reads) for value in wanted]
+        found = _alternatives(rest, (partition.name, sort), values) or [_ranged(rest, sort, values)]
+    return [
+        _Part(value, condition, tuple(left), branch, any(_is_negated(term, sort and sort.name) for term in left))
+        for value in wanted
+        for condition, left in found
+    ]
 
 
-def _listed(rest: Iterable[Term], sort: KeyAttribute, values: Values) -> int:
-    """How many sort keys an IN names; 1 if there is none."""
-    for term in rest:
-        if isinstance(term, In):
-            named = _partition_terms(term, sort.name)
-            if named:
-                return len([_key_value(each, sort, values) for each in named])
-    return 1
+def _ranged(terms: Sequence[Term], sort: KeyAttribute, values: Values) -> tuple[_Range | None, list[Term]]:
+    """The first condition of the sort key that a range of keys can say, and the other terms."""
+    for term in terms:
+        condition = _sort_condition(term, sort, values)
+        if condition is not None:
+            return condition, [other for other in terms if other is not term]
+    return None, list(terms)
+
+
+def _alternatives(
+    terms: Sequence[Term], key: tuple[str, KeyAttribute], values: Values
+) -> list[tuple[_Range | None, list[Term]]]:
+    """The ranges of an IN or OR behind the partition, each with the other terms; none if that is no such thing.
+
+    A branch that says nothing of the sort key asks for all of them. Only what recorded answers show is taken so: one
+    IN or OR, no other condition of the sort key beside it, each branch with at most one range.
+    """
+    partition, sort = key
+    about = [term for term in terms if sort.name in trees.attributes(term)]
+    if len(about) != 1 or partition in trees.attributes(about[0]):
+        return []
+    others = [term for term in terms if term is not about[0]]
+    found: list[tuple[_Range | None, list[Term]]] = []
+    for branch in trees.joined(about[0], "or"):
+        for each in _named(branch, sort.name) or [branch]:
+            condition, rest = _ranged(trees.joined(each, "and"), sort, values)
+            if any(sort.name in trees.attributes(term) for term in rest):
+                return []
+            found.append((condition, [*others, *rest]))
+    return found
+
+
+def _named(term: Term, name: str) -> list[Term]:
+    """The equalities that an IN of an attribute is."""
+    if not isinstance(term, In):
+        return []
+    return [Infix("=", term.operand, value) for value in _partition_terms(term, name)]
 
 
 def _partition_terms(term: Term, name: str) -> Sequence[Term]:
@@ -159,9 +186,7 @@ def _key_value(term: Term, attribute: KeyAttribute, values: Values) -> Attribute
     return value
 
 
-def _sort_condition(
-    term: Term, sort: KeyAttribute, values: Values
-) -> tuple[SortOperator, tuple[AttributeValue, ...]] | None:
+def _sort_condition(term: Term, sort: KeyAttribute, values: Values) -> _Range | None:
     """A condition of the sort key that a range of keys can say."""
     operator, terms = _range_of(term, sort.name)
     if operator is None:
@@ -187,7 +212,7 @@ def _is_value(term: Term) -> bool:
     return isinstance(term, Constant | Parameter)
 
 
-def _is_negated(term: Term, name: str) -> bool:
+def _is_negated(term: Term, name: str | None) -> bool:
     """Whether a term is about an attribute by NOT or <>."""
     if isinstance(term, Not):
         return name in trees.attributes(term)
@@ -201,33 +226,11 @@ def _steps(index: Index | None, group: list[_Part], values: Values) -> list[Step
         (part,) = group
         return [Step(_span(index, part), _filter(part.rest, values), value)]
     if any(part.negated for part in group):
-        whole = Joined("or", tuple(part.whole for part in group))
+        whole = Joined("or", tuple(dict.fromkeys(part.whole for part in group)))
         return [Step(_span(index, group[0]._replace(sort=None)), translate.condition(whole, values), value)]
     steps = sorted((Step(_span(index, part), _filter(part.rest, values), value) for part in group), key=_start)
     _check_disjoint(step.span for step in steps)
     return steps
-
-
-def _check_alternatives(index: Index | None, part: _Part, key: tuple[str, KeyAttribute], values: Values) -> None:
-    """Refuse an OR behind the partition whose branches ask for sort keys that lie in each other.
-
-    A branch that says nothing of the sort key asks for all of them. Only what a recorded answer shows is refused: of
-    one OR, no other condition of the sort key beside it, each branch with at most one range of sort keys.
-    """
-    partition, sort = key
-    about = [term for term in part.rest if sort.name in trees.attributes(term)]
-    if part.sort is not None or len(about) != 1:
-        return
-    spans: list[ranges.Span] = []
-    for branch in trees.joined(about[0], "or"):
-        conditions = [_sort_condition(term, sort, values) for term in trees.joined(branch, "and")]
-        found = next(filter(None, conditions), None)
-        names = trees.attributes(branch)
-        if partition in names or names.count(sort.name) != (found is not None):
-            return
-        spans.append(_span(index, part._replace(sort=found)))
-    spans.sort(key=lambda span: span.low)
-    _check_disjoint(spans)
 
 
 def _check_disjoint(spans: Iterable[ranges.Span]) -> None:
@@ -251,15 +254,21 @@ def _filter(rest: Sequence[Term], values: Values) -> translate.Condition | None:
     return None if term is None else translate.condition(term, values)
 
 
-def _check_filter(index: Index | None, steps: Iterable[Step]) -> None:
-    """Refuse a filter of a keyed read by attributes that the index lacks."""
+def _check_filter(index: Index | None, partition: KeyAttribute, steps: Sequence[Step]) -> None:
+    """Refuse filters by attributes that the index lacks, of keyed reads in the order of their partitions.
+
+    As recorded: those of the last read are told, and one read that lacks nothing lets all of them pass, as does one
+    whose filter names a partition again.
+    """
     if index is None or index.projection == "ALL":
         return
+    missing: list[str] = []
     for step in steps:
-        if step.filter is not None:
-            missing = [name for name in step.filter.attributes if name not in index.attributes]
-            if missing:
-                raise ValidationError(query_messages.filter_not_projected(index.name, missing))
+        names = () if step.filter is None else step.filter.attributes
+        missing = [name for name in names if name not in index.attributes]
+        if not missing or partition.name in names:
+            return
+    raise ValidationError(query_messages.filter_not_projected(index.name, missing))
 
 
 # ORDER BY
@@ -287,12 +296,18 @@ def _check_order(select: Select, partition: KeyAttribute, sort: KeyAttribute | N
         raise ValidationError(messages.ORDER_NEEDS_HASH)
 
 
-def _ordered(grouped: dict[bytes, list[_Part]], select: Select, partition: KeyAttribute) -> list[list[_Part]]:
-    """The partitions as they are named, or in the order of their keys."""
+def _ordered(keys: Iterable[bytes], select: Select, partition: KeyAttribute) -> Iterable[bytes]:
+    """The keys of the partitions as they are named, or as they are ordered."""
     for each in select.order:
         if _name(each) == partition.name:
-            return [grouped[key] for key in sorted(grouped, reverse=each.descending)]
-    return list(grouped.values())
+            return sorted(keys, reverse=each.descending)
+    return keys
+
+
+def _is_reverse(select: Select, sort: KeyAttribute | None) -> bool:
+    """Whether partitions are read from their ends: as the sort key is ordered, and so too where it is not."""
+    by_sort = [each.descending for each in select.order if _name(each) == (sort and sort.name)]
+    return any(by_sort) if by_sort else bool(select.order)
 
 
 def _turned(steps: list[Step]) -> list[Step]:
