@@ -154,11 +154,12 @@ def _read(engine: Engine, prepared: Prepared, select: Select, form: Form, *, con
     if key is None:
         reads.check_several(table, prepared, select)
         raise ValidationError(messages.BATCH_NEEDS_KEY)
+    project = None if select.shown is None else reads.projection(table, select.shown)
     row = engine.view().point(table.tree, table.key.of_key(key))
     receipt = Receipt(table)
     receipt.table_units = units.read_units(row[0] if row else 0, consistent=consistent)
     if row is None:
         return Attempt([], receipt)
-    if select.shown is None:
+    if project is None:
         return Attempt([form.stored(row[1])], receipt)
-    return Attempt([form.item(reads.projection(select.shown)(encoding.decode(row[1])))], receipt)
+    return Attempt([form.item(project(encoding.decode(row[1])))], receipt)

@@ -114,7 +114,7 @@ def _read(engine: Engine, asked: Sequence[tuple[Table, Prepared, Select]], detai
 
 
 def _wanted(table: Table, key: Item, select: Select) -> Read:
-    project = None if select.shown is None else reads.projection(select.shown)
+    project = None if select.shown is None else reads.projection(table, select.shown)
     return Read(select.source.table, table, table.key.of_key(key), project)
 
 

@@ -12,6 +12,7 @@ import orjson
 from keyplan import limits
 from keyplan.engine import pages, ranges
 from keyplan.engine.catalog import Index, Table
+from keyplan.engine.reads import check_scalar_keys, check_scalar_paths
 from keyplan.engine.receipts import Receipt
 from keyplan.engine.statements import plan
 from keyplan.engine.statements.prepared import Prepared, shown_name
@@ -66,9 +67,11 @@ def select(
     if index is not None and index.is_global and consistent:
         raise ValidationError(messages.CONSISTENT_GLOBAL_READ)
     planned = plan.make(table, index, statement, prepared.values)
+    for step in planned.steps:
+        check_scalar_keys(table, None if step.filter is None else step.filter.compiled)
+    project = None if statement.shown is None else projection(table, statement.shown)
     fetch = _check_shown(index, statement.shown)
     place = _Place(0, None) if token is None else _place_of(token, digest, len(planned.steps))
-    project = None if statement.shown is None else projection(statement.shown)
     receipt = Receipt(table)
     found: list[pages.Page] = []
     left, evaluated_bytes, next_place, reading = limit, 0, place, None
@@ -146,8 +149,12 @@ def check_several(table: Table, prepared: Prepared, statement: Select) -> None:
             raise
 
 
-def projection(shown: Sequence[Path]) -> Callable[[Item], Item]:
-    """What makes of an item the attributes that are shown, each under the end of its path."""
+def projection(table: Table, shown: Sequence[Path]) -> Callable[[Item], Item]:
+    """What makes of an item the attributes that are shown, each under the end of its path.
+
+    Raises ValidationError for a path into a key.
+    """
+    check_scalar_paths(table, [path.parts for path in shown])
     wanted = [(shown_name(path), str(path.parts[0]), path.parts[1:]) for path in shown]
 
     def project(item: Item) -> Item:
