@@ -1,4 +1,4 @@
-"""Conditions of statements made expressions: those that are compared with something."""
+"""Conditions of statements made expressions."""
 
 from __future__ import annotations
 
@@ -70,3 +70,8 @@ def test_conditions_are_not_compared_without_end(text: str) -> None:
 def test_deep_conditions_leave_the_stack_alone() -> None:
     levels = 70
     assert holds("(flag = 'x' OR NOT " * levels + "yes = true" + ") = true" * levels)
+
+
+def test_what_a_condition_becomes_has_no_length_of_its_own() -> None:
+    choices = ", ".join(str(number % 10) for number in range(100))
+    assert holds(" AND ".join([f"n IN [{choices}]"] * 12))

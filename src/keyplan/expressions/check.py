@@ -194,7 +194,7 @@ def _check_attribute_type(call: Call, plan: Plan) -> None:
         def step(values: Values) -> None:
             type_name = values[name]["S"]
             if type_name not in TYPES:
-                problem = messages.type_name_invalid(type_name)
+                problem = messages.type_name_invalid(parameter, type_name)
                 raise ValidationError(messages.invalid(parameter, problem))
 
         plan.steps.append(step)

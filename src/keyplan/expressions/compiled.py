@@ -161,7 +161,7 @@ class KeyCondition:
 
 
 def compile_condition(text: str, names: Mapping[str, str] | None, parameter: str) -> Condition:
-    """A condition; `parameter` is ConditionExpression or FilterExpression, and begins errors."""
+    """A condition; `parameter` is ConditionExpression, FilterExpression or STATEMENT, and begins errors."""
     return _compile_condition(text, _names_key(names), parameter)
 
 
@@ -170,9 +170,9 @@ def compile_projection(text: str, names: Mapping[str, str] | None) -> Projection
     return _compile_projection(text, _names_key(names))
 
 
-def compile_update(text: str, names: Mapping[str, str] | None) -> Update:
+def compile_update(text: str, names: Mapping[str, str] | None, parameter: str = "UpdateExpression") -> Update:
     """An update. Raises ValidationError with the service's text."""
-    return _compile_update(text, _names_key(names))
+    return _compile_update(text, _names_key(names), parameter)
 
 
 def compile_key_condition(text: str, names: Mapping[str, str] | None) -> KeyCondition:
@@ -238,8 +238,7 @@ def _compile_projection(text: str, names: _NamesKey) -> Projection:
 
 
 @lru_cache(maxsize=_CACHED_EXPRESSIONS)
-def _compile_update(text: str, names: _NamesKey) -> Update:
-    parameter = "UpdateExpression"
+def _compile_update(text: str, names: _NamesKey, parameter: str) -> Update:
     node = update_parser.parse(text, parameter)
     plan = Plan(dict(names), parameter)
     branches: dict[str, Branch] = {}

@@ -64,7 +64,8 @@ def tokenize(text: str) -> list[Token]:
 class Cursor:
     """A place in the tokens of one expression, with what every parser needs.
 
-    `parameter` is the request parameter that the expression came in; it begins every error.
+    `parameter` is the request parameter that the expression came in; it begins every error. What is made of a
+    statement has no length of its own: the statement has one.
     """
 
     __slots__ = ("_operators", "_unknown_function", "at", "kind", "parameter", "text", "tokens")
@@ -77,7 +78,7 @@ class Cursor:
         if not text.strip(" \t\r\n"):
             raise self.invalid(messages.EMPTY)
         size_bytes = len(text.encode("utf-8", "surrogatepass"))
-        if size_bytes > limits.EXPRESSION_BYTES:
+        if size_bytes > limits.EXPRESSION_BYTES and parameter != messages.STATEMENT:
             raise self.invalid(messages.too_long(parameter, size_bytes))
         self.tokens = tokenize(text)
         self.at = 0

@@ -42,8 +42,6 @@ CONDITIONAL_OPERATOR_SINGLE = "ConditionalOperator can only be used when Filter 
 NAMES_EMPTY = "ExpressionAttributeNames must not be empty"
 VALUES_EMPTY = "ExpressionAttributeValues must not be empty"
 
-TYPE_NAMES = "{B,NULL,SS,BOOL,L,BS,N,NS,S,M}"
-
 OPERAND_TYPE_NAMES = {
     "S": "STRING",
     "N": "NUMBER",
@@ -58,9 +56,13 @@ OPERAND_TYPE_NAMES = {
 }
 
 
+STATEMENT = "Statement"
+"""In place of a parameter, of conditions and updates that stand in a statement."""
+
+
 def invalid(parameter: str, problem: str) -> str:
-    """A problem found in the expression of a parameter."""
-    return f"Invalid {parameter}: {problem}"
+    """A problem found in the expression of a parameter; of a statement it is told alone."""
+    return problem if parameter == STATEMENT else f"Invalid {parameter}: {problem}"
 
 
 def syntax(token: str, near: str) -> str:
@@ -152,9 +154,10 @@ def clause_operand_type(clause: str, type_code: str) -> str:
     )
 
 
-def type_name_invalid(name: str) -> str:
-    """attribute_type was asked for a type that does not exist."""
-    return f"Invalid attribute type name found; type: {name}, valid types: {TYPE_NAMES}"
+def type_name_invalid(parameter: str, name: str) -> str:
+    """attribute_type was asked for a type that does not exist; of a statement they were seen in another order."""
+    types = "N,BS,L,B,NULL,M,S,SS,NS,BOOL" if parameter == STATEMENT else "B,NULL,SS,BOOL,L,BS,N,NS,S,M"
+    return f"Invalid attribute type name found; type: {name}, valid types: {{{types}}}"
 
 
 def operands_not_distinct(operator: str, first: str) -> str:

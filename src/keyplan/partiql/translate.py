@@ -1,15 +1,13 @@
 """Conditions and updates of statements made the expressions that all other operations have.
 
 Names and values go behind placeholders, so that an attribute may be called anything. What the service
-says of an expression names the parameter it came in; of a statement it does not, and lists types in another order.
+says of an expression names the parameter it came in; of a statement it does not.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from keyplan import limits
 from keyplan.errors import ValidationError
@@ -40,9 +38,6 @@ from keyplan.partiql.trees import attributes, choices_of
 from keyplan.partiql.values import Values
 from keyplan.values.types import Item
 
-T = TypeVar("T")
-
-_ENVELOPE = re.compile(r"Invalid (?:Condition|Filter|Update)Expression: ")
 _NEED_PATHS = ("attribute_exists", "attribute_not_exists")
 _TYPES = {
     "blob": "B",
@@ -90,18 +85,9 @@ def condition(term: Term, values: Values) -> Condition:
     """A condition. Raises ValidationError for what is wrong with it before any item is."""
     taken = _Placeholders(given=values)
     text = render_condition(_condition(term, taken))
-    made = _unwrapped(lambda: compiled.compile_condition(text, taken.names, "FilterExpression"))
-    _unwrapped(lambda: made.check(taken.values))
+    made = compiled.compile_condition(text, taken.names, expression_messages.STATEMENT)
+    made.check(taken.values)
     return Condition(made, taken.values, tuple(dict.fromkeys(attributes(term))))
-
-
-def _unwrapped(work: Callable[[], T]) -> T:
-    """Do it; what is wrong with an expression is told as of a statement."""
-    try:
-        return work()
-    except ValidationError as error:
-        problem = _ENVELOPE.sub("", error.message, count=1)
-        raise ValidationError(problem.replace(expression_messages.TYPE_NAMES, messages.TYPE_NAMES)) from error
 
 
 def _condition(term: Term, taken: _Placeholders) -> nodes.Condition:
@@ -259,8 +245,8 @@ def update(changes: Sequence[Assignment | Removal], values: Values) -> Update:
         keyword, action = _action(change, taken)
         clauses.setdefault(keyword, []).append(action)
     text = render_update(nodes.Update(tuple(nodes.Clause(word, tuple(actions)) for word, actions in clauses.items())))
-    made = _unwrapped(lambda: compiled.compile_update(text, taken.names))
-    _unwrapped(lambda: made.check(taken.values))
+    made = compiled.compile_update(text, taken.names, expression_messages.STATEMENT)
+    made.check(taken.values)
     return Update(made, taken.values)
 
 

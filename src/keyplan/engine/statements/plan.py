@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise, product
 from typing import NamedTuple, TypeAlias, cast
 
 from keyplan import limits
@@ -118,10 +118,10 @@ def _parts(branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, val
     found: list[tuple[_Range | None, list[Term]]] = [(None, rest)]
     if sort is not None:
         found = _alternatives(rest, (partition.name, sort), values) or [_ranged(rest, sort, values)]
+    reads = islice(product(wanted, found), limits.STATEMENT_READS + 1)  # so many are too many already
     return [
         _Part(value, condition, tuple(left), branch, any(_is_negated(term, sort and sort.name) for term in left))
-        for value in wanted
-        for condition, left in found
+        for value, (condition, left) in reads
     ]
 
 
