@@ -106,7 +106,7 @@ def _check_meaning(condition: Condition, plan: Plan) -> None:
             check_operand(condition, plan)
         case Compare():
             _check_operands(condition, plan)
-            check_distinct(condition.operator, condition.left, (condition.right,), plan)
+            _check_distinct(condition.operator, condition.left, (condition.right,), plan)
             if condition.operator not in ("=", "<>"):
                 _require_ordered(condition.operator, (condition.left, condition.right), plan)
         case Between():
@@ -115,7 +115,7 @@ def _check_meaning(condition: Condition, plan: Plan) -> None:
             _check_operands(condition, plan)
             if len(condition.choices) > limits.EXPRESSION_IN_OPERANDS:
                 plan.fail(messages.in_operands(len(condition.choices)))
-            check_distinct("IN", condition.operand, condition.choices, plan)
+            _check_distinct("IN", condition.operand, condition.choices, plan)
 
 
 def _check_operands(node: Compare | Between | In, plan: Plan) -> None:
@@ -124,7 +124,7 @@ def _check_operands(node: Compare | Between | In, plan: Plan) -> None:
 
 
 def check_operand(operand: Operand, plan: Plan) -> None:
-    """Names, values and function operands inside an operand of a condition."""
+    """Names, values and function operands inside an operand of a condition or an update."""
     match operand:
         case Path():
             plan.path(operand)
@@ -133,17 +133,12 @@ def check_operand(operand: Operand, plan: Plan) -> None:
         case Call():
             for inner in operand.operands:
                 check_operand(inner, plan)
-            check_operand_count(operand, plan)
-            _FUNCTION_CHECKS.get(operand.function, _check_nothing)(operand, plan)
+            if len(operand.operands) != OPERAND_COUNTS[operand.function]:
+                plan.fail(messages.operand_count(operand.function, len(operand.operands)))
+            _FUNCTION_CHECKS[operand.function](operand, plan)
 
 
-def check_operand_count(call: Call, plan: Plan) -> None:
-    """As many operands as the function takes."""
-    if len(call.operands) != OPERAND_COUNTS[call.function]:
-        plan.fail(messages.operand_count(call.function, len(call.operands)))
-
-
-def check_distinct(operator: str, first: Operand, rest: tuple[Operand, ...], plan: Plan) -> None:
+def _check_distinct(operator: str, first: Operand, rest: tuple[Operand, ...], plan: Plan) -> None:
     """The first operand, if a path, is none of the others."""
     if not isinstance(first, Path):
         return
@@ -158,10 +153,6 @@ def _require_ordered(operator: str, operands: tuple[Operand, ...], plan: Plan) -
         plan.require(operand, ORDERED_TYPES, partial(messages.operand_type, operator))
 
 
-def _check_nothing(call: Call, plan: Plan) -> None:
-    """A function without rules of its own."""
-
-
 def _check_exists(call: Call, plan: Plan) -> None:
     if not isinstance(call.operands[0], Path):
         plan.fail(messages.path_required(call.function))
@@ -172,17 +163,17 @@ def _check_size(call: Call, plan: Plan) -> None:
 
 
 def _check_begins_with(call: Call, plan: Plan) -> None:
-    check_distinct(call.function, call.operands[0], call.operands[1:], plan)
+    _check_operands_distinct(call, plan)
     for operand in call.operands:
         plan.require(operand, _TEXT_TYPES, partial(messages.operand_type, "begins_with"))
 
 
-def _check_contains(call: Call, plan: Plan) -> None:
-    check_distinct(call.function, call.operands[0], call.operands[1:], plan)
+def _check_operands_distinct(call: Call, plan: Plan) -> None:
+    _check_distinct(call.function, call.operands[0], call.operands[1:], plan)
 
 
 def _check_attribute_type(call: Call, plan: Plan) -> None:
-    check_distinct(call.function, call.operands[0], call.operands[1:], plan)
+    _check_operands_distinct(call, plan)
     wanted = call.operands[1]
     wrong_type = partial(messages.operand_type, "attribute_type")
     if isinstance(wanted, Path):
@@ -200,9 +191,19 @@ def _check_attribute_type(call: Call, plan: Plan) -> None:
         plan.steps.append(step)
 
 
+def _check_if_not_exists(call: Call, plan: Plan) -> None:
+    _check_exists(call, plan)
+    _check_operands_distinct(call, plan)
+
+
+def _check_list_append(call: Call, plan: Plan) -> None:
+    for operand in call.operands:
+        plan.require(operand, frozenset("L"), partial(messages.operand_type, call.function))
+
+
 def _check_between(between: Between, plan: Plan) -> None:
     _check_operands(between, plan)
-    check_distinct("BETWEEN", between.operand, (between.lower, between.upper), plan)
+    _check_distinct("BETWEEN", between.operand, (between.lower, between.upper), plan)
     _require_ordered("BETWEEN", (between.operand, between.lower, between.upper), plan)
     if not isinstance(between.lower, Value) or not isinstance(between.upper, Value):
         return
@@ -234,6 +235,8 @@ _FUNCTION_CHECKS: dict[str, Callable[[Call, Plan], None]] = {
     "attribute_not_exists": _check_exists,
     "attribute_type": _check_attribute_type,
     "begins_with": _check_begins_with,
-    "contains": _check_contains,
+    "contains": _check_operands_distinct,
+    "if_not_exists": _check_if_not_exists,
+    "list_append": _check_list_append,
     "size": _check_size,
 }

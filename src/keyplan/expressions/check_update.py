@@ -9,11 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from keyplan.expressions.check import (
-    check_distinct,
-    check_operand_count,
-    check_path_text,
-)
+from keyplan.expressions.check import check_operand, check_path_text
 from keyplan.expressions.functions import OPERAND_COUNTS, UPDATE_FUNCTIONS
 from keyplan.expressions.nodes import (
     Action,
@@ -134,32 +130,9 @@ def _check_action(action: Action, plan: Plan) -> None:
 
 def _check_set_value(value: SetValue, plan: Plan) -> None:
     if not isinstance(value, Arithmetic):
-        _check_operand(value, plan)
+        check_operand(value, plan)
         return
     for operand in (value.left, value.right):
-        _check_operand(operand, plan)
+        check_operand(operand, plan)
     for operand in (value.left, value.right):
         plan.require(operand, frozenset("N"), partial(messages.operand_type, value.operator))
-
-
-def _check_operand(operand: Operand, plan: Plan) -> None:
-    match operand:
-        case Path():
-            plan.path(operand)
-        case Value():
-            plan.value(operand)
-        case Call():
-            for inner in operand.operands:
-                _check_operand(inner, plan)
-            check_operand_count(operand, plan)
-            _check_call(operand, plan)
-
-
-def _check_call(call: Call, plan: Plan) -> None:
-    if call.function == "if_not_exists":
-        if not isinstance(call.operands[0], Path):
-            plan.fail(messages.path_required(call.function))
-        check_distinct(call.function, call.operands[0], call.operands[1:], plan)
-        return
-    for operand in call.operands:
-        plan.require(operand, frozenset("L"), partial(messages.operand_type, call.function))

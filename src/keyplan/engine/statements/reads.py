@@ -56,10 +56,10 @@ def select(
     statement: Select,
     form: Form,
     *,
-    limit: int | None = None,
-    consistent: bool = False,
-    token: str | None = None,
-    digest: bytes = b"",
+    limit: int | None,
+    consistent: bool,
+    token: str | None,
+    digest: bytes,
 ) -> Found:
     """One page. `digest` tells the request from others, so that a token only goes on with its own."""
     table = engine.table(statement.source.table)
@@ -74,15 +74,13 @@ def select(
     place = _Place(0, None) if token is None else _place_of(token, digest, len(planned.steps))
     receipt = Receipt(table)
     found: list[pages.Page] = []
-    left, evaluated_bytes, next_place, reading = limit, 0, place, None
-    while next_place is not None and next_place.step < len(planned.steps):
-        if left == 0 or evaluated_bytes >= limits.PAGE_BYTES:
-            break
-        step = planned.steps[next_place.step]
+    left, evaluated_bytes = limit, 0
+    while place.step < len(planned.steps) and left != 0 and evaluated_bytes < limits.PAGE_BYTES:
+        step = planned.steps[place.step]
         reading = pages.Reading(
             table,
             index,
-            _span_behind(table, index, step, next_place.key, planned.reverse),
+            _span_behind(table, index, step, place.key, planned.reverse),
             reverse=planned.reverse,
             limit=left,
             consistent=consistent,
@@ -96,16 +94,11 @@ def select(
         left = None if left is None else left - page.scanned
         evaluated_bytes += page.evaluated_bytes
         if page.last is not None:
-            next_place = _Place(next_place.step, pages.last_key(reading, encoding.decode(page.last)))
+            place = _Place(place.step, pages.last_key(reading, encoding.decode(page.last)))
             break
-        next_place = _Place(next_place.step + 1, None)
-    done = next_place.step >= len(planned.steps)
-    return Found(
-        _items(found, form, projected=project is not None),
-        None if done else _token_of(next_place, digest),
-        next_place.key if not done else None,
-        receipt,
-    )
+        place = _Place(place.step + 1, None)
+    token = None if place.step >= len(planned.steps) else _token_of(place, digest)
+    return Found(_items(found, form, projected=project is not None), token, place.key, receipt)
 
 
 def find_index(engine: Engine, table: Table, statement: Select) -> Index | None:
