@@ -25,7 +25,7 @@ def table(engine: Engine) -> Table:
 
 
 def test_a_total_is_one_number(table: Table) -> None:
-    receipt = Receipt(table)
+    receipt = Receipt()
     receipt.table_units = 2.0
     receipt.add_index(table.indexes["by_g"], 1.5)
     receipt.add_index(table.indexes["by_l"], 3.0)
@@ -33,8 +33,8 @@ def test_a_total_is_one_number(table: Table) -> None:
     assert receipt.render("TOTAL", "things") == {"TableName": "things", "CapacityUnits": 6.5}
 
 
-def test_refused_writes_are_in_the_total_alone(table: Table) -> None:
-    receipt = Receipt(table)
+def test_refused_writes_are_in_the_total_alone() -> None:
+    receipt = Receipt()
     receipt.table_units, receipt.refused_units = 1.0, 3.0
     assert receipt.render("INDEXES", "things") == {
         "TableName": "things",
@@ -44,7 +44,7 @@ def test_refused_writes_are_in_the_total_alone(table: Table) -> None:
 
 
 def test_indexes_are_listed_by_kind_and_add_up(table: Table) -> None:
-    receipt = Receipt(table)
+    receipt = Receipt()
     receipt.table_units = 1.0
     receipt.add_index(table.indexes["by_g"], 1.0)
     receipt.add_index(table.indexes["by_g"], 2.0)
@@ -59,7 +59,7 @@ def test_indexes_are_listed_by_kind_and_add_up(table: Table) -> None:
 
 
 def test_an_index_without_units_is_not_mentioned(table: Table) -> None:
-    receipt = Receipt(table)
+    receipt = Receipt()
     receipt.add_index(table.indexes["by_g"], 0.0)
     assert receipt.render("INDEXES", "things") == {
         "TableName": "things",
@@ -68,8 +68,8 @@ def test_an_index_without_units_is_not_mentioned(table: Table) -> None:
     }
 
 
-def test_transactions_tell_the_kind_of_units_too(table: Table) -> None:
-    receipt = Receipt(table)
+def test_transactions_tell_the_kind_of_units_too() -> None:
+    receipt = Receipt()
     receipt.table_units = 2.0
     both = {"CapacityUnits": 2.0, "WriteCapacityUnits": 2.0}
     assert receipt.render("INDEXES", "things", "Write") == {"TableName": "things", **both, "Table": both}

@@ -189,7 +189,7 @@ def last_key(reading: Reading, item: Item) -> Item:
 
 def receipt(reading: Reading, page: Page) -> Receipt:
     """What the page consumed."""
-    made = Receipt(reading.table)
+    made = Receipt()
     read_units = units.read_units(page.evaluated_bytes, consistent=reading.consistent)
     if reading.index is None:
         made.table_units = read_units

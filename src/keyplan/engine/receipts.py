@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from keyplan.engine.catalog import Index, Table, table_name
+from keyplan.engine.catalog import Index, table_name
 
 
 class Receipt:
     """Units consumed of one table and its indexes."""
 
-    __slots__ = ("global_units", "local_units", "refused_units", "table", "table_units")
+    __slots__ = ("global_units", "local_units", "refused_units", "table_units")
 
-    def __init__(self, table: Table) -> None:
-        self.table = table
+    def __init__(self) -> None:
         self.table_units = 0.0
         self.refused_units = 0.0
         """Of writes that were refused: in the total, and part of no table and no index."""

@@ -44,7 +44,6 @@ class SqliteStore:
             raise ValueError(f'durability is "normal" or "full", not {durability!r}')
         self.path = path
         self.in_memory = path == MEMORY
-        self.durability = durability
         self._lock = threading.RLock()
         self._closed = False
         self._group_thread: int | None = None

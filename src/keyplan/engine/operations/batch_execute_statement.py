@@ -156,7 +156,7 @@ def _read(engine: Engine, prepared: Prepared, select: Select, form: Form, *, con
         raise ValidationError(messages.BATCH_NEEDS_KEY)
     project = None if select.shown is None else reads.projection(table, select.shown)
     row = engine.view().point(table.tree, table.key.of_key(key))
-    receipt = Receipt(table)
+    receipt = Receipt()
     receipt.table_units = units.read_units(row[0] if row else 0, consistent=consistent)
     if row is None:
         return Attempt([], receipt)

@@ -114,7 +114,7 @@ class _Reading:
         if left:
             self.unprocessed[name] = _remainder(plan.block.request, left)
         if self._counted:
-            receipt = self.receipts.setdefault(name, Receipt(plan.table))
+            receipt = self.receipts.setdefault(name, Receipt())
             receipt.table_units += table_units
 
     def check_progress(self) -> None:

@@ -46,7 +46,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     skipped = engine.faults.unprocessed(len(batch)) if engine.faults is not None else frozenset()
 
     def work(transaction: Transaction) -> tuple[dict[str, Receipt], Collections, list[int]]:
-        receipts = {table.name: Receipt(table) for table in tables.values()} if detail != "NONE" else {}
+        receipts = {table.name: Receipt() for table in tables.values()} if detail != "NONE" else {}
         left = _write_items(engine, transaction, batch, receipts, skipped)
         collections = Collections(form)
         if request.get("ReturnItemCollectionMetrics") == "SIZE":

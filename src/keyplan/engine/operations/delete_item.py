@@ -24,7 +24,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     table = engine.table(request["TableName"])
     key = action.locate(table)
     detail = request.get("ReturnConsumedCapacity") or "NONE"
-    receipt = Receipt(table) if detail != "NONE" else None
+    receipt = Receipt() if detail != "NONE" else None
     on_failure = request.get("ReturnValuesOnConditionCheckFailure")
 
     def work(transaction: Transaction) -> writes.Version | None:

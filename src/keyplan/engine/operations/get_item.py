@@ -38,7 +38,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
             answer["Item"] = form.item(projection.apply(encoding.decode(row[1])))
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     if detail != "NONE":
-        receipt = Receipt(table)
+        receipt = Receipt()
         receipt.table_units = units.read_units(row[0] if row else 0, consistent=bool(request.get("ConsistentRead")))
         answer["ConsumedCapacity"] = receipt.render(detail, request["TableName"])
     return answer

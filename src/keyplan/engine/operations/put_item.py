@@ -30,7 +30,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     if not needs_old and engine.faults is None:
         engine.put(table, key, new)
         return {}
-    receipt = Receipt(table) if detail != "NONE" else None
+    receipt = Receipt() if detail != "NONE" else None
     on_failure = request.get("ReturnValuesOnConditionCheckFailure")
 
     def work(transaction: Transaction) -> writes.Version | None:

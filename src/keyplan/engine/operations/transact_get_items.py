@@ -68,7 +68,7 @@ def read_together(engine: Engine, wanted: Sequence[Read], detail: str, form: For
     if detail != "NONE":
         receipts: dict[str, Receipt] = {}
         for read, row in zip(wanted, rows, strict=True):
-            receipt = receipts.setdefault(read.table.name, Receipt(read.table))
+            receipt = receipts.setdefault(read.table.name, Receipt())
             receipt.table_units += units.transactional_read_units(row[0] if row else 0)
         named = names_given(read.name for read in wanted)
         answer["ConsumedCapacity"] = [receipt.render(detail, named[name], "Read") for name, receipt in receipts.items()]

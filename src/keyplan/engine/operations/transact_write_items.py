@@ -179,7 +179,7 @@ class _Work:
         )
 
     def _apply(self, transaction: Transaction, changes: list[_Change], now: float) -> dict[str, Receipt]:
-        receipts = {step.table.name: Receipt(step.table) for step in self._steps} if self._counted else {}
+        receipts = {step.table.name: Receipt() for step in self._steps} if self._counted else {}
         for number, (step, change) in enumerate(zip(self._steps, changes, strict=True)):
             old, new, blind = change
             receipt = receipts.get(step.table.name)
@@ -207,7 +207,7 @@ class _Work:
         if not self._counted:
             return receipts
         for step, size in zip(self._steps, sizes, strict=True):
-            receipt = receipts.setdefault(step.table.name, Receipt(step.table))
+            receipt = receipts.setdefault(step.table.name, Receipt())
             receipt.table_units += units.transactional_read_units(size)
         return receipts
 

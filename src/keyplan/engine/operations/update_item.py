@@ -26,7 +26,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     key = change.locate(table)
     change.check_charge()
     detail = request.get("ReturnConsumedCapacity") or "NONE"
-    receipt = Receipt(table) if detail != "NONE" else None
+    receipt = Receipt() if detail != "NONE" else None
     on_failure = request.get("ReturnValuesOnConditionCheckFailure")
 
     def work(transaction: Transaction) -> tuple[writes.Version | None, writes.Version | None]:

@@ -72,7 +72,7 @@ def select(
     project = None if statement.shown is None else projection(table, statement.shown)
     fetch = _check_shown(index, statement.shown)
     place = _Place(0, None) if token is None else _place_of(token, digest, len(planned.steps))
-    receipt = Receipt(table)
+    receipt = Receipt()
     found: list[pages.Page] = []
     left, evaluated_bytes = limit, 0
     while place.step < len(planned.steps) and left != 0 and evaluated_bytes < limits.PAGE_BYTES:

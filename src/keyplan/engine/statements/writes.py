@@ -187,7 +187,7 @@ def attempt(
     if located is None or engine.table(prepared.source.table) is not located.table:
         located = locate(engine, prepared)
     table, change, key = located
-    receipt = Receipt(table)
+    receipt = Receipt()
 
     def work(transaction: Transaction) -> tuple[writes.Version | None, writes.Version | None]:
         old = writes.load(transaction, table, key)
