@@ -57,35 +57,38 @@ class Connected:
 
     def totals(self, tree: Tree, low: bytes | None = None, high: bytes | None = None) -> tuple[int, int]:
         """Number of rows and sum of sizes, of all or of a span."""
-        if low is None:
-            found: tuple[int, int] = self._cursor.execute(tree.totals).get
-        else:
-            found = self._cursor.execute(tree.span_totals, (low, high)).get
+        found: tuple[int, int] = self._get(tree.totals) if low is None else self._get(tree.span_totals, low, high)
         return found
 
     def records(self, log: Log, shard: int, sequence: int, limit: int) -> list[tuple[int, float, bytes]]:
         """Records of a shard from a sequence on."""
-        found = self._cursor.execute(log.read, (shard, sequence, limit))
-        return found.fetchall()  # type: ignore[return-value]  # the log's own columns
+        return self._all(log.read, shard, sequence, limit)
 
     def bounds(self, log: Log, shard: int) -> tuple[int | None, int | None]:
         """First and last sequence of a shard that are still there."""
-        found: tuple[int | None, int | None] = self._cursor.execute(log.bounds, (shard,)).get
+        found: tuple[int | None, int | None] = self._get(log.bounds, shard)
         return found
 
     def document(self, name: str) -> bytes | None:
         """A named document."""
-        found: bytes | None = self._cursor.execute(statements.GET_DOCUMENT, (name,)).get
+        found: bytes | None = self._get(statements.GET_DOCUMENT, name)
         return found
 
     def documents(self, prefix: str) -> list[tuple[str, bytes]]:
         """All documents whose name starts with the prefix, by name."""
-        found = self._cursor.execute(statements.LIST_DOCUMENTS, (prefix, prefix + "\U0010ffff"))
-        return found.fetchall()  # type: ignore[return-value]  # name and body
+        return self._all(statements.LIST_DOCUMENTS, prefix, prefix + "\U0010ffff")
 
     def sequence(self, name: str) -> int:
         """The value of a named sequence; 0 before its first use."""
-        return self._cursor.execute(statements.GET_SEQUENCE, (name,)).get or 0
+        return self._get(statements.GET_SEQUENCE, name) or 0
+
+    def _get(self, statement: str, *given: Any) -> Any:
+        """The one row that a statement finds, or of one column its value; None for none."""
+        return self._cursor.execute(statement, given).get
+
+    def _all(self, statement: str, *given: Any) -> list[Any]:
+        """All rows that a statement finds."""
+        return self._cursor.execute(statement, given).fetchall()
 
 
 class Writing(Connected):
@@ -129,8 +132,7 @@ class Writing(Connected):
 
         0 if there is none.
         """
-        found: int | None = self._cursor.execute(log.last_of_older, (shard, before, most)).get
-        return found or 0
+        return self._get(log.last_of_older, shard, before, most) or 0
 
     def trim(self, log: Log, shard: int, last: int) -> int:
         """Drop a shard's records up to a sequence; how many."""
@@ -147,7 +149,7 @@ class Writing(Connected):
 
     def next_sequence(self, name: str) -> int:
         """Advance a named sequence and return its new value."""
-        value: int = self._cursor.execute(statements.NEXT_SEQUENCE, (name,)).get
+        value: int = self._get(statements.NEXT_SEQUENCE, name)
         return value
 
     def create_tree(self) -> Tree:
@@ -202,26 +204,10 @@ class Locked(Connected):
         with self._lock:
             return super().rows(tree, low, high, reverse=reverse, limit=limit)
 
-    def totals(self, tree: Tree, low: bytes | None = None, high: bytes | None = None) -> tuple[int, int]:
+    def _get(self, statement: str, *given: Any) -> Any:
         with self._lock:
-            return super().totals(tree, low, high)
+            return super()._get(statement, *given)
 
-    def records(self, log: Log, shard: int, sequence: int, limit: int) -> list[tuple[int, float, bytes]]:
+    def _all(self, statement: str, *given: Any) -> list[Any]:
         with self._lock:
-            return super().records(log, shard, sequence, limit)
-
-    def bounds(self, log: Log, shard: int) -> tuple[int | None, int | None]:
-        with self._lock:
-            return super().bounds(log, shard)
-
-    def document(self, name: str) -> bytes | None:
-        with self._lock:
-            return super().document(name)
-
-    def documents(self, prefix: str) -> list[tuple[str, bytes]]:
-        with self._lock:
-            return super().documents(prefix)
-
-    def sequence(self, name: str) -> int:
-        with self._lock:
-            return super().sequence(name)
+            return super()._all(statement, *given)
