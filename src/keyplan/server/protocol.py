@@ -39,7 +39,7 @@ from keyplan.server.wire import JSON, JSON_1_0, TEXT, XML, Answer, Request, Requ
 
 logger = logging.getLogger("keyplan.server")
 
-_CONTENT_TYPES = {JSON_1_0: JSON_1_0, JSON: JSON}
+_CONTENT_TYPES = frozenset((JSON_1_0, JSON))
 _ALLOW_ORIGIN = (b"Access-Control-Allow-Origin", b"*")
 _EXPOSE = (
     b"Access-Control-Expose-Headers",
@@ -99,20 +99,17 @@ class DynamoDBProtocol:
 
     def read(self, request: Request) -> Call | Answer:
         """Everything that needs no engine: a call that can be run, or already the answer."""
-        headers = request.headers
+        headers, content_type = request.headers, JSON
         try:
             if request.method != b"POST":
                 return self._page(request)
-            content_type = headers.get(b"content-type", b"")
-            content_type = _CONTENT_TYPES.get(content_type) or _plain_type(content_type)
-            if content_type not in _CONTENT_TYPES:
-                if request.body:
-                    return self._no_such_page(headers)
-                content_type = JSON
-        except Exception:
-            logger.exception("a request could not be read")
-            return self._error(InternalServerError(texts.INTERNAL), JSON, headers)
-        try:
+            given = headers.get(b"content-type", b"")
+            if given not in _CONTENT_TYPES:
+                given = _plain_type(given)
+            if given in _CONTENT_TYPES:
+                content_type = given
+            elif request.body:
+                return self._no_such_page(headers)
             return self._read_call(request, content_type)
         except compression.TooLargeError:
             return self.too_large(headers)
