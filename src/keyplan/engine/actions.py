@@ -142,16 +142,8 @@ Action: TypeAlias = Put | Update | Delete | Check
 
 def put(request: dict[str, Any], form: Form) -> Put:
     """A put. Raises ValidationError for values, size and condition, in this order."""
-    new = given_item(request, form)
+    new = writes.given(request["Item"], wire=form.wire)
     return Put(write_guard(request, form), new)
-
-
-def given_item(request: dict[str, Any], form: Form) -> writes.Version:
-    """The item of a put. Raises ValidationError for its values and its size."""
-    item, size = normalise_item(request["Item"], wire=form.wire)
-    if size > limits.ITEM_BYTES:
-        raise ValidationError(messages.ITEM_TOO_LARGE)
-    return writes.Version(item, size, encoding.encode(item))
 
 
 def delete(request: dict[str, Any], form: Form) -> Delete:

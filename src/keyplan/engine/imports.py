@@ -26,10 +26,7 @@ from keyplan.engine.import_files import Csv, MalformedError, Rejected
 from keyplan.engine.jobs import Document, Hold, JobError
 from keyplan.errors import SerializationError, ValidationError
 from keyplan.messages import exports as messages
-from keyplan.messages import items as item_messages
 from keyplan.store.rows import Transaction, View
-from keyplan.values import encoding
-from keyplan.values.attribute import normalise_item
 from keyplan.values.types import Item
 
 if TYPE_CHECKING:
@@ -220,12 +217,10 @@ def _csv_of(described: dict[str, Any], table: Table) -> Csv:
 
 def _checked(table: Table, given: dict[str, Any]) -> _Write:
     """An item as it is written: its key, canonical, measured. Raises ValidationError if it cannot be in the table."""
-    item, size = normalise_item(given, wire=True)
-    if size > limits.ITEM_BYTES:
-        raise ValidationError(item_messages.ITEM_TOO_LARGE)
-    key = table.key.of_item(item)
-    writes.check_index_keys(table, item)
-    return key, item, writes.Version(item, size, encoding.encode(item))
+    new = writes.given(given, wire=True)
+    key = table.key.of_item(new.item)
+    writes.check_index_keys(table, new.item)
+    return key, new.item, new
 
 
 def _write(transaction: Transaction, table: Table, batch: list[_Write]) -> None:

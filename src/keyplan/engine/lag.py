@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import orjson
 
+from keyplan.engine import writes
 from keyplan.engine.catalog import Index, Table
 from keyplan.store import statements
 from keyplan.store.rows import Row, Transaction, Tree, View
-from keyplan.values import encoding
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
@@ -191,9 +191,7 @@ def _entry_now(
     transaction: Transaction, table: Table, index: Index, item_key: bytes, entry: bytes
 ) -> tuple[int, bytes] | None:
     """What the entry must be for the item as it is; None: it must not be."""
-    row = transaction.point(table.tree, item_key)
-    if row is None:
+    version = writes.load(transaction, table, item_key)
+    if version is None or index.key.entry(version.item, item_key) != entry:
         return None
-    size, body = row
-    item = encoding.decode(body)
-    return index.row(item, size, body) if index.key.entry(item, item_key) == entry else None
+    return index.row(version.item, version.size, version.body)

@@ -13,8 +13,6 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from keyplan import limits
 from keyplan.engine import stream_logs, streams
 from keyplan.store.rows import Log, Transaction, View
@@ -41,7 +39,7 @@ def trim_streams(engine: Engine, stopped: Callable[[], bool] = lambda: False) ->
 def trim_if_due(engine: Engine, arn: str) -> None:
     """Trim one stream before it is read."""
     view = engine.store.view()
-    document = streams.find(view, arn)
+    document = stream_logs.find(view, arn)
     if document is not None and _is_due(view, document, engine.clock.now()):
         _trim(engine, arn, lambda: False)
 
@@ -76,7 +74,7 @@ def _trim(engine: Engine, arn: str, stopped: Callable[[], bool]) -> int:
 
 def _trim_some(transaction: Transaction, arn: str, now: float) -> tuple[int, bool]:
     """Remove some of what is due of a stream; how many records, and whether that was all."""
-    document = streams.find(transaction, arn)
+    document = stream_logs.find(transaction, arn)
     if document is None:
         return 0, True
     log, shards = streams.log_of(document), range(document["shards"])
@@ -89,7 +87,7 @@ def _trim_some(transaction: Transaction, arn: str, now: float) -> tuple[int, boo
         stream_logs.drop(transaction, document)
     else:
         document["trimmed"] = [max(streams.trimmed(document, shard), last[shard]) for shard in shards]
-        transaction.put_document(stream_logs.DOCUMENT_PREFIX + arn, orjson.dumps(document))
+        stream_logs.save(transaction, document)
     return sum(removed), is_done
 
 

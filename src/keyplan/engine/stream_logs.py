@@ -22,7 +22,7 @@ from keyplan.store.rows import Transaction, View
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
 
-DOCUMENT_PREFIX = "stream:"
+_DOCUMENT_PREFIX = "stream:"
 _MILLISECOND = 0.001
 
 
@@ -48,7 +48,7 @@ def begin(engine: Engine, transaction: Transaction, document: dict[str, Any], vi
         "created_at": engine.clock.now(),
         "ended_at": None,
     }
-    transaction.put_document(DOCUMENT_PREFIX + arn, orjson.dumps(kept))
+    save(transaction, kept)
 
 
 def end(transaction: Transaction, document: dict[str, Any], now: float) -> None:
@@ -57,15 +57,25 @@ def end(transaction: Transaction, document: dict[str, Any], now: float) -> None:
     if stream is None:
         return
     document["description"].pop("StreamSpecification", None)
-    name = DOCUMENT_PREFIX + stream["arn"]
-    body = transaction.document(name)
-    assert body is not None, name
-    transaction.put_document(name, orjson.dumps({**orjson.loads(body), "ended_at": now}))
+    kept = find(transaction, stream["arn"])
+    assert kept is not None, stream["arn"]
+    save(transaction, {**kept, "ended_at": now})
+
+
+def find(view: View, arn: str) -> dict[str, Any] | None:
+    """The document of the stream with this ARN."""
+    body = view.document(_DOCUMENT_PREFIX + arn)
+    return None if body is None else orjson.loads(body)
+
+
+def save(transaction: Transaction, stream: dict[str, Any]) -> None:
+    """Write a stream's document."""
+    transaction.put_document(_DOCUMENT_PREFIX + stream["arn"], orjson.dumps(stream))
 
 
 def stored(view: View) -> list[dict[str, Any]]:
     """The documents of all streams, by ARN, ended ones included."""
-    return [orjson.loads(body) for _, body in view.documents(DOCUMENT_PREFIX)]
+    return [orjson.loads(body) for _, body in view.documents(_DOCUMENT_PREFIX)]
 
 
 def is_gone(stream: dict[str, Any], now: float) -> bool:
@@ -77,7 +87,7 @@ def is_gone(stream: dict[str, Any], now: float) -> bool:
 def drop(transaction: Transaction, stream: dict[str, Any]) -> None:
     """Remove a stream's document and its records."""
     transaction.drop_log(statements.log(stream["log"]))
-    transaction.delete_document(DOCUMENT_PREFIX + stream["arn"])
+    transaction.delete_document(_DOCUMENT_PREFIX + stream["arn"])
 
 
 def purge(transaction: Transaction, now: float) -> None:
@@ -92,6 +102,6 @@ def _name(transaction: Transaction, table_arn: str, now: float) -> tuple[str, st
     while True:
         label = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
         arn = f"{table_arn}/stream/{label}"
-        if transaction.document(DOCUMENT_PREFIX + arn) is None:
+        if find(transaction, arn) is None:
             return arn, label
         now += _MILLISECOND

@@ -39,17 +39,10 @@ _NUMBER_BASE = 10**20  # makes the shortest sequence number 21 digits, the least
 # The documents.
 
 
-def find(view: View, arn: str) -> dict[str, Any] | None:
-    """The document of the stream with this ARN."""
-    body = view.document(stream_logs.DOCUMENT_PREFIX + arn)
-    document: dict[str, Any] | None = None if body is None else orjson.loads(body)
-    return document
-
-
 def readable(view: View, arn: str, now: float) -> dict[str, Any]:
     """The document of a stream that can still be read. Raises ResourceNotFoundError, ValidationError."""
     check_arn(arn)
-    document = find(view, arn)
+    document = stream_logs.find(view, arn)
     if document is None or stream_logs.is_gone(document, now):
         raise ResourceNotFoundError(messages.stream_not_found(arn))
     return document

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
 from keyplan.engine import expiry, history, streams
 from keyplan.engine.catalog import Index, Table
 from keyplan.engine.keys import partition_bytes_of
 from keyplan.engine.receipts import Receipt
-from keyplan.errors import ItemCollectionSizeLimitExceededError
+from keyplan.errors import ItemCollectionSizeLimitExceededError, ValidationError
 from keyplan.expressions.ordering import same_members
 from keyplan.messages import items as messages
 from keyplan.store.rows import Transaction
 from keyplan.values import encoding, units
+from keyplan.values.attribute import normalise_item
 from keyplan.values.types import Item
 
 if TYPE_CHECKING:
@@ -33,6 +34,14 @@ class Version:
     item: Item
     size: int
     body: bytes
+
+
+def given(item: dict[str, Any], *, wire: bool) -> Version:
+    """The version that a request, or a file, gives. Raises ValidationError for its values and its size."""
+    canonical, size = normalise_item(item, wire=wire)
+    if size > limits.ITEM_BYTES:
+        raise ValidationError(messages.ITEM_TOO_LARGE)
+    return Version(canonical, size, encoding.encode(canonical))
 
 
 def load(transaction: Transaction, table: Table, key: bytes) -> Version | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from keyplan import limits
 from keyplan.engine import writes
 from keyplan.engine.catalog import Table
 from keyplan.engine.faults import REFUSED
@@ -13,10 +12,9 @@ from keyplan.engine.receipts import Receipt, names_given
 from keyplan.engine.requests.batch_write_item import SHAPE, check
 from keyplan.engine.shapes import late_check
 from keyplan.errors import TransactionConflictError, ValidationError
-from keyplan.messages import items as item_messages
 from keyplan.messages import transactions as messages
 from keyplan.store.rows import Transaction
-from keyplan.values import encoding, units
+from keyplan.values import units
 from keyplan.values.attribute import normalise_item
 from keyplan.values.encoding import Form
 from keyplan.values.invalid import InvalidValueError
@@ -75,10 +73,8 @@ def _wanted(write: dict[str, Any], wire: bool) -> tuple[Item, writes.Version | N
     put = write.get("PutRequest")
     if put is None:
         return normalise_item(write["DeleteRequest"]["Key"], wire=wire)[0], None
-    item, size = normalise_item(put["Item"], wire=wire)
-    if size > limits.ITEM_BYTES:
-        raise ValidationError(item_messages.ITEM_TOO_LARGE)
-    return item, writes.Version(item, size, encoding.encode(item))
+    new = writes.given(put["Item"], wire=wire)
+    return new.item, new
 
 
 def _located(wanted: dict[str, list[tuple[Item, writes.Version | None]]], tables: dict[str, Table]) -> list[_Part]:

@@ -60,6 +60,6 @@ def prepare(request: dict[str, Any], form: Form) -> actions.Put:
     if is_plain(request):
         return actions.put(request, form)
     check(request)
-    new = actions.given_item(request, form)
+    new = writes.given(request["Item"], wire=form.wire)
     check_late(request)
     return actions.Put(write_guard(request, form), new)
