@@ -26,6 +26,7 @@ import orjson
 
 from keyplan import limits
 from keyplan.engine import shapes
+from keyplan.engine.shapes.model import ITEM, Structure
 from keyplan.engine.shapes.wire import canonical_base64
 from keyplan.errors import SerializationError, ValidationError
 from keyplan.messages import exports as messages
@@ -38,7 +39,7 @@ _CHUNK_BYTES = 256 * 1024
 _GZIP = 31  # zlib's word for a gzip header and trailer
 _ZSTD_MODULES = ("compression.zstd", "backports.zstd")
 
-check_item: shapes.Check = shapes.compile(shapes.Structure("Import", {"Item": shapes.ITEM}, required=("Item",)))
+check_item: shapes.Check = shapes.compile(Structure("Import", {"Item": ITEM}, required=("Item",)))
 """Whether a line has an Item of attribute values: their types, not their rules."""
 
 

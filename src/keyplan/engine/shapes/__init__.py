@@ -8,41 +8,5 @@ words the service's answer runs only for requests that may be bad.
 """
 
 from keyplan.engine.shapes.checker import Check, compile, late_check  # noqa: A004  # used as shapes.compile, as re.compile is
-from keyplan.engine.shapes.model import (
-    ITEM,
-    LATE_ITEM,
-    VALUE,
-    AttributeValue,
-    Blob,
-    Boolean,
-    Integer,
-    Layer,
-    List,
-    Long,
-    Map,
-    Shape,
-    String,
-    Structure,
-    Timestamp,
-)
 
-__all__ = [
-    "ITEM",
-    "LATE_ITEM",
-    "VALUE",
-    "AttributeValue",
-    "Blob",
-    "Boolean",
-    "Check",
-    "Integer",
-    "Layer",
-    "List",
-    "Long",
-    "Map",
-    "Shape",
-    "String",
-    "Structure",
-    "Timestamp",
-    "compile",
-    "late_check",
-]
+__all__ = ["Check", "compile", "late_check"]
