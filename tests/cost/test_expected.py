@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -19,6 +19,7 @@ from keyplan.design import (
     Entity,
     F,
     Items,
+    Pattern,
     Table,
     WriteCall,
     attr,
@@ -30,6 +31,7 @@ from keyplan.design import (
     pk,
     put,
     set_,
+    set_if_missing,
     sk,
     transaction,
     when,
@@ -458,3 +460,87 @@ def test_what_a_filter_lets_through_does_not_tell_what_is_read() -> None:
 
     told = [expected(one) for one in (cheaper, measured, anywhere, of_kind)]
     assert [(one.evaluated, one.returned) for one in told] == [(500, 1), (20, 1), (50_000, 1), (1, 1)]
+
+
+club = Table("club", pk="member", ttl="until")
+
+
+@club.entity(unique=["email"], items=Items(100, bytes=Bytes(300)))
+class Member(Entity):
+    member: str
+    email: str
+    points: int = 0
+    until: datetime | None = None
+
+
+@club.create(Member)
+def join(member: Member) -> Change:
+    return put(member)
+
+
+@club.replace(Member)
+def swap(member: Member) -> Change:
+    return put(member)
+
+
+@club.delete(Member)
+def leave(member: str) -> Change:
+    return key_of(member=member)
+
+
+@club.update(Member)
+def move(member: str, email: str) -> Change:
+    return key_of(member=member) & set_(email=email)
+
+
+@club.update(Member)
+def prolong(member: str, until: datetime) -> Change:
+    return key_of(member=member) & set_(until=until)
+
+
+@club.update(Member, upsert=True)
+def meet(member: str, email: str) -> Change:
+    return key_of(member=member) & set_if_missing(email=email)
+
+
+@club.update(Member)
+def score(member: str, points: int) -> Change:
+    return key_of(member=member) & set_(points=points)
+
+
+@club.check(Member)
+def is_strong(member: str) -> Change:
+    return key_of(member=member) & when(F.points > 10)
+
+
+@transaction()
+def score_the_strong(member: str, friend: str, points: int) -> list[WriteCall[Member]]:
+    return [score(member=member, points=points), is_strong(member=friend)]
+
+
+@transaction()
+def move_and_join(member: str, email: str, new: Member) -> list[WriteCall[Member]]:
+    return [move(member=member, email=email), join(new)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "read", "written"),
+    [
+        (join, 0, 4),
+        (swap, 1, 4),
+        (leave, 2, 4),  # what it returns is read, and again for the transaction's conditions
+        (move, 2, 6),  # the item, the old sentinel, the new one
+        (prolong, 2, 4),  # sentinels expire with their item
+        (meet, 2, 4),
+        (score, 0, 1),
+        (is_strong, 0, 2),
+        (score_the_strong, 0, 4),
+        (move_and_join, 1, 10),
+    ],
+    ids=lambda given: getattr(given, "name", ""),
+)
+def test_writes_that_keep_unique_values_are_transactions_with_their_sentinels(
+    pattern: Pattern[..., object], read: float, written: float
+) -> None:
+    units = expected(pattern).units
+    assert (units.read, units.written) == (read, written)

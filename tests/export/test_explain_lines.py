@@ -195,4 +195,13 @@ def shape(number: int) -> Key:
 
 
 def test_a_request_that_no_example_fits_is_not_shown(book: PriceBook) -> None:
-    assert "Request\n  not shown: no example of its arguments fits (" in explain(shape, book)
+    assert "Request\n  not shown: no example of its arguments fits: " in explain(shape, book)
+
+
+def test_a_write_that_keeps_unique_values_is_shown_and_priced_as_the_transaction_that_goes_out(book: PriceBook) -> None:
+    told = explain(join, book)
+    assert '"TransactItems"' in told
+    assert told.count('"Put"') == 2
+    told = explain(leave, book)
+    assert "Request\n  not shown: it reads the item first: " in told
+    assert "5.0 write units (table 4.0, by_points 1.0), 2.0 read units" in told

@@ -57,19 +57,6 @@ class Action:
         return self.members["TableName"], repr(sorted(self.key.items()))
 
 
-def needs_sentinels(plan: Plan) -> bool:
-    """Whether a write touches unique values, or the expiry that sentinels share."""
-    spec = plan.entity
-    if not spec.sentinels or plan.operation == "ConditionCheck":
-        return False
-    if plan.operation != "UpdateItem" or plan.exists == "may":
-        return True
-    changed = {action.path.field for action in plan.actions}
-    ttl = expiry_of(spec)
-    of_sentinels = {name for rule in spec.sentinels for name in rule.fields}
-    return any(name in of_sentinels or spec.fields[name].attribute == ttl for name in changed)
-
-
 def actions_of(
     context: Context, number: int, call: WriteCall[Any], arguments: Arguments, skipped: frozenset[Any]
 ) -> Program[list[Action]]:
@@ -83,11 +70,11 @@ def actions_of(
     if kind == "Update" and "UpdateExpression" not in members:
         kind = "ConditionCheck"  # a transaction has no update that changes nothing
     own = Action(number, plan, arguments, "item", kind, members, key)
-    if not needs_sentinels(plan):
+    if not plan.keeps_unique:
         return [own]
-    creates = plan.operation == "PutItem" and plan.exists == "must_not" and plan.replace_when is None
-    old = None if creates else (yield from read_stored(context, key, table))
-    if not creates:
+    old = None
+    if plan.reads_first:
+        old = yield from read_stored(context, key, table)
         own = _pinned(own, old)
     before = None if old is None else reader_of(plan.entity).entity(old).__dict__
     return [

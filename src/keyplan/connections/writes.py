@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from keyplan import limits
-from keyplan.connections.actions import needs_sentinels, read_stored
+from keyplan.connections.actions import read_stored
 from keyplan.connections.clearing import clear, is_in_the_way
 from keyplan.connections.codec import reader_of
 from keyplan.connections.context import Context
@@ -38,7 +38,7 @@ _NOT_REPEATABLE = frozenset({"add", "append"})
 def write(context: Context, call: WriteCall[Any], arguments: Arguments) -> Program[Any]:
     """Write one item, and give what the pattern promises of it."""
     plan = call.pattern.plan
-    if plan.operation == "ConditionCheck" or needs_sentinels(plan):
+    if plan.operation == "ConditionCheck" or plan.keeps_unique:
         return (yield from _with_sentinels(context, call, arguments))
     compiled = write_request(plan)
     request = compiled.request(arguments, context.table(plan.schema))

@@ -158,10 +158,10 @@ def _keys(plan: Plan, facts: Facts) -> float:
 # Writes.
 
 
-def _write(plan: Plan) -> Units:
+def _write(plan: Plan, *, enclosed: bool = False) -> Units:
+    """A write by itself; `enclosed` as a part of a transaction, which checks and writes of sentinels always are."""
     entity = plan.entity
     size = item_size(entity).average
-    base = write_units(size)
     if plan.operation in {"PutItem", "BatchWriteItem", "DeleteItem"}:
         entries = [(bound, _entry_units(entity, bound) * _share_written(plan, bound)) for bound in entity.indexes]
         replaces = plan.operation == "PutItem" and plan.exists == "must"
@@ -173,10 +173,24 @@ def _write(plan: Plan) -> Units:
         indexes = {bound.index.name: units for bound, units in written if units}
     else:
         indexes = {}
-    sentinels = len(entity.sentinels) if plan.operation in {"PutItem", "DeleteItem"} or plan.reads_first else 0
-    if sentinels:
-        return Units(write=TRANSACTIONAL * (base + sentinels), indexes=indexes)
-    return Units(write=base, indexes=indexes)
+    together = enclosed or plan.keeps_unique or plan.operation == "ConditionCheck"
+    write = (write_units(size) + sentinel_writes(plan)) * (TRANSACTIONAL if together else 1)
+    return Units(_reads(plan, enclosed=enclosed) * read_units(size, consistent=True), write, indexes)
+
+
+def _reads(plan: Plan, *, enclosed: bool) -> int:
+    """How often a write reads its item: a transaction's answer has no items, so that those it returns are read too."""
+    if not plan.reads_first:
+        return 0
+    return 1 if enclosed or plan.returns == "nothing" else 2
+
+
+def sentinel_writes(plan: Plan) -> int:
+    """Sentinels that a write puts and deletes: those of values that it changes are two, the old one and the new one."""
+    if not plan.keeps_unique:
+        return 0
+    changed = {action.path.field for action in plan.actions if action.name not in {"set_if_missing", "remove"}}
+    return sum(2 if changed.intersection(rule.fields) else 1 for rule in plan.entity.sentinels)
 
 
 def _may_move(bound: BoundKey, entity: EntitySpec) -> bool:
@@ -223,17 +237,8 @@ def steps_of(plan: Plan, facts: Facts) -> list[tuple[Plan, float, Units]]:
         times = 1.0
         if repeated is not None:
             times = float(len(repeated.values)) if isinstance(repeated.values, tuple) else facts.returns or 1.0
-        found.append((step, times, _in_transaction(step) * times))
+        found.append((step, times, _write(step, enclosed=True) * times))
     return found
-
-
-def _in_transaction(step: Plan) -> Units:
-    if step.operation == "ConditionCheck":
-        return Units(write=TRANSACTIONAL * write_units(item_size(step.entity).average))
-    one = _write(step)
-    # A write that keeps unique values is a transaction by itself, and counted as one.
-    alone = not step.entity.sentinels
-    return Units(write=one.write * TRANSACTIONAL, indexes=one.indexes) if alone else one
 
 
 def _transaction(plan: Plan, facts: Facts) -> Expected:

@@ -139,7 +139,7 @@ class Plan:
     known: Mapping[str, Source] = field(default_factory=dict)
     effects: tuple[IndexEffect, ...] = ()
     reads_first: bool = False
-    """Whether the item is read before the write, because unique values or the version depend on it."""
+    """Whether the item is read before the write, because what becomes of its unique values depends on it."""
     descending: bool = False
     consistent: bool = False
     select: Literal["all", "count"] = "all"
@@ -166,6 +166,11 @@ class Plan:
     def reading(self) -> bool:
         """Whether it only reads."""
         return self.operation in Reading
+
+    @property
+    def keeps_unique(self) -> bool:
+        """Whether sentinels of unique values are written with the item, in one transaction."""
+        return self.reads_first or (self.operation == "PutItem" and bool(self.entity.sentinels))
 
     @property
     def entity(self) -> EntitySpec:

@@ -13,6 +13,7 @@ from keyplan.design.places import DesignError, Fault
 from keyplan.design.plan import Plan
 from keyplan.design.planning_indexes import index_effects
 from keyplan.design.planning_writes import check_conditions, check_fields, plan_key
+from keyplan.design.requests_guards import expiry_of
 from keyplan.design.symbols import Each, Param
 from keyplan.design.terms_writes import Action, Change
 
@@ -30,7 +31,6 @@ def plan_update(asked: Asked, change: Change, draft: Plan) -> Plan:
     check_fields(asked, {name: asked.at(name, change.places) for name in change.known})
     _check_actions(asked, entity, change.actions)
     effects, faults = index_effects(asked, change, creates=draft.exists == "may")
-    changed = {action.path.field for action in change.actions}
     draft = replace(
         draft,
         actions=change.actions,
@@ -38,13 +38,20 @@ def plan_update(asked: Asked, change: Change, draft: Plan) -> Plan:
         version=change.version,
         known=change.known,
         effects=effects,
-        reads_first=any(set(rule.fields) & changed for rule in entity.sentinels),
+        reads_first=_touches_unique(entity, change) or (draft.exists == "may" and bool(entity.sentinels)),
     )
     planned = plan_key(asked, change, draft)
     return replace(
         planned,
         faults=(*planned.faults, *faults, *_half_an_item(asked, change, draft), *_emptied(asked, change)),
     )
+
+
+def _touches_unique(entity: EntitySpec, change: Change) -> bool:
+    """Whether unique values change, or the expiry that their sentinels share."""
+    changed = {action.path.field for action in change.actions}
+    expires = any(entity.fields[name].attribute == expiry_of(entity) for name in changed)
+    return any(expires or changed.intersection(rule.fields) for rule in entity.sentinels)
 
 
 def _half_an_item(asked: Asked, change: Change, draft: Plan) -> list[Fault]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyplan.clock import SystemClock
-from keyplan.connections.actions import actions_of, needs_sentinels
+from keyplan.connections.actions import actions_of
 from keyplan.connections.context import Context
 from keyplan.design.entities import EntitySpec
 from keyplan.design.patterns import Pattern, WriteCall
@@ -46,7 +46,7 @@ def sent(pattern: Pattern[..., Any], prefix: str = "") -> Sent | str:
         if isinstance(pattern, Transaction):
             return _together(pattern.calls(arguments), prefix)
         plan = pattern.plan
-        if not plan.reading and (plan.operation == "ConditionCheck" or needs_sentinels(plan)):
+        if not plan.reading and (plan.operation == "ConditionCheck" or plan.keeps_unique):
             return _together([WriteCall(pattern, arguments)], prefix)
         request = build(plan, arguments, table=prefix + plan.schema.name, now_s=_NOW_S)
         return Sent(plan.operation, _ascending(request))

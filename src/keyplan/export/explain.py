@@ -10,31 +10,27 @@ import orjson
 from keyplan.check.finding import Finding
 from keyplan.cost.expected import Expected, expected
 from keyplan.cost.prices import PriceBook
-from keyplan.design.patterns import Pattern, WriteCall
-from keyplan.design.places import DesignError
+from keyplan.design.patterns import Pattern
 from keyplan.design.plan import Plan
 from keyplan.design.projections import all_faults, fetched
-from keyplan.design.requests import ACTIONS, build, write_request
-from keyplan.design.requests_guards import NOW
-from keyplan.design.templates import KeyValueError, MissingField
-from keyplan.design.transactions import Transaction
-from keyplan.export.examples import EXAMPLE_MOMENT, arguments_of
+from keyplan.export.calls import sent
 
 
 def explain(pattern: Pattern[..., Any], book: PriceBook, findings: Sequence[Finding] = ()) -> str:
     """Everything there is to say of a pattern, as text."""
     plan = pattern.plan
-    parts = [_head(pattern), _request(pattern), _access(plan), _cost(plan, expected(pattern), book)]
-    notes = list(plan.notes) + [f"assumed: {guess}" for guess in expected(pattern).guesses]
+    told = expected(pattern)
+    parts = [_head(pattern), _request(pattern), _access(plan), _cost(plan, told, book)]
+    notes = [*plan.notes, *(f"assumed: {guess}" for guess in told.guesses)]
     if notes:
         parts.append("\n".join(["Holds only if", *(f"  - {note}" for note in notes)]))
     mine = [finding for finding in findings if finding.subject == pattern.name]
     parts += [f"{finding.severity}[{finding.code}]: {finding.problem}\n  fix: {finding.fix}" for finding in mine]
-    told = {(finding.code, finding.problem) for finding in mine}
+    found = {(finding.code, finding.problem) for finding in mine}
     parts += [
         f"error[{fault.code}]: {fault.problem}\n  fix: {fault.fix}"
         for fault in all_faults(plan)
-        if (fault.code, fault.problem) not in told
+        if (fault.code, fault.problem) not in found
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -53,27 +49,16 @@ def _head(pattern: Pattern[..., Any]) -> str:
 
 def _request(pattern: Pattern[..., Any]) -> str:
     """The request, built from example arguments."""
-    arguments = arguments_of(pattern)
     if all_faults(pattern.plan):
         return "Request\n  none: it cannot work as declared, see below"
+    told = sent(pattern)
+    if isinstance(told, str):
+        return f"Request\n  not shown: {told}"
     try:
-        if isinstance(pattern, Transaction):
-            shown: Any = {"TransactItems": [_action(call) for call in pattern.calls(arguments)]}
-        else:
-            shown = build(pattern.plan, arguments, now_s=_NOW_S)
-        text = orjson.dumps(_readable(shown), option=orjson.OPT_INDENT_2).decode()
-    except (DesignError, KeyValueError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError) as error:
-        return f"Request\n  not shown: no example of its arguments fits ({error})"
+        text = orjson.dumps(_readable(told.request), option=orjson.OPT_INDENT_2).decode()
+    except TypeError as error:
+        return f"Request\n  not shown: its constants cannot be sent ({error})"
     return "Request, with example arguments\n" + "\n".join(f"  {line}" for line in text.splitlines())
-
-
-_NOW_S = int(EXAMPLE_MOMENT.timestamp())
-
-
-def _action(call: WriteCall[Any]) -> dict[str, Any]:
-    """A write as it goes out in a transaction."""
-    plan = call.pattern.plan
-    return {ACTIONS[plan.operation]: write_request(plan).action({**call.arguments, NOW: _NOW_S}, plan.schema.name)}
 
 
 def _readable(value: Any) -> Any:
@@ -147,6 +132,7 @@ def _cost(plan: Plan, told: Expected, book: PriceBook) -> str:
         parts = ", ".join(
             [f"table {units.write:,.1f}", *(f"{name} {part:,.1f}" for name, part in units.indexes.items())]
         )
-        lines.append(f"{units.written:,.1f} write units ({parts})")
+        read = f", {units.read:,.1f} read units" if units.read else ""
+        lines.append(f"{units.written:,.1f} write units ({parts}){read}")
     lines.append(f"${price * 1e6:,.2f} per million calls ({book.region}, prices of {book.dated}, on demand)")
     return "\n".join(["Cost, at declared sizes", *(f"  {line}" for line in lines)])

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from keyplan.connections.actions import needs_sentinels
 from keyplan.design.entities import EntitySpec
 from keyplan.design.patterns import Pattern
 from keyplan.design.plan import Plan
@@ -95,13 +94,10 @@ def _keys(plan: Plan) -> tuple[str, ...]:
 def _write(plan: Plan, bindings: Bindings, limits: Limits) -> Iterator[Grant]:
     table, action = plan.schema.name, plan.operation
     leading = _written(plan, bindings)
-    if action == "ConditionCheck":
-        yield Grant("ConditionCheckItem", table, leading=leading)
+    if action in {"ConditionCheck", "BatchWriteItem"}:
+        yield Grant("ConditionCheckItem" if action == "ConditionCheck" else action, table, leading=leading)
         return
-    if action == "BatchWriteItem":
-        yield Grant(action, table, leading=leading)
-        return
-    guarded = needs_sentinels(plan)
+    guarded = plan.keeps_unique
     yield Grant(action, table, leading=leading, limits=replace(limits, enclosed=limits.enclosed or guarded))
     if guarded:
         yield from _sentinels(plan, bindings, leading)
@@ -122,10 +118,9 @@ def _written(plan: Plan, bindings: Bindings) -> Leading:
 def _sentinels(plan: Plan, bindings: Bindings, leading: Leading) -> Iterator[Grant]:
     """The item as it was is read, what it gives up is released, what it takes is put."""
     table = plan.schema.name
-    creates = plan.operation == "PutItem" and plan.exists == "must_not" and plan.replace_when is None
-    if not creates:
+    if plan.reads_first:
         yield Grant("GetItem", table, leading=leading)
-    actions = ["PutItem"] * (plan.operation != "DeleteItem") + ["DeleteItem"] * (not creates)
+    actions = ["PutItem"] * (plan.operation != "DeleteItem") + ["DeleteItem"] * plan.reads_first
     for rule in plan.entity.sentinels:
         for action in actions:
             yield Grant(action, table, leading=bindings.of_item(rule.key.partition, None), limits=Limits(enclosed=True))

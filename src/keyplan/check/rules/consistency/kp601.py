@@ -2,7 +2,7 @@
 
 One transaction holds up to 100 actions on different items and up to 4 MB. A larger one is refused as a whole.
 A step that is repeated for each of several values counts once for each, and every unique rule of an entity adds
-the action on its sentinel.
+the action on its sentinel: two where a value can be given up for another.
 
 It is an error where the number is known to be too large, and a warning where nothing bounds it: a list that has
 ten values today has two hundred some day.
@@ -23,6 +23,7 @@ from keyplan import limits
 from keyplan.check.finding import Finding
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
+from keyplan.cost.expected import sentinel_writes
 from keyplan.cost.sizes import item_size
 from keyplan.design.plan import Plan
 from keyplan.design.symbols import Each, annotation_of
@@ -68,9 +69,8 @@ def _longest(each: Each) -> int | None:
 
 def _actions(plan: Plan) -> int:
     """The item's own action, and those on sentinels: a new value taken, an old one given up."""
-    if plan.operation in {"PutItem", "DeleteItem"}:
-        return 1 + len(plan.entity.sentinels)
-    return 1 + 2 * len(plan.entity.sentinels) if plan.reads_first else 1
+    replaces = plan.operation == "PutItem" and plan.reads_first
+    return 1 + (2 * len(plan.entity.sentinels) if replaces else sentinel_writes(plan))
 
 
 def _too_many(transaction: Transaction[Any], actions: int) -> Finding:

@@ -27,7 +27,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         if len(transaction.steps) != 1 or transaction.steps[0].repeated is not None:
             continue
         inner = transaction.steps[0].call.pattern
-        if inner.plan.operation == "ConditionCheck" or inner.plan.entity.sentinels:
+        if inner.plan.operation == "ConditionCheck" or inner.plan.keeps_unique:
             continue
         alone, together = expected(inner).units.written, of_plan(transaction.plan, transaction.facts).units.written
         yield Finding(
