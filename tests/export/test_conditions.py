@@ -147,6 +147,11 @@ def forged(name: str) -> Cond:
     return pk(kind="no#kind", level=Level.LOW, name=name)
 
 
+@events.query(Event)
+def missing(name: str) -> Cond:
+    return pk(kind=None, level=Level.LOW, name=name)
+
+
 @events.scan(Event)
 def bigger(least: int, player: str) -> Cond:
     return everything() & where((F.size > least) & (F.scores[player] == 1))
@@ -172,6 +177,7 @@ PK = "KIND#{kind}#{level}#{name}"
         (sized, "size = 7"),
         (unfit, "size = nan"),
         (forged, "PK = KIND#no#kind#0001#{name}, SK begins_with DAY#"),
+        (missing, "PK = KIND#None#0001#{name}, SK begins_with DAY#"),
         (bigger, ""),
     ],
     ids=lambda one: getattr(one, "name", ""),

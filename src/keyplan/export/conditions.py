@@ -9,13 +9,13 @@ from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Fu
 from keyplan.design.field_types import plain
 from keyplan.design.plan import KeyValue, Plan, SortCondition
 from keyplan.design.symbols import Each, EveryShard, Param
-from keyplan.design.template_errors import KeyValueError
+from keyplan.design.template_errors import KeyValueError, MissingField
 from keyplan.design.template_holes import BoundHole
 from keyplan.design.templates import BoundTemplate
 
 _CALLED = (Param, Each, EveryShard)
 """Sources that a call fills in; others are constants."""
-_UNFIT = (KeyValueError, ArithmeticError, AttributeError, TypeError, ValueError)
+_UNFIT = (KeyValueError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError)
 """What is raised for a constant that cannot be stored: the pattern cannot work, which findings say."""
 
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from keyplan.design.entities import EntitySpec
 from keyplan.design.patterns import Pattern
 from keyplan.design.plan import Plan
 from keyplan.design.requests_guards import expiry_of
@@ -69,7 +68,9 @@ def _read(pattern: Pattern[..., Any], bindings: Bindings) -> Grant:
 
 
 def _selected(pattern: Pattern[..., Any]) -> Limits:
-    """Counts see no more of the items than they count by. Names in a request are the same in every call.
+    """Counts see no more of the items than they count by: keys, and what tells whose they are and whether they expired.
+
+    Names in a request are the same in every call.
 
     Source: API reference, Query: a ProjectionExpression without Select is SPECIFIC_ATTRIBUTES.
     """
@@ -83,12 +84,7 @@ def _selected(pattern: Pattern[..., Any]) -> Limits:
     if "ProjectionExpression" not in told.request:
         return Limits()
     named = told.request["ExpressionAttributeNames"].values()
-    return Limits(select="SPECIFIC_ATTRIBUTES", attributes=tuple(sorted({*named, *_keys(pattern.plan)})))
-
-
-def _keys(plan: Plan) -> tuple[str, ...]:
-    """The key attributes that a statement about attributes has to name: the table's and the index's."""
-    return (*plan.schema.key, *(() if plan.index is None else plan.index.attributes))
+    return Limits(select="SPECIFIC_ATTRIBUTES", attributes=tuple(sorted(named)))
 
 
 def _write(plan: Plan, bindings: Bindings, limits: Limits) -> Iterator[Grant]:
@@ -151,11 +147,7 @@ def of_failures(kept_in: Table, table: Table, prefix: str) -> Iterator[Grant]:
 
 def keeps_failures(table: Table) -> bool:
     """Whether a table is one that TableDestination writes to."""
-    return table.schema.key == _FAILURE_KEY and any(_is_failure(entity) for entity in table.entities)
-
-
-def _is_failure(entity: EntitySpec) -> bool:
-    return entity.name == "Failure"
+    return table.schema.key == _FAILURE_KEY and any(entity.name == "Failure" for entity in table.entities)
 
 
 def _of_consumer(table: Table, name: str, prefix: str) -> Leading:

@@ -34,7 +34,7 @@ class BindError(Exception):
 def literal(text: str) -> str:
     """Text that is meant as it stands; a star stands for characters that a policy cannot hold."""
     made = "".join(_SIGNS.get(sign, sign if " " <= sign <= _LAST_CHARACTER else ANY) for sign in text)
-    return re.sub(r"(?<!\{)\*{2,}", ANY, made)
+    return re.sub(r"\*{2,}", ANY, made)
 
 
 def principal_value(text: str) -> str:
@@ -146,7 +146,7 @@ class _Text:
             if name is not None:
                 bound.add(name)
                 notes += _warnings(template, part, name, pieces)
-            if not (text == ANY and pieces and pieces[-1].endswith(ANY) and not pieces[-1].endswith("{*")):
+            if not (text == ANY and pieces and pieces[-1].endswith(ANY)):
                 pieces.append(text)
         return Leading(("".join(pieces),), frozenset(bound), tuple(notes))
 
