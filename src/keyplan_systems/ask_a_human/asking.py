@@ -98,19 +98,19 @@ class Asking:
             if any(isinstance(reason, PASSING) for reason in failed.reasons):
                 return False
             if isinstance(failed.reasons[1], ConditionFailedError):
-                limits.require_quota(limits.OPEN_QUESTIONS_MAX)
+                raise limits.quota_refusal() from failed
             raise
         return True
 
 
 def _errands(made: Question) -> list[Errand]:
-    first = notifications.next_round(made, 0, None, made.created_at_ms)
-    assert first is not None, "a new question lasts a minute at least"
+    first_ms = notifications.next_round(made, 0, None, made.created_at_ms)
+    assert first_ms is not None, "a new question lasts a minute at least"
     gone_s = questions.ttl_s(made)
     question, agent = made.question_id, made.agent_id
     return [
         Errand(kind=EXPIRE, question=question, agent=agent, due_at=iso(made.deadline_ms), ttl=gone_s + SWEPT_WITHIN_S),
-        Errand(kind=PUSH, question=question, agent=agent, due_at=iso(first.due_at_ms), ttl=gone_s),
+        Errand(kind=PUSH, question=question, agent=agent, due_at=iso(first_ms), ttl=gone_s),
     ]
 
 

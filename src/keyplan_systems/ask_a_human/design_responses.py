@@ -37,12 +37,6 @@ def add_flag(flag: Flag) -> Change:
     return put(flag)
 
 
-@responses.get(Flag, consistent=True, rate=Rate(average=0.01))
-def flag_by_id(flag_id: str) -> Key:
-    """One flag."""
-    return key_of(flag_id=flag_id)
-
-
 @responses.query(Flag, index="ByReview", rate=Rate(average=0.01), returns=20)
 def unreviewed_flags() -> Cond:
     """Flags nobody has looked at, oldest first."""

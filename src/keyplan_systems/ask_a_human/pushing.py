@@ -77,21 +77,21 @@ class Pusher:
         """An errand with its question, if a round is due; the errand of a question that has no more rounds ends."""
         question = self._kept(errand.question, now_ms)
         last_ms = None if errand.last_round_at is None else parse_iso(errand.last_round_at)
-        due = None if question is None else notifications.next_round(question, errand.rounds_done, last_ms, now_ms)
-        if question is None or due is None:
+        due_ms = None if question is None else notifications.next_round(question, errand.rounds_done, last_ms, now_ms)
+        if question is None or due_ms is None:
             with suppress(*STALE):  # another worker was first
                 self._connection.run(design_questions.claim_last_round(PUSH, errand.question, errand.rounds_done))
             return None
-        return None if due.due_at_ms > now_ms else (errand, question)
+        return None if due_ms > now_ms else (errand, question)
 
     def _take(self, errand: Errand, question: Question, now_ms: int) -> Question | None:
         """The question, if its round is now this worker's; None where another worker has it."""
-        then = notifications.next_round(question, errand.rounds_done + 1, now_ms, now_ms)
-        if then is None:
+        then_ms = notifications.next_round(question, errand.rounds_done + 1, now_ms, now_ms)
+        if then_ms is None:
             call = design_questions.claim_last_round(PUSH, errand.question, errand.rounds_done)
         else:
             call = design_questions.claim_round(
-                PUSH, errand.question, errand.rounds_done, last_round_at=iso(now_ms), due_at=iso(then.due_at_ms)
+                PUSH, errand.question, errand.rounds_done, last_round_at=iso(now_ms), due_at=iso(then_ms)
             )
         try:
             # In a transaction: only there does a repetition after a lost answer tell whether the claim is one's own.

@@ -17,7 +17,6 @@ from cryptography.hazmat.primitives.serialization import (
     NoEncryption,
     PrivateFormat,
     load_pem_private_key,
-    load_pem_public_key,
 )
 
 from keyplan.clock import Clock
@@ -85,14 +84,6 @@ class ThreadTokenChecker:
     def __init__(self, public_key: Ed25519PublicKey, clock: Clock) -> None:
         self._key = public_key
         self._clock = clock
-
-    @classmethod
-    def from_pem(cls, public_key_pem: bytes, clock: Clock) -> ThreadTokenChecker:
-        """Raises `ValueError` unless the key is an Ed25519 public key."""
-        key = load_pem_public_key(public_key_pem)
-        if not isinstance(key, Ed25519PublicKey):
-            raise ValueError("thread tokens are checked with an Ed25519 key")  # noqa: TRY004 - the file is wrong
-        return cls(key, clock)
 
     def check(self, token: str) -> ThreadRights:
         """The rights it carries. Raises `BadTokenError` if it is forged, expired or of another kind."""

@@ -62,7 +62,7 @@ from keyplan_systems.thinking_trainer.domain.ledger import KEPT, Ledger
 from keyplan_systems.thinking_trainer.domain.profiles import Profile
 from keyplan_systems.thinking_trainer.domain.records import Instant
 from keyplan_systems.thinking_trainer.domain.scenarios import Difficulty, Scenario
-from keyplan_systems.thinking_trainer.domain.versions import Kind, read_profile
+from keyplan_systems.thinking_trainer.domain.versions import Kind, read
 from keyplan_systems.thinking_trainer.examples import ATTEMPTS, SCENARIOS
 from keyplan_systems.thinking_trainer.forms import in_current_form
 
@@ -241,7 +241,7 @@ class UnversionedProfile(Entity):
 
     def upgraded(self) -> Profile:
         """The snapshot in the current form, computed again. Raises ItemUnreadable."""
-        return read_profile(self.model_dump(by_alias=True))
+        return read(Profile, Kind.PROFILE, self.model_dump(by_alias=True))
 
 
 @profiles.query(

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from keyplan_systems.venue_booking import design, reads
 from keyplan_systems.venue_booking.asking import Asking, is_id
-from keyplan_systems.venue_booking.domain.bookings import Booking, conflicting
+from keyplan_systems.venue_booking.domain.bookings import Booking, is_conflicting
 from keyplan_systems.venue_booking.domain.events import (
     DayAvailability,
     Event,
@@ -53,9 +53,9 @@ class Calendar:
         """What holds slots of a date as it is now."""
         return held_events(self.asking.connection.all(reads.slots_on_date(day)), self.asking.venue)
 
-    def conflicting(self, bookings: Sequence[Booking], events: Sequence[Event]) -> frozenset[str]:
-        """The ids of those waiting bookings that meet one of these events."""
-        return conflicting(bookings, events, self.asking.venue)
+    def is_conflicting(self, booking: Booking, events: Sequence[Event]) -> bool:
+        """Whether a booking waits that cannot be approved beside these events."""
+        return is_conflicting(booking, events, self.asking.venue)
 
     def several(self, event_ids: Sequence[str]) -> list[Event | None]:
         """Some events, each in the place of its id."""

@@ -65,7 +65,8 @@ class World:
             return again
         self._limit(limits.QUESTIONS, action.agent, now_ms)
         self._sweep(action.agent, now_ms)
-        limits.require_quota(len(self.open[action.agent]))
+        if len(self.open[action.agent]) >= limits.OPEN_QUESTIONS_MAX:
+            raise limits.quota_refusal()
         made = questions.create(request, action.agent, questions.new_question_id(self.chance), key, now_ms)
         self.questions[made.question_id] = made
         self.open[action.agent].add(made.question_id)
@@ -136,7 +137,8 @@ class World:
 
     def _limit(self, limit: limits.Limit, caller: str, now_ms: int) -> None:
         window = limits.window(limit, caller, now_ms)
-        limits.count(window, self.counters[window.key], now_ms)
+        if self.counters[window.key] >= limit.allowed:
+            raise limits.refusal(window, now_ms)
         self.counters[window.key] += 1
 
     def _subscribe(self, action: Subscribe) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tests.systems.thinking_trainer.making import USER
+from tests.systems.thinking_trainer.making import USER, snapshot
 
 from keyplan.connections.connection import Connection
 from keyplan.errors import InternalServerError
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.design import StoredAttempt
 from keyplan_systems.thinking_trainer.domain.attempts import Attempt
-from keyplan_systems.thinking_trainer.domain.profiles import Profile, snapshot
+from keyplan_systems.thinking_trainer.domain.profiles import Profile
 from keyplan_systems.thinking_trainer.service import stored
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from keyplan_systems.thinking_trainer.domain.attempts import Attempt, final_answers, start, submit
+from keyplan_systems.thinking_trainer.domain.profiles import WINDOW, Profile, profile_of, scored
 from keyplan_systems.thinking_trainer.domain.rubric import DIMENSIONS, Assessment, Dimension, DimensionScore
 from keyplan_systems.thinking_trainer.domain.scenarios import Difficulty, Question, Scenario
 
@@ -58,6 +59,12 @@ def completed(number: int, scores: Mapping[Dimension, int] | int = 2, at: dateti
     begun = start(attempt_id(number), USER, "late-ferry", moment - timedelta(minutes=5))
     answers = final_answers(scenario(1), {"q1": "It assumes that the tide is the same each day."})
     return submit(begun, answers, assessment(scores), moment)
+
+
+def snapshot(attempts: Sequence[Attempt], attempt_count: int) -> Profile:
+    """The profile that some of a user's completed attempts give, whatever their order."""
+    window = sorted(map(scored, attempts), key=lambda one: one.scored_key)[-WINDOW:]
+    return profile_of(attempts[0].user_id, window, attempt_count)
 
 
 def history(**series: Sequence[int]) -> list[Attempt]:

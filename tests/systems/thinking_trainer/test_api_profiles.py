@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 import matplotlib.image
 import pytest
+from tests.systems.thinking_trainer.making import snapshot
 from tests.systems.thinking_trainer.stage import ANSWERS, Caller, Stage
 
 from keyplan.clock import ManualClock
-from keyplan_systems.thinking_trainer.domain.profiles import snapshot
 from keyplan_systems.thinking_trainer.domain.recommendations import RECOMMENDATIONS
 from keyplan_systems.thinking_trainer.domain.rubric import Dimension
 

@@ -1,4 +1,4 @@
-"""Leaderboards: period keys, shards, the sort key that orders them, the merged top, and a person's exact rank.
+"""Leaderboards: period keys, shards, the sort key that orders them, and a person's exact rank.
 
 One row per person and period, rewritten by the answer that changes it. A board's rows are spread over `SHARDS`
 partitions by person; the top n of the board is the merge of each shard's first n rows.
@@ -19,12 +19,10 @@ row to another bucket.
 from __future__ import annotations
 
 import hashlib
-import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
-from itertools import islice
 
 from keyplan_systems.ask_a_human.domain import moments, scoring
 from keyplan_systems.ask_a_human.domain.scoring import Stats
@@ -129,11 +127,6 @@ def row(stats: Stats, period: Period, now_ms: int) -> Row:
         day = totals(stats, now_ms)
         points, answers = day.points, day.answers
     return Row(stats.fingerprint_hash, points, answers, stats.scored_at_ms)
-
-
-def top(shards: Iterable[Sequence[Row]], limit: int) -> list[Row]:
-    """The best rows of a board from the best rows of each shard; each shard's must be in order and `limit` or all."""
-    return list(islice(heapq.merge(*shards, key=lambda one: one.sort_key), limit))
 
 
 def entries(rows: Iterable[Row], caller: str | None) -> list[Entry]:

@@ -86,17 +86,7 @@ def refusal(of: Window, now_ms: int) -> RateLimitedError:
     return RateLimitedError(message, details, retry_after_s)
 
 
-def count(of: Window, before: int, now_ms: int) -> Allowance:
-    """Count one request on top of `before`; RateLimitedError if the window is used up."""
-    if before >= of.limit.allowed:
-        raise refusal(of, now_ms)
-    return allowance(of, before + 1)
-
-
-def require_quota(open_questions: int) -> None:
-    """AgentQuotaError if the agent may not open another question."""
-    if open_questions >= OPEN_QUESTIONS_MAX:
-        raise AgentQuotaError(
-            f"an agent may have at most {OPEN_QUESTIONS_MAX} open questions",
-            {"open": open_questions, "max": OPEN_QUESTIONS_MAX},
-        )
+def quota_refusal() -> AgentQuotaError:
+    """The refusal of another question of an agent that has as many open ones as it may."""
+    most = OPEN_QUESTIONS_MAX
+    return AgentQuotaError(f"an agent may have at most {most} open questions", {"open": most, "max": most})

@@ -22,7 +22,6 @@ from keyplan_systems.ask_a_human.domain.requests import SubscribeRequest, Subscr
 TOLD_PER_ANSWER = 3
 FOLLOW_UP_AFTER_MS = 15 * MINUTE_MS
 PERIOD_MS = 30 * MINUTE_MS
-SHARDS = 8
 
 FIRST_RETRY_S = 10.0
 LONGEST_RETRY_S = 600.0
@@ -45,27 +44,6 @@ class Subscription:
     active: bool
     created_at_ms: int
     updated_at_ms: int
-
-    @property
-    def feed_shard(self) -> int | None:
-        """The shard of the sparse index it stands in; None (the attribute is absent) while inactive."""
-        return uuid.UUID(self.subscription_id).int % SHARDS if self.active else None
-
-
-class Trigger(StrEnum):
-    """Why a question is pushed."""
-
-    CREATED = "created"
-    FOLLOW_UP = "follow_up"
-    PERIODIC = "periodic"
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """One push of one question: why, and from when on."""
-
-    trigger: Trigger
-    due_at_ms: int
 
 
 def subscription_id(fcm_token: str) -> str:
@@ -140,20 +118,21 @@ def target(question: Question) -> int:
     return TOLD_PER_ANSWER * question.responses_needed
 
 
-def next_round(question: Question, rounds_done: int, last_round_ms: int | None, now_ms: int) -> Round | None:
-    """The question's next round of pushes: at once, after 15 minutes, then every 30; None once it takes no answers.
+def next_round(question: Question, rounds_done: int, last_round_ms: int | None, now_ms: int) -> int | None:
+    """When the question's next round of pushes is due: at once, after 15 minutes, then every 30.
 
-    Also None if it would come due only after the deadline. A round that is late is due now, not once per missed period.
+    None once it takes no answers, or if it would come due only after the deadline. A round that is late is due
+    now, not once per missed period.
     """
     if not status_at(question, now_ms).answerable:
         return None
     if rounds_done == 0 or last_round_ms is None:
-        due = Round(Trigger.CREATED, question.created_at_ms)
+        due_ms = question.created_at_ms
     elif rounds_done == 1:
-        due = Round(Trigger.FOLLOW_UP, question.created_at_ms + FOLLOW_UP_AFTER_MS)
+        due_ms = question.created_at_ms + FOLLOW_UP_AFTER_MS
     else:
-        due = Round(Trigger.PERIODIC, last_round_ms + PERIOD_MS)
-    return due if due.due_at_ms < question.deadline_ms else None
+        due_ms = last_round_ms + PERIOD_MS
+    return due_ms if due_ms < question.deadline_ms else None
 
 
 class Reservoir(Generic[Entry]):
@@ -166,11 +145,6 @@ class Reservoir(Generic[Entry]):
         self._chance = chance
         self._kept: list[Entry] = []
         self._seen = 0
-
-    @property
-    def seen(self) -> int:
-        """How many entries were offered so far."""
-        return self._seen
 
     def offer(self, page: Iterable[Entry]) -> None:
         """Let each entry of a page take a place with the probability that keeps the sample uniform."""

@@ -28,13 +28,6 @@ class RefusedError(Exception):
         self.message = message
         self.details = dict(details) if details is not None else None
 
-    def body(self) -> dict[str, object]:
-        """The answer's JSON: `{error: {code, message, details?}}`."""
-        error: dict[str, object] = {"code": self.code, "message": self.message}
-        if self.details is not None:
-            error["details"] = self.details
-        return {"error": error}
-
 
 class InvalidRequestError(RefusedError):
     """A request whose content is outside the stated ranges."""

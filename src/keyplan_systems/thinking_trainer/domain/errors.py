@@ -4,7 +4,6 @@ TrainerError
 ├── AnswersRejected         answers that do not fit their scenario or the limits
 ├── AttemptClosed           a completed or abandoned attempt does not change any more
 ├── AttemptConflict         two different records under one attempt id
-├── NothingToProfile        a profile was asked for without a completed attempt
 ├── ItemUnreadable          a stored item no upgrade leads from
 ├── ScenarioFileInvalid     a seed scenario that breaks the limits
 └── EvaluationFailed        no evaluation could be had
@@ -38,10 +37,6 @@ class AttemptClosed(TrainerError):  # noqa: N818
 
 class AttemptConflict(TrainerError):  # noqa: N818
     """Two different records under one attempt id: one of them is not what was stored."""
-
-
-class NothingToProfile(TrainerError):  # noqa: N818
-    """A profile was asked for without a completed attempt."""
 
 
 class ItemUnreadable(TrainerError):  # noqa: N818

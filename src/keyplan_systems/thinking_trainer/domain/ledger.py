@@ -23,7 +23,7 @@ from pydantic import Field
 
 from .attempts import Attempt, UserId
 from .errors import AttemptConflict
-from .profiles import WINDOW, Profile, ScoredAttempt, newest, profile_of, scored
+from .profiles import WINDOW, Profile, ScoredAttempt, profile_of, scored
 from .records import SCHEMA_VERSION, Record
 
 KEPT = 40
@@ -56,7 +56,7 @@ def noted(ledger: Ledger, attempt: Attempt) -> Ledger:
     return Ledger(
         user_id=ledger.user_id,
         attempt_count=ledger.attempt_count + 1,
-        window=newest((*ledger.window, entry), KEPT),
+        window=tuple(sorted((*ledger.window, entry), key=lambda one: one.scored_key)[-KEPT:]),
     )
 
 
@@ -80,8 +80,3 @@ def snapshots(ledger: Ledger, attempt_id: str) -> list[Profile]:
         )
         for place in newer
     ]
-
-
-def profile_from(ledger: Ledger) -> Profile:
-    """The profile of what the ledger knows; NothingToProfile when that is nothing."""
-    return profile_of(ledger.user_id, ledger.window, ledger.attempt_count)

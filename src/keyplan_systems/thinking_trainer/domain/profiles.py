@@ -19,7 +19,7 @@ Rules of our own where the source documents are silent or contradict each other:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated, Literal
@@ -27,7 +27,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from .attempts import Attempt, AttemptId, UserId
-from .errors import AttemptConflict, NothingToProfile
 from .figures import deviation, mean, rounded, slope
 from .recommendations import recommended
 from .records import SCHEMA_VERSION, Figure, Instant, Record, iso
@@ -126,27 +125,11 @@ def scored(attempt: Attempt) -> ScoredAttempt:
     )
 
 
-def snapshot(attempts: Iterable[Attempt], attempt_count: int) -> Profile:
-    """The profile these completed attempts of one user give, whatever their order and however often each is named.
+def profile_of(user_id: str, window: Sequence[ScoredAttempt], attempt_count: int) -> Profile:
+    """The profile that the newest attempts of a user give, at most ten, oldest first.
 
     `attempt_count` is the number of all attempts the user has completed, older ones included.
-
-    Raises NothingToProfile without attempts, AttemptConflict when one id stands for different scores, and
-    ValueError for an attempt that is not completed, attempts of several users, or a count below what is at hand.
     """
-    known = list(attempts)
-    users = {attempt.user_id for attempt in known}
-    if len(users) > 1:
-        raise ValueError(f"a profile is of one user; these attempts are of {len(users)}")
-    return profile_of(next(iter(users), ""), (scored(attempt) for attempt in known), attempt_count)
-
-
-def profile_of(user_id: str, attempts: Iterable[ScoredAttempt], attempt_count: int) -> Profile:
-    """The same as `snapshot`, from the scores alone."""
-    known = _distinct(attempts)
-    if attempt_count < len(known):
-        raise ValueError(f"attempt_count is {attempt_count}, but {len(known)} completed attempts are at hand")
-    window = newest(known)
     scores = {name: [attempt.scores[place] for attempt in window] for place, name in enumerate(DIMENSIONS)}
     weak = weaknesses(scores)
     return Profile(
@@ -160,11 +143,6 @@ def profile_of(user_id: str, attempts: Iterable[ScoredAttempt], attempt_count: i
         recommendations=recommended(weakness.dimension for weakness in weak),
         overall_average=rounded(mean([attempt.overall_score for attempt in window])),
     )
-
-
-def newest(attempts: Iterable[ScoredAttempt], most: int = WINDOW) -> tuple[ScoredAttempt, ...]:
-    """The window, or more: the newest, oldest first."""
-    return tuple(sorted(attempts, key=lambda attempt: attempt.scored_key)[-most:])
 
 
 def statistics(name: Dimension, scores: Sequence[int]) -> DimensionStatistics:
@@ -218,14 +196,3 @@ def _halves(scores: Sequence[int]) -> tuple[Fraction, Fraction]:
     """Mean of the older and of the newer half; the middle one of an odd number belongs to neither."""
     half = len(scores) // 2
     return mean(scores[:half]), mean(scores[-half:])
-
-
-def _distinct(attempts: Iterable[ScoredAttempt]) -> list[ScoredAttempt]:
-    """Each attempt once; NothingToProfile without any, AttemptConflict for one id with two contents."""
-    by_id: dict[str, ScoredAttempt] = {}
-    for attempt in attempts:
-        if by_id.setdefault(attempt.attempt_id, attempt) != attempt:
-            raise AttemptConflict(f"attempt {attempt.attempt_id} was given in two different forms")
-    if not by_id:
-        raise NothingToProfile("a profile needs at least one completed attempt")
-    return list(by_id.values())

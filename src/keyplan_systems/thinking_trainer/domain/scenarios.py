@@ -79,11 +79,3 @@ class Scenario(Record):
 def difficulty_key(difficulty: Difficulty) -> str:
     """Key text that sorts easiest first: `1#beginner`. The bare words would put advanced before beginner."""
     return f"{_SORT_CODES[difficulty]}#{difficulty.value}"
-
-
-def difficulty_of(key: str) -> Difficulty:
-    """The difficulty a key text stands for; ValueError when `difficulty_key` never writes it."""
-    for difficulty in Difficulty:
-        if difficulty_key(difficulty) == key:
-            return difficulty
-    raise ValueError(f"{key!r} is no difficulty key; they are {[difficulty_key(each) for each in Difficulty]}")

@@ -26,22 +26,20 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from . import profiles
-from .attempts import Attempt, Status, word_count
+from .attempts import Status, word_count
 from .errors import ItemUnreadable
 from .figures import rounded
-from .ledger import Ledger
-from .profiles import WINDOW, Profile
+from .profiles import WINDOW
 from .recommendations import recommended
-from .records import SCHEMA_VERSION, instant, iso
+from .records import Record, instant, iso
 from .rubric import DIMENSIONS, DimensionScore, overall_score
-from .scenarios import Scenario
 
 UNVERSIONED = "0.9"
 UNRECORDED_ATTEMPT = "unrecorded"
 """The source attempt of a profile from before it was recorded."""
 
 Item = Mapping[str, Any]
-_R = TypeVar("_R", Attempt, Profile, Ledger, Scenario)
+_R = TypeVar("_R", bound=Record)
 
 
 class Kind(StrEnum):
@@ -49,7 +47,6 @@ class Kind(StrEnum):
 
     ATTEMPT = "attempt"
     PROFILE = "profile"
-    LEDGER = "ledger"
     SCENARIO = "scenario"
 
 
@@ -126,7 +123,6 @@ def _one_form(moment: object) -> str:
 STEPS: Mapping[Kind, tuple[Step, ...]] = {
     Kind.ATTEMPT: (Step(UNVERSIONED, "1.0", _attempt_1_0),),
     Kind.PROFILE: (Step(UNVERSIONED, "1.0", _profile_1_0),),
-    Kind.LEDGER: (),  # ledgers began with 1.0
     Kind.SCENARIO: (Step(UNVERSIONED, "1.0", _scenario_1_0),),
 }
 """Every step there is, oldest first: each begins where the one before it ends, the last ends at the current version."""
@@ -138,7 +134,7 @@ def upgraded(kind: Kind, item: Item, steps: Mapping[Kind, Sequence[Step]] = STEP
     Raises ItemUnreadable for a version no step leads from, and for an item its step cannot make sense of.
     """
     current = dict(item)
-    while (version := current.get("schemaVersion", UNVERSIONED)) != _newest(steps[kind]):
+    while (version := current.get("schemaVersion", UNVERSIONED)) != steps[kind][-1].after:
         step = next((step for step in steps[kind] if step.before == version), None)
         if step is None:
             raise ItemUnreadable(
@@ -146,10 +142,6 @@ def upgraded(kind: Kind, item: Item, steps: Mapping[Kind, Sequence[Step]] = STEP
             )
         current = _taken(step, kind, current)
     return current
-
-
-def _newest(steps: Sequence[Step]) -> str:
-    return steps[-1].after if steps else SCHEMA_VERSION
 
 
 def _taken(step: Step, kind: Kind, item: Item) -> dict[str, Any]:
@@ -161,27 +153,8 @@ def _taken(step: Step, kind: Kind, item: Item) -> dict[str, Any]:
         raise ItemUnreadable(f"{kind.value} of version {step.before!r} cannot be read: {error}") from error
 
 
-def read_attempt(item: Item) -> Attempt:
-    """The attempt an item of any version holds; ItemUnreadable when it holds none."""
-    return _read(Attempt, Kind.ATTEMPT, item)
-
-
-def read_profile(item: Item) -> Profile:
-    """The profile an item of any version holds; ItemUnreadable when it holds none."""
-    return _read(Profile, Kind.PROFILE, item)
-
-
-def read_ledger(item: Item) -> Ledger:
-    """The ledger an item of any version holds; ItemUnreadable when it holds none."""
-    return _read(Ledger, Kind.LEDGER, item)
-
-
-def read_scenario(item: Item) -> Scenario:
-    """The scenario an item of any version holds; ItemUnreadable when it holds none."""
-    return _read(Scenario, Kind.SCENARIO, item)
-
-
-def _read(record: type[_R], kind: Kind, item: Item) -> _R:
+def read(record: type[_R], kind: Kind, item: Item) -> _R:
+    """The record an item of any version holds; ItemUnreadable when it holds none."""
     try:
         return record.model_validate(upgraded(kind, item))
     except ValidationError as error:

@@ -9,7 +9,7 @@ from importlib.resources.abc import Traversable
 
 from ..domain.errors import ItemUnreadable, ScenarioFileInvalid
 from ..domain.scenarios import Scenario, difficulty_key
-from ..domain.versions import read_scenario
+from ..domain.versions import Kind, read
 
 
 def seed_scenarios() -> tuple[Scenario, ...]:
@@ -50,7 +50,7 @@ def load_scenario(file: Traversable) -> Scenario:
     if not isinstance(item, dict):
         raise ScenarioFileInvalid(f"{file.name}: a scenario is a JSON object")
     try:
-        scenario = read_scenario(item)
+        scenario = read(Scenario, Kind.SCENARIO, item)
     except ItemUnreadable as error:
         raise ScenarioFileInvalid(f"{file.name}: {error}") from error
     if file.name != f"{scenario.scenario_id}.json":

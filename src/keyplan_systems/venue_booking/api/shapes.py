@@ -174,7 +174,7 @@ class BookingShape:
         if self.source.status is not Status.PENDING:
             return False
         held = await info.context.months.load(self.source.date.replace(day=1))
-        return bool(info.context.service.calendar.conflicting([self.source], held))
+        return info.context.service.calendar.is_conflicting(self.source, held)
 
 
 @strawberry.type(name="UserBooking")

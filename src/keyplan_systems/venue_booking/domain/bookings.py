@@ -12,7 +12,7 @@ to be approved gets it. `decide` says what has to be written; the writer does it
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import StrEnum
@@ -100,13 +100,12 @@ OWNER_ACTIONS: Final = frozenset(action for (_, action), move in MOVES.items() i
 class Written:
     """What one step has to write together, or not at all.
 
-    The booking (conditioned on `before`), its copy under the user, the counters; `takes`, the event of which each
-    slot is put only if free; `frees`, the slots of the date which are deleted only if held by this booking; the
+    The booking (conditioned on its version before), its copy under the user, the counters; `takes`, the event of which
+    each slot is put only if free; `frees`, the slots of the date which are deleted only if held by this booking; the
     notices; and an audit entry if an administrator acted.
     """
 
     booking: Booking
-    before: Booking | None
     stats: Mapping[Status, int]
     takes: Event | None
     frees: tuple[str, ...]
@@ -138,7 +137,7 @@ def request_booking(request: BookingRequest, *, booking_id: str, user_id: str, c
     )
     changes = stats_changes(None, Status.PENDING)
     notices = notices_of_request(booking_id, booking.version, now)
-    return Written(booking, None, changes, None, (), notices, audited=False)
+    return Written(booking, changes, None, (), notices, audited=False)
 
 
 def decide(
@@ -182,7 +181,6 @@ def _written(before: Booking, after: Booking, effect: SlotEffect, now: datetime,
     by_owner = actor.user_id == before.user_id
     return Written(
         booking=after,
-        before=before,
         stats=stats_changes(before.status, after.status),
         takes=_event(after, now) if effect is SlotEffect.TAKE else None,
         frees=before.slots if effect is SlotEffect.FREE else (),
@@ -220,15 +218,11 @@ def check_may_see(booking: Booking, actor: Actor) -> None:
         raise NotFoundError(f"There is no booking {booking.booking_id}.")
 
 
-def conflicting(pending: Iterable[Booking], events: Collection[Event], venue: Venue) -> frozenset[str]:
-    """The ids of those waiting bookings that cannot be approved: a slot is taken by now, or the duration no more."""
+def is_conflicting(booking: Booking, events: Collection[Event], venue: Venue) -> bool:
+    """Whether a booking waits that cannot be approved: a slot is taken by now, or the duration no more offered."""
+    if booking.status is not Status.PENDING:
+        return False
+    if booking.duration not in venue.durations:
+        return True
     taken = taken_slots(events)
-    return frozenset(
-        booking.booking_id
-        for booking in pending
-        if booking.status is Status.PENDING
-        and (
-            booking.duration not in venue.durations
-            or any((booking.date, slot) in taken for slot in venue.slots_of(booking.duration))
-        )
-    )
+    return any((booking.date, slot) in taken for slot in venue.slots_of(booking.duration))

@@ -78,10 +78,6 @@ class LockCode:
     valid_from: datetime
     valid_until: datetime
 
-    def opens(self, now: datetime) -> bool:
-        """Whether the code opens the door at this moment."""
-        return self.valid_from <= now < self.valid_until
-
 
 def new_lock_code(event: Event, venue: Venue, below: Callable[[int], int] = secrets.randbelow) -> LockCode:
     """A code for the event's hours and half an hour before and after them. The source must be fit for secrets."""

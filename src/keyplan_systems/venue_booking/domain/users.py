@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -13,7 +13,6 @@ from keyplan_systems.venue_booking.domain.requests import Language, ProfileChang
 from keyplan_systems.venue_booking.domain.venue import Venue
 
 ADMINISTRATORS: Final = "administrators"
-USERS: Final = "users"
 
 
 class Role(StrEnum):
@@ -64,15 +63,6 @@ class Stats:
     approved: int = 0
     rejected: int = 0
     cancelled: int = 0
-
-    def after(self, changes: Mapping[Status, int]) -> Stats:
-        """The counters with these changes added."""
-        return replace(self, **{status.value: self.count(status) + change for status, change in changes.items()})
-
-    def count(self, status: Status) -> int:
-        """The number of bookings with this status."""
-        number: int = getattr(self, status.value)
-        return number
 
     @property
     def total(self) -> int:

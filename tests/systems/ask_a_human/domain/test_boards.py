@@ -1,4 +1,4 @@
-"""Leaderboards: periods, the order of sort keys, the merged top and exact ranks."""
+"""Leaderboards: periods, the order of sort keys and exact ranks."""
 
 from __future__ import annotations
 
@@ -53,12 +53,6 @@ def test_what_would_not_sort_has_no_key(points: int, at_ms: int) -> None:
         boards.sort_key(points, at_ms, PERSON)
 
 
-@given(crowds, st.integers(1, 100))
-def test_the_merged_top_of_all_shards_is_the_top_of_the_whole_board(crowd: list[Row], limit: int) -> None:
-    heads = [shard[:limit] for shard in in_shards(crowd)]
-    assert boards.top(heads, limit) == ordered(crowd)[:limit]
-
-
 @given(crowds)
 def test_the_rank_by_buckets_is_the_place_on_the_whole_board(crowd: list[Row]) -> None:
     shards = in_shards(crowd)
@@ -71,7 +65,7 @@ def test_the_rank_by_buckets_is_the_place_on_the_whole_board(crowd: list[Row]) -
 
 def test_whoever_reached_the_score_first_ranks_higher() -> None:
     late, early = Row("a" * 64, 50, 9, NOON + 1), Row("b" * 64, 50, 1, NOON)
-    found = boards.entries(boards.top([[late], [early]], 10), caller="a" * 64)
+    found = boards.entries(sorted([late, early], key=lambda row: row.sort_key), caller="a" * 64)
     assert [(one.rank, one.answers, one.is_current_user) for one in found] == [(1, 1, False), (2, 9, True)]
 
 

@@ -9,7 +9,6 @@ from tests.systems.ask_a_human.making import NOON
 
 from keyplan_systems.ask_a_human.domain import limits
 from keyplan_systems.ask_a_human.domain.limits import Limit
-from keyplan_systems.ask_a_human.domain.refusals import AgentQuotaError, RateLimitedError
 
 ALL = [
     limits.QUESTIONS,
@@ -33,14 +32,11 @@ def test_the_limits_are_those_of_the_documents() -> None:
 
 
 @pytest.mark.parametrize("limit", ALL, ids=lambda one: one.name)
-def test_exactly_the_limit_passes_in_a_window_and_the_next_window_starts_anew(limit: Limit) -> None:
+def test_a_refusal_waits_for_the_next_window_which_starts_anew(limit: Limit) -> None:
     window = limits.window(limit, "caller", NOON)
-    left = [limits.count(window, before, NOON).remaining for before in range(limit.allowed)]
-    assert left == list(range(limit.allowed - 1, -1, -1))
-    with pytest.raises(RateLimitedError) as refused:
-        limits.count(window, limit.allowed, NOON)
-    assert refused.value.status == 429
-    assert refused.value.retry_after_s == limit.window_s
+    assert limits.allowance(window, limit.allowed).remaining == 0
+    refused = limits.refusal(window, NOON)
+    assert (refused.status, refused.retry_after_s) == (429, limit.window_s)
     assert limits.window(limit, "caller", window.reset_s * 1000).key != window.key
 
 
@@ -67,16 +63,14 @@ def test_counters_of_callers_and_limits_are_apart() -> None:
 
 def test_headers_name_limit_rest_and_reset_as_a_unix_timestamp() -> None:
     window = limits.window(limits.RESPONSES, "caller", NOON + 1)
-    assert limits.count(window, 3, NOON).headers() == {
+    assert limits.allowance(window, 4).headers() == {
         "X-RateLimit-Limit": "30",
         "X-RateLimit-Remaining": "26",
         "X-RateLimit-Reset": str(NOON // 1000 + 3600),
     }
 
 
-def test_an_agent_may_have_100_open_questions_and_no_more() -> None:
-    limits.require_quota(99)
-    with pytest.raises(AgentQuotaError) as refused:
-        limits.require_quota(100)
-    assert (refused.value.status, refused.value.code) == (403, "AGENT_QUOTA_EXCEEDED")
-    assert refused.value.details == {"open": 100, "max": 100}
+def test_an_agent_may_have_100_open_questions() -> None:
+    refused = limits.quota_refusal()
+    assert (refused.status, refused.code) == (403, "AGENT_QUOTA_EXCEEDED")
+    assert refused.details == {"open": 100, "max": 100}

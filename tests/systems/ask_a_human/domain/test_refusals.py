@@ -1,11 +1,8 @@
-"""Refusals: each code with its HTTP status, in the one shape of all errors."""
+"""Refusals: each code with its HTTP status."""
 
 from __future__ import annotations
 
-import pytest
-
-from keyplan_systems.ask_a_human.domain import refusals
-from keyplan_systems.ask_a_human.domain.refusals import RateLimitedError, RefusedError
+from keyplan_systems.ask_a_human.domain.refusals import RefusedError
 
 
 def test_codes_and_statuses_are_those_of_the_documents() -> None:
@@ -19,20 +16,3 @@ def test_codes_and_statuses_are_those_of_the_documents() -> None:
         "IDEMPOTENCY_KEY_REUSED": 422,
         "RATE_LIMITED": 429,
     }
-
-
-@pytest.mark.parametrize(
-    ("refusal", "body"),
-    [
-        (refusals.AlreadyAnsweredError("once only"), {"code": "ALREADY_ANSWERED", "message": "once only"}),
-        (
-            RateLimitedError("slow down", {"limit": 30}, 12),
-            {"code": "RATE_LIMITED", "message": "slow down", "details": {"limit": 30}},
-        ),
-    ],
-)
-def test_a_refusal_has_one_shape_and_details_only_if_there_are_any(
-    refusal: RefusedError, body: dict[str, object]
-) -> None:
-    assert refusal.body() == {"error": body}
-    assert str(refusal) == body["message"]

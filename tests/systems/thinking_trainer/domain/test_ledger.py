@@ -6,13 +6,13 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.systems.thinking_trainer.making import NOON, USER, attempt_id, completed
+from tests.systems.thinking_trainer.making import NOON, USER, attempt_id, completed, snapshot
 
 from keyplan_systems.thinking_trainer.domain import attempts
 from keyplan_systems.thinking_trainer.domain.attempts import Attempt
-from keyplan_systems.thinking_trainer.domain.errors import AttemptConflict, NothingToProfile
-from keyplan_systems.thinking_trainer.domain.ledger import KEPT, Ledger, noted, profile_from, snapshots
-from keyplan_systems.thinking_trainer.domain.profiles import Profile, snapshot
+from keyplan_systems.thinking_trainer.domain.errors import AttemptConflict
+from keyplan_systems.thinking_trainer.domain.ledger import KEPT, Ledger, noted, snapshots
+from keyplan_systems.thinking_trainer.domain.profiles import Profile
 
 ATTEMPTS = [completed(number, number % 5) for number in range(14)]
 
@@ -22,6 +22,11 @@ def ledger_of(given_attempts: list[Attempt]) -> Ledger:
     for attempt in given_attempts:
         ledger = noted(ledger, attempt)
     return ledger
+
+
+def profile_from(ledger: Ledger) -> Profile:
+    """The newest snapshot."""
+    return snapshots(ledger, ledger.window[-1].attempt_id)[-1]
 
 
 @settings(deadline=None)
@@ -86,11 +91,6 @@ def test_attempts_of_others_and_without_scores_are_refused() -> None:
         noted(ledger, completed(1))
     with pytest.raises(ValueError, match="has no scores"):
         noted(Ledger(user_id=USER), attempts.start(attempt_id(1), USER, "late-ferry", NOON))
-
-
-def test_an_empty_ledger_has_no_profile() -> None:
-    with pytest.raises(NothingToProfile):
-        profile_from(Ledger(user_id=USER))
 
 
 def test_a_full_ledger_is_small_and_comes_back_from_json() -> None:

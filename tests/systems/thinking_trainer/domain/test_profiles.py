@@ -1,8 +1,7 @@
-"""Profiles: window, averages, trends, weaknesses, improvements, and the same snapshot in whatever order."""
+"""Profiles: window, averages, trends, weaknesses, improvements, and the key of a snapshot."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from datetime import timedelta
 from decimal import Decimal
@@ -11,16 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.systems.thinking_trainer.making import NOON, USER, attempt_id, completed, history
+from tests.systems.thinking_trainer.making import NOON, USER, attempt_id, completed, history, snapshot
 
-from keyplan_systems.thinking_trainer.domain import attempts
 from keyplan_systems.thinking_trainer.domain.attempts import Attempt
-from keyplan_systems.thinking_trainer.domain.errors import AttemptConflict, NothingToProfile
 from keyplan_systems.thinking_trainer.domain.profiles import (
     Profile,
     Trend,
     improvements,
-    snapshot,
     trend,
     weaknesses,
 )
@@ -38,15 +34,6 @@ def table(**series: Sequence[int]) -> dict[Dimension, Sequence[int]]:
     length = len(next(iter(series.values())))
     named = {Dimension(name.replace("_", "-")): scores for name, scores in series.items()}
     return {name: named.get(name, [2] * length) for name in DIMENSIONS}
-
-
-@given(HISTORIES, st.randoms(use_true_random=False))
-def test_the_order_of_the_attempts_and_repeats_do_not_matter(given_attempts: list[Attempt], chance: object) -> None:
-    assert isinstance(chance, random.Random)
-    shuffled = [*given_attempts, *chance.sample(given_attempts, k=len(given_attempts) // 2)]
-    chance.shuffle(shuffled)
-    count = len(given_attempts)
-    assert snapshot(shuffled, count) == snapshot(given_attempts, count)
 
 
 @given(HISTORIES)
@@ -195,33 +182,6 @@ def test_the_three_largest_improvements_are_kept_equal_ones_in_the_rubrics_order
 def test_an_improvement_goes_out_as_from_and_to() -> None:
     document = improvements(table(logic=[0, 0, 4, 4]))[0].model_dump(mode="json", by_alias=True)
     assert document == {"dimension": "logic", "improvement": 4.0, "from": 0.0, "to": 4.0}
-
-
-def test_no_attempts_give_no_profile() -> None:
-    with pytest.raises(NothingToProfile):
-        snapshot([], 0)
-
-
-def test_an_attempt_without_scores_is_refused() -> None:
-    begun = attempts.start(attempt_id(9), USER, "late-ferry", NOON)
-    with pytest.raises(ValueError, match="is in-progress and has no scores"):
-        snapshot([completed(1), begun], 2)
-
-
-def test_one_id_with_two_contents_is_refused() -> None:
-    with pytest.raises(AttemptConflict, match="two different forms"):
-        snapshot([completed(1, 2), completed(1, 3)], 2)
-
-
-def test_attempts_of_two_users_are_refused() -> None:
-    other = completed(2).model_copy(update={"user_id": "somebody else"})
-    with pytest.raises(ValueError, match="of 2"):
-        snapshot([completed(1), other], 2)
-
-
-def test_a_count_below_what_is_at_hand_is_refused() -> None:
-    with pytest.raises(ValueError, match="attempt_count is 1, but 2"):
-        snapshot([completed(1), completed(2)], 1)
 
 
 def test_the_exercise_of_each_of_the_eight_is_what_the_rubric_names_for_it() -> None:

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 from tests.systems.thinking_trainer.making import scenario
 
-from keyplan_systems.thinking_trainer.domain.scenarios import Difficulty, Scenario, difficulty_key, difficulty_of
+from keyplan_systems.thinking_trainer.domain.scenarios import Difficulty, Scenario, difficulty_key
 
 
 def changed(**changes: Any) -> dict[str, Any]:
@@ -26,17 +26,6 @@ def test_difficulty_keys_sort_easiest_first() -> None:
     assert keys == ["1#beginner", "2#intermediate", "3#advanced"]
     assert sorted(keys) == keys
     assert sorted(difficulty.value for difficulty in Difficulty) != [difficulty.value for difficulty in Difficulty]
-
-
-@pytest.mark.parametrize("difficulty", list(Difficulty))
-def test_a_difficulty_key_reads_back(difficulty: Difficulty) -> None:
-    assert difficulty_of(difficulty_key(difficulty)) is difficulty
-
-
-@pytest.mark.parametrize("key", ["beginner", "2#beginner", "1#Beginner", ""])
-def test_a_foreign_difficulty_key_is_refused(key: str) -> None:
-    with pytest.raises(ValueError, match="no difficulty key"):
-        difficulty_of(key)
 
 
 @pytest.mark.parametrize(

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import pytest
-from tests.systems.thinking_trainer.making import USER, attempt_id, completed, history, scenario
+from tests.systems.thinking_trainer.making import attempt_id, completed, history, scenario, snapshot
 from tests.systems.thinking_trainer.older import old_attempt, old_profile, old_scenario
 
-from keyplan_systems.thinking_trainer.domain.attempts import Status
+from keyplan_systems.thinking_trainer.domain.attempts import Attempt, Status
 from keyplan_systems.thinking_trainer.domain.errors import ItemUnreadable
-from keyplan_systems.thinking_trainer.domain.ledger import Ledger, noted
-from keyplan_systems.thinking_trainer.domain.profiles import Trend, snapshot
+from keyplan_systems.thinking_trainer.domain.profiles import Profile, Trend
 from keyplan_systems.thinking_trainer.domain.records import SCHEMA_VERSION, iso
+from keyplan_systems.thinking_trainer.domain.scenarios import Scenario
 from keyplan_systems.thinking_trainer.domain.versions import (
     STEPS,
     UNVERSIONED,
     Kind,
     Step,
-    read_attempt,
-    read_ledger,
-    read_profile,
-    read_scenario,
+    read,
     upgraded,
 )
 
 Item = Mapping[str, Any]
+read_attempt = partial(read, Attempt, Kind.ATTEMPT)
+read_profile = partial(read, Profile, Kind.PROFILE)
+read_scenario = partial(read, Scenario, Kind.SCENARIO)
 
 
 def test_tags_of_an_old_scenario_become_a_set_and_its_time_one_form() -> None:
@@ -96,7 +97,7 @@ def test_the_steps_of_each_kind_are_one_chain_to_the_current_version(kind: Kind)
     chain = STEPS[kind]
     versions = [*(step.before for step in chain), SCHEMA_VERSION]
     assert [step.after for step in chain] == versions[1:]
-    assert versions[0] == (SCHEMA_VERSION if kind is Kind.LEDGER else UNVERSIONED)
+    assert versions[0] == UNVERSIONED
 
 
 def test_steps_are_taken_one_after_another_from_the_items_own_version() -> None:
@@ -131,15 +132,6 @@ def test_an_item_that_makes_no_sense_is_refused_with_the_reason(
 ) -> None:
     with pytest.raises(ItemUnreadable, match=complaint):
         read(item)
-
-
-def test_a_ledger_reads_back_and_one_without_a_version_is_refused() -> None:
-    ledger = noted(Ledger(user_id=USER), completed(1))
-    stored = ledger.model_dump(by_alias=True)
-    assert read_ledger(stored) == ledger
-    del stored["schemaVersion"]
-    with pytest.raises(ItemUnreadable, match=r"ledger of version '0\.9'"):
-        read_ledger(stored)
 
 
 def test_an_old_evaluation_of_two_dimensions_is_refused_by_name() -> None:
