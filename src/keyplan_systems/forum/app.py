@@ -19,15 +19,17 @@ from keyplan_systems.forum.relational.session import Database
 from keyplan_systems.forum.relational.threads import now_ms
 from keyplan_systems.forum.sample import load_sample
 from keyplan_systems.forum.service import Service
-from keyplan_systems.forum.signing import signing_key
 from keyplan_systems.forum.sockets import Sockets
 from keyplan_systems.forum.watching import SERVER_SECONDS
+from keyplan_systems.web.files import private_key
 from keyplan_systems.web.system import Built, Resources, System, Worker
 
 DATABASE = "KEYPLAN_FORUM_DATABASE"
 """The variable that names the relational database: postgresql://... or sqlite:///file; a file of its own without it."""
 IDLE = "KEYPLAN_FORUM_IDLE_SECONDS"
 TOTAL = "KEYPLAN_FORUM_CONNECTION_SECONDS"
+KEY_FILE = "thread-tokens.pem"
+"""The key that signs thread tokens."""
 CARRIED_KEPT_SECONDS = 7 * 24 * 3600
 """How long the outbox keeps what it has carried over, to look at."""
 
@@ -37,7 +39,7 @@ def build(resources: Resources) -> Built:
     url = os.environ.get(DATABASE) or f"sqlite:///{resources.folder / 'forum.db'}"
     migrations.upgrade(url)
     database = Database(url)
-    service = Service.over(resources.connection, database, resources.clock, signing_key(resources.folder))
+    service = Service.over(resources.connection, database, resources.clock, private_key(resources.folder / KEY_FILE))
     gateways = Limits()
     limits = Limits(_seconds(IDLE, gateways.idle_s), _seconds(TOTAL, gateways.total_s))
     hub = Hub(service.log, resources.clock, limits)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
 from keyplan.design import Inserted, Page
@@ -65,9 +67,9 @@ class Service:
     following: Following
 
     @classmethod
-    def over(cls, db: Connection, database: Database, clock: Clock, private_key_pem: bytes) -> Service:
-        """A service on both databases. Raises ValueError for a key that cannot sign thread tokens."""
-        issuer = ThreadTokenIssuer(private_key_pem, clock)
+    def over(cls, db: Connection, database: Database, clock: Clock, key: Ed25519PrivateKey) -> Service:
+        """A service on both databases, with the key that signs thread tokens."""
+        issuer = ThreadTokenIssuer(key, clock)
         watching = Watching(db, clock)
         following = Following(db, clock, watching)
         return cls(database, clock, issuer, issuer.checker(), EventLog(db, clock), watching, following)

@@ -12,12 +12,6 @@ from typing import Any, Final
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-)
 
 from keyplan.clock import Clock
 from keyplan_systems.forum.domain import BadRequestError, BadTokenError, ThreadKey, WrongThreadError, checked_id
@@ -43,20 +37,11 @@ class ThreadRights:
     can_write: bool
 
 
-def new_private_key() -> bytes:
-    """A fresh signing key, as unencrypted PKCS #8 PEM: keep it as secret as a password."""
-    return Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-
-
 class ThreadTokenIssuer:
     """Signs thread tokens."""
 
-    def __init__(self, private_key_pem: bytes, clock: Clock) -> None:
-        """Raises `ValueError` unless the key is an Ed25519 private key."""
-        key = load_pem_private_key(private_key_pem, password=None)
-        if not isinstance(key, Ed25519PrivateKey):
-            raise ValueError("thread tokens are signed with an Ed25519 key")  # noqa: TRY004 - the file is wrong
-        self._key = key
+    def __init__(self, private_key: Ed25519PrivateKey, clock: Clock) -> None:
+        self._key = private_key
         self._clock = clock
 
     def issue(self, rights: ThreadRights) -> str:

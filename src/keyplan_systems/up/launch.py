@@ -27,7 +27,8 @@ from keyplan.server.launch import is_loopback
 from keyplan_systems.up import registry
 from keyplan_systems.up.host import Host, Hosted
 from keyplan_systems.up.workers import Workers
-from keyplan_systems.web.development import DevelopmentKey, DevelopmentKeyError, development_key
+from keyplan_systems.web.development import DevelopmentKey, development_key
+from keyplan_systems.web.files import KeyFileError
 from keyplan_systems.web.keys import FileKeys, KeySource, KeysUnavailableError, UrlKeys
 from keyplan_systems.web.logs import configure_logs
 from keyplan_systems.web.serving import server_config
@@ -203,7 +204,7 @@ def key_of(folder: Path) -> DevelopmentKey:
     """The folder's own key, made if there is none yet. Raises UpError."""
     try:
         return development_key(folder / "keys")
-    except DevelopmentKeyError as error:
+    except KeyFileError as error:
         raise UpError(str(error)) from error
 
 

@@ -1,16 +1,12 @@
 """A key pair for local work: made on the first start into a folder, and tokens signed with it.
 
-For development only: whoever can read the folder can sign tokens. Several processes may start at once; the
-first to put its file in place wins and all use that one.
+For development only: whoever can read the folder can sign tokens.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import os
-import secrets
-import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,20 +14,15 @@ from typing import Any, Final
 
 import jwt
 import orjson
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from keyplan.clock import Clock, SystemClock
+from keyplan_systems.web.files import private_key
 
 KEY_FILE: Final = "development-key.pem"
 DEFAULT_ISSUER: Final = "keyplan-development"
-
-
-class DevelopmentKeyError(Exception):
-    """The folder's key file cannot be used; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -53,50 +44,8 @@ class DevelopmentKey:
 
 
 def development_key(folder: Path) -> DevelopmentKey:
-    """The folder's key pair, made if there is none yet.
-
-    The file is readable by its owner only. DevelopmentKeyError if it cannot be made, is open to others, or is no
-    Ed25519 key.
-    """
-    path = folder / KEY_FILE
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not path.exists():
-            _create(path)
-        return _load(path)
-    except OSError as error:
-        raise DevelopmentKeyError(f"cannot make or read {path}: {error.strerror}") from error
-
-
-def _create(path: Path) -> None:
-    """Write a new key completely under another name, then link it into place unless another process was faster."""
-    pem = Ed25519PrivateKey.generate().private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(8)}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(pem)
-            file.flush()
-            os.fsync(file.fileno())
-        path.hardlink_to(draft)
-    except FileExistsError:
-        return
-    finally:
-        draft.unlink()
-
-
-def _load(path: Path) -> DevelopmentKey:
-    mode = stat.S_IMODE(path.stat().st_mode)
-    if os.name == "posix" and mode & 0o077:
-        raise DevelopmentKeyError(f"{path} can be read by others (mode {mode:o}): run chmod 600 on it, or delete it")
-    try:
-        key = serialization.load_pem_private_key(path.read_bytes(), password=None)
-    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise DevelopmentKeyError(f"{path} is no private key: delete it, and a new one is made") from error
-    if not isinstance(key, Ed25519PrivateKey):
-        raise DevelopmentKeyError(f"{path} is no Ed25519 key: delete it, and a new one is made")
+    """The folder's key pair, made if there is none yet. Raises KeyFileError."""
+    key = private_key(folder / KEY_FILE)
     return DevelopmentKey(key, _thumbprint(key))
 
 

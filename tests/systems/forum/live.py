@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from starlette.applications import Starlette
 from tests.systems.elsewhere import Elsewhere, connected
 from websockets.asyncio.client import ClientConnection
@@ -32,7 +33,7 @@ from keyplan_systems.forum.hub import Hub, Limits
 from keyplan_systems.forum.relational.session import Database
 from keyplan_systems.forum.service import Service
 from keyplan_systems.forum.sockets import Sockets
-from keyplan_systems.forum.tokens import ThreadRights, new_private_key
+from keyplan_systems.forum.tokens import ThreadRights
 from keyplan_systems.web.development import development_key, issue_development_token
 from keyplan_systems.web.serving import Running
 from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
@@ -202,7 +203,7 @@ def running(
     clock: MovedClock,
     folder: Path,
     *,
-    key: bytes,
+    key: Ed25519PrivateKey,
     limits: Limits | None = None,
 ) -> Iterator[Live]:
     """One process of the forum on these databases."""
@@ -236,7 +237,7 @@ def staged(engine: Engine | Elsewhere, template: Path, folder: Path, limits: Lim
     shutil.copy(template, file)
     database, clock = Database(f"sqlite:///{file}"), MovedClock()
     try:
-        with running(engine, database, clock, folder, key=new_private_key(), limits=limits) as live:
+        with running(engine, database, clock, folder, key=Ed25519PrivateKey.generate(), limits=limits) as live:
             sample.load_sample(live.service)
             yield live
     finally:

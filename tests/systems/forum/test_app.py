@@ -31,8 +31,8 @@ from keyplan_systems.forum.hub import Hub, Limits
 from keyplan_systems.forum.relational.models import OutboxRow
 from keyplan_systems.forum.relational.outbox import LEASE_MS
 from keyplan_systems.forum.service import place_of
-from keyplan_systems.forum.signing import signing_key
 from keyplan_systems.web.development import development_key, issue_development_token
+from keyplan_systems.web.files import KeyFileError
 from keyplan_systems.web.serving import Running
 from keyplan_systems.web.system import Built, Resources
 from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
@@ -270,7 +270,11 @@ def test_the_relational_database_may_be_postgresql(
 
 
 def test_the_key_of_thread_tokens_is_made_once_and_is_its_owners(tmp_path: Path) -> None:
-    first = signing_key(tmp_path)
-    assert signing_key(tmp_path) == first
-    (file,) = tmp_path.iterdir()
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    file = tmp_path / app.KEY_FILE
+    with built(tmp_path, ":memory:"):
+        first = file.read_bytes()
+    with built(tmp_path, ":memory:"):
+        assert (file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) == (first, 0o600)
+    file.chmod(0o644)
+    with pytest.raises(KeyFileError, match="can be read by others"), built(tmp_path, ":memory:"):
+        pass

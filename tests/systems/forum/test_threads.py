@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import event
 from tests.systems.forum.stage import SCHOOL, Stage, crowd
 from tests.systems.forum.worlds import NOW_MS
@@ -18,7 +19,7 @@ from keyplan_systems.forum.relational.lists import PAGE_DEFAULT, After, ThreadPa
 from keyplan_systems.forum.relational.rows import threads_of
 from keyplan_systems.forum.relational.session import Database
 from keyplan_systems.forum.relational.threads import get_thread, grant_help, thread_key
-from keyplan_systems.forum.tokens import ThreadTokenIssuer, new_private_key
+from keyplan_systems.forum.tokens import ThreadTokenIssuer
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def stage(database: Database, clock: ManualClock) -> Stage:
 
 @pytest.fixture
 def issuer(clock: ManualClock) -> ThreadTokenIssuer:
-    return ThreadTokenIssuer(new_private_key(), clock)
+    return ThreadTokenIssuer(Ed25519PrivateKey.generate(), clock)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.systems.elsewhere import connected
 
 from keyplan.clock import ManualClock
@@ -25,7 +26,6 @@ from keyplan_systems.forum.event_log import Draft
 from keyplan_systems.forum.migrations import upgrade
 from keyplan_systems.forum.relational.session import Database
 from keyplan_systems.forum.service import Service
-from keyplan_systems.forum.tokens import new_private_key
 
 PLACE = Place(sample.ANN, sample.LOOPS)
 
@@ -80,7 +80,7 @@ def house() -> Iterator[House]:
             below.create_tables(forum)
             counting = Counting(below.transport)
             connection = Connection(counting, below.context)
-            service = Service.over(connection, database, clock, new_private_key())
+            service = Service.over(connection, database, clock, Ed25519PrivateKey.generate())
             for number in range(50):
                 service.log.append(_draft(number))
             for user_id in (sample.ANN, sample.BEN, sample.TUTOR):

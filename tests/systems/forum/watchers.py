@@ -21,6 +21,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.systems.elsewhere import Elsewhere
 from tests.systems.forum.live import PATIENCE_S, Live, MovedClock, running
 from websockets.exceptions import ConnectionClosed
@@ -31,7 +32,6 @@ from keyplan_systems.forum.entities import Place
 from keyplan_systems.forum.hub import Limits
 from keyplan_systems.forum.migrations import upgrade
 from keyplan_systems.forum.relational.session import Database
-from keyplan_systems.forum.tokens import new_private_key
 
 FAULTS = Faults(
     seed=5,
@@ -228,7 +228,7 @@ def faults_of(course: Course) -> list[str]:
 def course_of(load: Load, stack: ExitStack, engine: Engine | Elsewhere, folder: Path) -> Course:
     """As many processes' worth of hubs as asked for, each with its own reader, on the same databases."""
     upgrade(f"sqlite:///{folder / 'forum.db'}")
-    database, key = Database(f"sqlite:///{folder / 'forum.db'}"), new_private_key()
+    database, key = Database(f"sqlite:///{folder / 'forum.db'}"), Ed25519PrivateKey.generate()
     stack.callback(database.close)
     limits = Limits(sweep_s=0.5)
     lives = [

@@ -10,7 +10,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from keyplan_systems.web.development import KEY_FILE, DevelopmentKeyError, development_key
+from keyplan_systems.web.development import KEY_FILE, development_key
+from keyplan_systems.web.files import KeyFileError
 
 
 def test_the_key_is_made_once_and_only_its_owner_may_read_it(tmp_path: Path) -> None:
@@ -45,14 +46,14 @@ def test_all_who_start_at_once_get_the_same_key(tmp_path: Path) -> None:
 def test_a_key_open_to_others_is_refused(tmp_path: Path) -> None:
     development_key(tmp_path)
     (tmp_path / KEY_FILE).chmod(0o640)
-    with pytest.raises(DevelopmentKeyError, match="mode 640"):
+    with pytest.raises(KeyFileError, match="mode 640"):
         development_key(tmp_path)
 
 
 def test_a_damaged_key_is_refused_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / KEY_FILE).write_bytes(b"-----BEGIN nothing")
     (tmp_path / KEY_FILE).chmod(0o600)
-    with pytest.raises(DevelopmentKeyError, match="delete it"):
+    with pytest.raises(KeyFileError, match="delete it"):
         development_key(tmp_path)
 
 
@@ -62,11 +63,11 @@ def test_a_key_of_another_kind_is_refused(tmp_path: Path) -> None:
     )
     (tmp_path / KEY_FILE).write_bytes(pem)
     (tmp_path / KEY_FILE).chmod(0o600)
-    with pytest.raises(DevelopmentKeyError, match="no Ed25519 key"):
+    with pytest.raises(KeyFileError, match="no Ed25519 key"):
         development_key(tmp_path)
 
 
 def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(DevelopmentKeyError, match="cannot make or read"):
+    with pytest.raises(KeyFileError, match="cannot make or read"):
         development_key(tmp_path / "file")

@@ -7,8 +7,6 @@ server cannot, so a letter may arrive twice, with the same Message-ID.
 from __future__ import annotations
 
 import hashlib
-import os
-import secrets
 import smtplib
 import ssl
 from collections.abc import Collection
@@ -19,6 +17,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from keyplan_systems.venue_booking.mail.letters import Letter
+from keyplan_systems.web.files import put_once
 
 _CLOSING: Final = 421
 """The code of a server that ends the conversation: it takes nothing now (RFC 5321, 3.8)."""
@@ -171,44 +170,15 @@ class FolderSender:
         self._folder = folder
 
     def send(self, letter: Letter) -> Sent:
-        """Write the letter completely, then link it into place; a letter that is there already stays as it is."""
+        """Write the letter, which its owner alone may read; one that is there already stays as it is."""
         path = self._folder / file_name(letter)
-        draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
         try:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            try:
-                _write(draft, letter.message.as_bytes())
-                path.hardlink_to(draft)
-            except FileExistsError:
-                return Sent(first_time=False)
-            finally:
-                draft.unlink(missing_ok=True)
-            _sync_folder(self._folder)
+            return Sent(first_time=put_once(path, letter.message.as_bytes()))
         except OSError as error:
             raise MailUnavailableError(f"cannot write {path}: {error.strerror}") from error
-        return Sent()
 
 
 def file_name(letter: Letter) -> str:
     """The file of a letter: the same at every attempt, sorted by time in a listing."""
     digest = hashlib.sha256(letter.key.encode()).hexdigest()[:16]
     return f"{letter.created_at:%Y%m%dT%H%M%SZ}-{letter.kind.value}-{digest}.eml"
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Letters hold private data, so only the owner may read them."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
