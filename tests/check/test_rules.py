@@ -15,6 +15,7 @@ from keyplan.check.checking import check, check_change
 from keyplan.check.finding import Finding
 from keyplan.check.table import CHANGE_RULES, PAGES, RULES
 from keyplan.cost.prices import book
+from keyplan.design import Bytes, Cond, Entity, Items, Table, pk, sk
 from keyplan.design.design import Design
 from keyplan.design.places import line_of
 from keyplan.diff.comparison import Comparison
@@ -105,3 +106,19 @@ def test_every_rule_has_a_page_with_a_source(code: str) -> None:
     assert rule.title
     assert len(rule.page.split()) > 40
     assert "Source" in rule.page
+
+
+def test_a_query_of_a_range_is_told_to_say_what_that_holds() -> None:
+    app = Table("app", pk="question", sk="at")
+
+    @app.entity(items=Items(1_000_000, bytes=Bytes(1_000), distinct={"question": 100}))
+    class Answer(Entity):
+        question: str
+        at: int
+
+    @app.query(Answer)
+    def since(question: str, at: int) -> Cond:
+        return pk(question=question) & sk.gte(at=at)
+
+    (finding,) = check(Design("app", (app,)), [RULES["KP309"]]).findings
+    assert finding.fix.endswith("or declare returns= with what the range holds")

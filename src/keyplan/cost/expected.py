@@ -37,6 +37,11 @@ class Expected:
     guesses: tuple[str, ...]
     """What the design does not say and was assumed."""
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether the design tells how many items it reads: a number that is assumed is no ground for a finding."""
+        return not any("not declared" in guess for guess in self.guesses)
+
 
 def expected(pattern: Pattern[..., object]) -> Expected:
     """One call at average sizes. Patterns whose plan has faults are reckoned as far as they mean something."""

@@ -4,7 +4,8 @@ On demand, each request is paid for; provisioned, capacity is paid for by the ho
 costs a fraction when it is provisioned; load that comes in bursts, or hardly at all, costs less on demand.
 
 It is reckoned from the declared rates: on demand by their averages, provisioned by their peaks at 70 % use. Only
-differences of a third and of twenty dollars a month are worth a word.
+differences of a third and of twenty dollars a month are worth a word, and none of a table of which nothing tells how
+many items a query reads (KP509).
 
 The capacity mode can be changed while the table is in use.
 
@@ -26,10 +27,11 @@ _SHARE, _DOLLARS = 2 / 3, 20.0
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Tables with declared rates whose month would be cheaper in the other mode."""
+    guessed = {cost.table for cost in subject.month.patterns if cost.requests and not cost.expected.is_counted}
     for table, cost in zip(subject.tables, subject.month.tables, strict=True):
         on_demand = sum(part.on_demand for part in cost.parts)
         provisioned = sum(part.provisioned for part in cost.parts)
-        if not on_demand:
+        if not on_demand or table.name in guessed:
             continue
         now, other = (provisioned, on_demand) if table.schema.provisioned else (on_demand, provisioned)
         if other < now * _SHARE and now - other >= _DOLLARS:

@@ -4,7 +4,7 @@ Where one of several patterns makes more than half of what requests cost, it is 
 smaller projection, a cache, fewer items per page, a narrower key.
 
 It is said for designs whose requests cost a hundred dollars a month and more at the declared rates and on-demand
-prices.
+prices, unless nothing tells how many items that pattern reads (KP509).
 
 Source: developer guide, "Cost optimization on DynamoDB tables"; prices from the book that is shipped.
 """
@@ -30,7 +30,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     if total < _DOLLARS or len(costs) < _SEVERAL:
         return
     top, pattern = max(costs, key=lambda pair: pair[0].requests)
-    if top.requests <= total * _SHARE:
+    if top.requests <= total * _SHARE or not top.expected.is_counted:
         return
     units = top.expected.units
     yield Finding(
@@ -38,7 +38,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         "advice",
         top.name,
         f"{top.name} makes ${top.requests:,.0f} of the ${total:,.0f} that requests cost a month:"
-        f" {number(units.read + units.written)} units a call, {top.calls / 1e6:,.1f} million calls (prices of"
+        f" {number(units.read + units.written)} units a call, {number(top.calls)} calls (prices of"
         f" {subject.book.region}, {subject.book.dated})",
         "read fewer or smaller items per call, cache it, or drop indexes that its writes pay for",
         pattern.place,

@@ -5,7 +5,8 @@ pages in the third year. By the declared numbers there is more than a page to re
 eventually consistent); or it reads a partition that all items share, whose size nothing bounds.
 
 Give it `limit=` or `page_size=`, and go on with the cursor; ask for a range of the sort key; or split the
-partition by something that grows with the data, such as the month.
+partition by something that grows with the data, such as the month. How much a range holds is not guessed, but taken
+to be all: `returns=` says it.
 
 Source: developer guide, "Paginating table query results"; "Best practices for querying and scanning data".
 """
@@ -33,14 +34,13 @@ def check(subject: Subject) -> Iterator[Finding]:
         if plan.operation != "Query" or plan.limit or plan.page_size or plan.select == "count" or plan.faults:
             continue
         told = expected(pattern)
-        known = not any("not declared" in guess for guess in told.guesses)
         read = told.evaluated * _bytes(plan)
-        if known and read > limits.PAGE_BYTES:
+        if told.is_counted and read > limits.PAGE_BYTES:
             problem = (
                 f"{pattern.name} has no limit, and {number(told.evaluated)} items to read, {read / 1e6:,.1f} MB for"
                 f" {number(told.units.read)} read units to the end"
             )
-        elif not known and pattern.facts.returns is None and _is_one_partition(plan):
+        elif not told.is_counted and pattern.facts.returns is None and _is_one_partition(plan):
             problem = f"{pattern.name} reads one partition for every call, however many {plan.entity.name} are in it"
         else:
             continue
@@ -49,10 +49,15 @@ def check(subject: Subject) -> Iterator[Finding]:
             "warning",
             pattern.name,
             problem,
-            "set limit= or page_size= and go on with the cursor, or ask for a range of the sort key",
+            "set limit= or page_size= and go on with the cursor, or "
+            + ("declare returns= with what the range holds" if _is_range(plan) else "ask for a range of the sort key"),
             pattern.place,
             plan.entity.place,
         )
+
+
+def _is_range(plan: Plan) -> bool:
+    return plan.key is not None and any(one.op not in {"=", "begins_with"} for one in plan.key.sort)
 
 
 def _bytes(plan: Plan) -> float:
