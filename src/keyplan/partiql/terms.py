@@ -96,12 +96,21 @@ def _read_word_comparison(cursor: Cursor, left: Term, level: int) -> Term:
     if operator == "like":
         raise ValidationError(messages.unsupported_operation("Like"))
     if operator == "in":
-        found = In(left, _read_sum(cursor, level))
+        found = In(left, _read_choices(cursor, level))
     else:
         lower = _read_sum(cursor, level)
         cursor.expect_keyword("and")
         found = Between(left, lower, _read_sum(cursor, level))
     return Not(found) if negated else found
+
+
+def _read_choices(cursor: Cursor, level: int) -> Term:
+    """What follows IN: there parentheses make a list of what they hold, even of one, as in the open-source parser."""
+    if cursor.take_sign("("):
+        choices = _read_terms(cursor, level)
+        cursor.expect_sign(")", "RIGHT_PAREN")
+        return Sequence("list", tuple(choices))
+    return _read_sum(cursor, level)
 
 
 def _read_is(cursor: Cursor, operand: Term) -> Term:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from keyplan.errors import ValidationError
 from keyplan.messages import partiql as messages
-from keyplan.partiql.nodes import Between, Call, Constant, In, Infix, Is, Joined, Not, Path, Sequence, Term, is_test
+from keyplan.partiql.nodes import Between, Call, In, Infix, Is, Joined, Not, Path, Sequence, Term, is_test
 
 
 def attributes(term: Term) -> list[str]:
@@ -77,16 +77,14 @@ def _is_computed(term: Term) -> bool:
 
 
 def choices_of(term: In) -> Several[Term]:
-    """The terms that an IN names; the parentheses of a single literal make no list."""
-    if isinstance(term.choices, Constant):
-        return (term.choices,)
+    """The terms that an IN names."""
     return term.choices.members if isinstance(term.choices, Sequence) else ()
 
 
 def single(term: Term) -> Term:
     """The equality that an IN with one value is; another term as it is."""
-    if isinstance(term, In) and isinstance(term.choices, Sequence) and len(term.choices.members) == 1:
-        return Infix("=", term.operand, term.choices.members[0])
+    if isinstance(term, In) and len(choices_of(term)) == 1:
+        return Infix("=", term.operand, *choices_of(term))
     return term
 
 
