@@ -66,7 +66,7 @@ class Checkpoints(Protocol):
         """Take a lane that is free; None where it is another's."""
 
     def save(self, lane: Lane) -> None:
-        """Keep a lane's position and lease as they now are. Raises LeaseLostError where its fence is past."""
+        """Keep a lane as it now is: position, lease, beginning. Raises LeaseLostError where its fence is past."""
 
     def release(self, lane: Lane) -> None:
         """Keep a lane's position and give it up. Raises LeaseLostError where its fence is past."""
