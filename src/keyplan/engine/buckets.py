@@ -111,15 +111,16 @@ class FolderBuckets:
         aside = path.with_name(f"{_ASIDE}{path.name}.{os.getpid()}.{threading.get_ident()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with aside.open("wb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            aside.replace(path)
+            try:
+                with aside.open("wb") as file:
+                    yield file
+                    file.flush()
+                    os.fsync(file.fileno())
+                aside.replace(path)
+            finally:
+                aside.unlink(missing_ok=True)
         except OSError as error:
             raise _told(error) from error
-        finally:
-            aside.unlink(missing_ok=True)
 
     def etag(self, bucket: str, key: str) -> str:
         """What S3 would say of an object uploaded as one part: the MD5 of the part's MD5."""

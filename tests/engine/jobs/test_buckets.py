@@ -120,6 +120,14 @@ def test_a_folder_that_cannot_be_written_is_told(buckets: FolderBuckets, monkeyp
     assert caught.value.code == "S3AccessDenied"
 
 
+def test_a_file_where_a_folder_must_be_is_told(shop: Workshop) -> None:
+    shop.create()
+    shop.write("x", "")
+    ended = shop.export(S3Prefix="x")
+    assert (ended["ExportStatus"], ended["FailureCode"]) == ("FAILED", "S3Error")
+    assert "Not a directory" in ended["FailureMessage"]
+
+
 def test_a_key_that_is_no_name_of_a_file_is_told_as_such(shop: Workshop) -> None:
     shop.create()
     ended = shop.export(S3Prefix="x" * 300)
