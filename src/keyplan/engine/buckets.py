@@ -205,7 +205,7 @@ class S3Buckets:
 
 
 def _raise_unless_missing(error: OSError) -> None:
-    if not isinstance(error, FileNotFoundError):
+    if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
         raise _told(error) from error
 
 

@@ -36,6 +36,7 @@ def test_what_is_written_is_read_and_listed_in_order(buckets: FolderBuckets) -> 
     assert list(buckets.keys("lake", "b/")) == ["b/1", "b/2", "b/c/d"]
     assert list(buckets.keys("lake", "b/c/d")) == ["b/c/d"]
     assert list(buckets.keys("lake", "nothing/here")) == []
+    assert list(buckets.keys("lake", "a/b")) == []
     with buckets.reading("lake", "b/c/d") as file:
         assert file.read() == b"b/c/d"
 
