@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from keyplan.engine import tables
 from keyplan.engine.catalog import Table
 from keyplan.errors import LimitExceededError, ResourceInUseError
-from keyplan.messages import schemas as request_messages
+from keyplan.messages import schemas as schema_messages
 from keyplan.messages import tables as messages
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _check_indexes(table: Table, wanted: str, deleted: str | None, now: float) -
     if wanted == tables.INDEXES:
         others = table.indexes.keys() - {deleted}  # an index that is being filled can be deleted
         if leaving or any(tables.index_status(table, name, now) == "CREATING" for name in others):
-            raise LimitExceededError(request_messages.INDEXES_AT_ONCE)
+            raise LimitExceededError(schema_messages.INDEXES_AT_ONCE)
     elif leaving and wanted in (tables.CAPACITY, tables.STREAM, tables.CLASS, ON_DEMAND):
         raise ResourceInUseError(messages.index_changing(table.name, wanted, leaving, "deleted"))
 

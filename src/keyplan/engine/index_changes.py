@@ -16,7 +16,7 @@ from keyplan.store.rows import Transaction
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
 
-INDEXES = "GlobalSecondaryIndexes"
+_MEMBER = "GlobalSecondaryIndexes"  # of descriptions: the kind of change is `tables.INDEXES`
 
 
 def check_names(table: Table, request: Request, now: float) -> None:
@@ -74,7 +74,7 @@ def _switch_others(engine: Engine, document: Document) -> None:
     description = document["description"]
     if throughput.billing_mode(description) == throughput.PROVISIONED:
         return
-    for index in description.get(INDEXES, ()):
+    for index in description.get(_MEMBER, ()):
         shown = throughput.switch(index, throughput.ON_DEMAND, None, engine.clock.now())
         _pend_index(engine, document, index["IndexName"], tables.CAPACITY, shown)
 
@@ -83,7 +83,7 @@ def _update(engine: Engine, document: Document, given: dict[str, Any], switched:
     name = given["IndexName"]
     description = document["description"]
     mode = throughput.billing_mode(description)
-    index = next(each for each in description[INDEXES] if each["IndexName"] == name)
+    index = next(each for each in description[_MEMBER] if each["IndexName"] == name)
     units = given.get("ProvisionedThroughput")
     if mode == throughput.ON_DEMAND and (units is not None or not _is_about_demand(given)):
         raise ValidationError(messages.index_update_on_demand(name))
@@ -121,12 +121,12 @@ def _create(
     name = given["IndexName"]
     description = document["description"]
     mode = throughput.billing_mode(description)
-    if len(description.get(INDEXES, ())) >= limits.GLOBAL_INDEXES:
+    if len(description.get(_MEMBER, ())) >= limits.GLOBAL_INDEXES:
         raise LimitExceededError(messages.too_many_indexes(limits.GLOBAL_INDEXES))
     _check_units(given, mode)
     _define_attributes(description, given, request)
     described = table_documents.global_index(given, description["TableArn"], mode)
-    description[INDEXES] = [*description.get(INDEXES, ()), described]
+    description[_MEMBER] = [*description.get(_MEMBER, ()), described]
     document["index_trees"][name] = transaction.create_tree().number
     document["backfills"] = [*document.get("backfills", ()), name]
     pend(engine, document, tables.INDEXES, done="created", index=name)
@@ -166,15 +166,15 @@ def _role(description: dict[str, Any], name: str) -> str:
 
 def _key_elements(description: dict[str, Any]) -> list[dict[str, str]]:
     """The key elements of the table and all its indexes."""
-    indexes = [*description.get("LocalSecondaryIndexes", ()), *description.get(INDEXES, ())]
+    indexes = [*description.get("LocalSecondaryIndexes", ()), *description.get(_MEMBER, ())]
     return [*description["KeySchema"], *(element for index in indexes for element in index["KeySchema"])]
 
 
 def _delete(engine: Engine, transaction: Transaction, document: Document, name: str) -> None:
     description = document["description"]
-    gone = next(each for each in description[INDEXES] if each["IndexName"] == name)
-    rest = [each for each in description[INDEXES] if each["IndexName"] != name]
-    tables.keep(description, INDEXES, rest)
+    gone = next(each for each in description[_MEMBER] if each["IndexName"] == name)
+    rest = [each for each in description[_MEMBER] if each["IndexName"] != name]
+    tables.keep(description, _MEMBER, rest)
     used = {each["AttributeName"] for each in _key_elements(description)}
     defined = {each["AttributeName"]: each["AttributeType"] for each in description["AttributeDefinitions"]}
     _set_definitions(description, {attribute: kind for attribute, kind in defined.items() if attribute in used})
