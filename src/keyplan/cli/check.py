@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from keyplan.cli.output import refusal
+
 Format = Literal["text", "json", "sarif"]
 
 
@@ -23,12 +25,10 @@ def check(
     select = [code.upper() for code in select or ()]
     of_changes = [code for code in select if code in CHANGE_RULES]
     if of_changes:
-        typer.echo(f"keyplan check: {', '.join(of_changes)} compares two designs: `keyplan diff OLD NEW`", err=True)
-        raise typer.Exit(2)
+        raise refusal(f"keyplan check: {', '.join(of_changes)} compares two designs: `keyplan diff OLD NEW`")
     unknown = [code for code in select if code not in RULES]
     if unknown:
-        typer.echo(f"keyplan check: there is no rule {', '.join(unknown)}; `keyplan rule` lists them", err=True)
-        raise typer.Exit(2)
+        raise refusal(f"keyplan check: there is no rule {', '.join(unknown)}; `keyplan rule` lists them")
     rules = [RULES[code] for code in select] if select else None
     reports = [check_design(load(target), rules) for target in designs]
     if format == "text":
@@ -51,6 +51,5 @@ def rule(
         return
     found = PAGES.get(code.upper())
     if found is None:
-        typer.echo(f"keyplan rule: there is no rule {code}; `keyplan rule` lists them", err=True)
-        raise typer.Exit(2)
+        raise refusal(f"keyplan rule: there is no rule {code}; `keyplan rule` lists them")
     typer.echo(f"{found.rule.code} {found.rule.name} ({', '.join(found.rule.severities)})\n\n{found.page}")

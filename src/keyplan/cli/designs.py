@@ -9,8 +9,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, TypeVar
 
-import typer
-
+from keyplan.cli.output import refusal
 from keyplan.design.design import Design, names_a_file
 from keyplan.design.patterns import Pattern
 from keyplan.design.places import DesignError, Place, show
@@ -32,26 +31,25 @@ def load_by(target: str, loader: Callable[[str], D]) -> D:
     if "" not in sys.path:
         sys.path.insert(0, "")  # modules of the folder the command runs in, as `python -m` finds them
     if names_a_file(target) and not Path(target).is_file():
-        raise _refused(f"keyplan: {target}: there is no such file")
+        raise refusal(f"keyplan: {target}: there is no such file")
     if not names_a_file(target) and (not target or target.startswith(".")):
-        raise _refused(f"keyplan: {target!r} is no name of a module or file")
+        raise refusal(f"keyplan: {target!r} is no name of a module or file")
     if not names_a_file(target) and ":" in target:
-        raise _refused(f"keyplan: {target} names something in a module: give the module, {target.partition(':')[0]}")
+        raise refusal(f"keyplan: {target} names something in a module: give the module, {target.partition(':')[0]}")
     try:
         with redirect_stdout(sys.stderr):
             return loader(target)
     except DesignError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(1) from None
+        raise refusal(str(error), code=1) from None
     except ModuleNotFoundError as error:
-        raise _refused(f"keyplan: {target} cannot be imported: {error}") from None
+        raise refusal(f"keyplan: {target} cannot be imported: {error}") from None
     except SyntaxError as error:
         place = Place(error.filename or target, error.lineno or 0)
-        raise _refused(f"keyplan: {target} is no Python: {error.msg}\n{show(place)}") from None
+        raise refusal(f"keyplan: {target} is no Python: {error.msg}\n{show(place)}") from None
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever the design's own code raises is shown there
-        raise _refused(f"keyplan: {target} failed: {type(error).__name__}: {error}\n{_where(error, target)}") from None
+        raise refusal(f"keyplan: {target} failed: {type(error).__name__}: {error}\n{_where(error, target)}") from None
 
 
 def pattern_of(command: str, design: Design, name: str) -> Pattern[..., Any]:
@@ -60,7 +58,7 @@ def pattern_of(command: str, design: Design, name: str) -> Pattern[..., Any]:
         return design.pattern(name)
     except KeyError:
         known = ", ".join(one.name for one in design.patterns)
-        raise _refused(f"keyplan {command}: {design.name} has no pattern {name}; it has {known}") from None
+        raise refusal(f"keyplan {command}: {design.name} has no pattern {name}; it has {known}") from None
 
 
 def _where(error: BaseException, target: str) -> str:
@@ -72,8 +70,3 @@ def _where(error: BaseException, target: str) -> str:
         own = [frame for frame in frames if "importlib" not in frame.filename]
     last = (own or list(frames))[-1]
     return show(Place(last.filename, last.lineno or 0))
-
-
-def _refused(text: str) -> typer.Exit:
-    typer.echo(text, err=True)
-    return typer.Exit(2)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from keyplan.cli.arguments import Region
 from keyplan.cli.check import Format
+from keyplan.cli.output import refusal
 from keyplan.cli.prices import book_of
 
 if TYPE_CHECKING:
@@ -46,16 +47,11 @@ def diff(
         try:
             comparison = comparison.with_uses(_module(new), uses, before.files | after.files)
         except UnreadableProgramError as error:
-            _refuse(str(error))
+            raise refusal(f"keyplan diff: {error}") from None
     report = check_change(comparison)
     _print(comparison, report, format)
     if report.failed:
         raise typer.Exit(1)
-
-
-def _refuse(problem: str) -> NoReturn:
-    typer.echo(f"keyplan diff: {problem}", err=True)
-    raise typer.Exit(2)
 
 
 def _module(target: str) -> str:
@@ -69,9 +65,9 @@ def _check_apart(old: Loaded, new: Loaded) -> None:
         return
     tables = old.tables_shared_with(new)
     if tables:
-        _refuse(
-            f"both designs take table {', '.join(tables)} from {new.places[tables[0]]}: check the whole old version"
-            " out (git worktree add ../old HEAD), and name the design there"
+        raise refusal(
+            f"keyplan diff: both designs take table {', '.join(tables)} from {new.places[tables[0]]}: check the whole"
+            " old version out (git worktree add ../old HEAD), and name the design there"
         )
     for path in sorted(old.files & new.files):
         typer.echo(f"keyplan diff: both designs import {path}: what changed in it is not seen", err=True)

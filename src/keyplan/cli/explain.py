@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from keyplan.cli.arguments import Region
+from keyplan.cli.output import refusal
 from keyplan.cli.prices import book_of
 
 
@@ -21,8 +22,7 @@ def explain(
 
     target, _, name = pattern.rpartition(":" if ":" in pattern else ".")
     if not target or name == "py":
-        typer.echo("keyplan explain: name a pattern as module.pattern or file.py:pattern", err=True)
-        raise typer.Exit(2)
+        raise refusal("keyplan explain: name a pattern as module.pattern or file.py:pattern")
     design = load(target)
     found = pattern_of("explain", design, name)
     typer.echo(explained(found, book_of("explain", region), check(design).findings), nl=False)

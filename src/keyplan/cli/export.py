@@ -9,7 +9,7 @@ import typer
 
 from keyplan.cli import export_iam
 from keyplan.cli.arguments import DesignName, Output, Prefix
-from keyplan.cli.output import write
+from keyplan.cli.output import refusal, write
 
 if TYPE_CHECKING:
     from keyplan.design.design import Design
@@ -78,11 +78,9 @@ def _resources(
     design = load(target)
     tables = _needed(design, checkpoints=checkpoints)
     if not is_prefix(prefix, tables):
-        typer.echo(f"keyplan export {name}: no table can have a name that begins with {prefix!r}", err=True)
-        raise typer.Exit(2)
+        raise refusal(f"keyplan export {name}: no table can have a name that begins with {prefix!r}")
     if found := [*obstacles(tables), *refused(tables)]:
-        typer.echo("\n\n".join(str(fault.error()) for fault in found), err=True)
-        raise typer.Exit(1)
+        raise refusal("\n\n".join(str(fault.error()) for fault in found), code=1)
     return design, resources(tables, prefix)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from keyplan.cli.arguments import DesignName, Output, Prefix
-from keyplan.cli.output import write
+from keyplan.cli.output import refusal, write
 
 if TYPE_CHECKING:
     from keyplan.design.design import Design
@@ -71,27 +71,21 @@ def iam(
     loaded = load(design)
     where = _account(loaded, prefix, region=region, account=account, partition=partition)
     if split and output is None:
-        _refuse("--split writes files: say --output FILE")
+        raise refusal("keyplan export iam: --split writes files: say --output FILE")
     patterns = _wanted(loaded, pattern or [])
     bindings = Bindings({name: principal_value(value) for name, value in _bound(bind or [])})
     try:
         grants = list(_of_patterns(patterns, bindings))
     except BindError as error:
-        _refuse(str(error))
+        raise refusal(f"keyplan export iam: {error}") from None
     runs_consumers = not pattern if consumers is None else consumers
     grants += _of_tables(loaded, prefix, consumers=runs_consumers, checkpoints=checkpoints, describe=describe)
     if not grants:
-        typer.echo("keyplan export iam: nothing is sent, so there is nothing to allow", err=True)
-        raise typer.Exit(1)
+        raise refusal("keyplan export iam: nothing is sent, so there is nothing to allow", code=1)
     whole = policy(grants, where)
     made = policies(grants, where) if split else [whole]
     _write(made, output)
     _tell_size(size(whole), [size(one) for one in made])
-
-
-def _refuse(text: str) -> NoReturn:
-    typer.echo(f"keyplan export iam: {text}", err=True)
-    raise typer.Exit(2)
 
 
 def _note(text: str) -> None:
@@ -105,9 +99,9 @@ def _account(design: Design, prefix: str, **told: str) -> Account:
 
     for option, value in told.items():
         if not _OPTIONS[option].fullmatch(value):
-            _refuse(f"--{option} {value!r} is none that an ARN can name")
+            raise refusal(f"keyplan export iam: --{option} {value!r} is none that an ARN can name")
     if not is_prefix(prefix, design.tables):
-        _refuse(f"no table can have a name that begins with {prefix!r}")
+        raise refusal(f"keyplan export iam: no table can have a name that begins with {prefix!r}")
     return Account(told["region"], told["account"], told["partition"], prefix)
 
 
@@ -133,7 +127,10 @@ def _bound(told: Sequence[str]) -> Iterator[tuple[str, str]]:
     for one in told:
         name, equals, value = one.partition("=")
         if not (name and equals and value):
-            _refuse(f"--bind {one!r} says no value: write --bind user_id='${{aws:PrincipalTag/user_id}}'")
+            raise refusal(
+                f"keyplan export iam: --bind {one!r} says no value: write"
+                " --bind user_id='${aws:PrincipalTag/user_id}'"
+            )
         yield name, value
 
 
@@ -145,7 +142,10 @@ def _of_patterns(patterns: Sequence[Pattern[..., Any]], bindings: Bindings) -> I
     found = [grant for grants in by_pattern.values() for grant in grants]
     used = {name for grant in found for name in grant.leading.bound}
     if unused := [name for name in bindings.values if name not in used]:
-        _refuse(f"no partition key of these patterns is made of {', '.join(unused)}, so it cannot be bound")
+        raise refusal(
+            f"keyplan export iam: no partition key of these patterns is made of {', '.join(unused)}, so it cannot be"
+            " bound"
+        )
     for note in dict.fromkeys(note for grant in found for note in grant.leading.notes):
         _note(note)
     free = [name for name, grants in by_pattern.items() if any(not grant.leading.bound for grant in grants)]

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from keyplan.cli.output import refusal
 from keyplan.errors import StorageError
 
 
@@ -26,12 +27,10 @@ def fsck(
             problems = checks.check(engine)
             tables = len(engine.catalog.known())
     except StorageError as error:
-        typer.echo(f"keyplan fsck: {error}", err=True)
-        raise typer.Exit(1) from None
+        raise refusal(f"keyplan fsck: {error}", code=1) from None
     for problem in problems:
         typer.echo(str(problem), err=True)
     if problems:
-        typer.echo(f"{file}: {len(problems)} problem(s) in {tables} table(s)", err=True)
-        raise typer.Exit(1)
+        raise refusal(f"{file}: {len(problems)} problem(s) in {tables} table(s)", code=1)
     if not quiet:
         typer.echo(f"{file}: {tables} table(s), sound")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keyplan.cli.arguments import Output
-from keyplan.cli.output import write
+from keyplan.cli.output import refusal, write
 from keyplan.errors import KeyplanError
 
 if TYPE_CHECKING:
@@ -102,19 +102,14 @@ def _write(name: str, read: Callable[[], Source], output: Path | None, *, force:
     from keyplan.importing.writing import design_text  # noqa: PLC0415 - as above
 
     if output is not None and output.exists() and not force:
-        raise _refused(name, f"{output} is there already: give --force to write over it")
+        raise refusal(f"keyplan import {name}: {output} is there already: give --force to write over it")
     try:
         source = read()
         text = design_text(source)
     except KeyplanError as error:
-        raise _refused(name, str(error)) from None
+        raise refusal(f"keyplan import {name}: {error}") from None
     except RecursionError:
-        raise _refused(name, "a table is nested too deeply to be read") from None
+        raise refusal(f"keyplan import {name}: a table is nested too deeply to be read") from None
     for gap in (*source.gaps, *(f"{table.name}: {gap}" for table in source.tables for gap in table.gaps)):
         typer.echo(f"keyplan import {name}: {gap}", err=True)
     write(f"import {name}", text, output)
-
-
-def _refused(name: str, problem: str) -> typer.Exit:
-    typer.echo(f"keyplan import {name}: {problem}", err=True)
-    return typer.Exit(2)

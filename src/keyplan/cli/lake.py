@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from keyplan.cli.output import refusal
+
 Action = Literal["query", "report", "reports", "refresh", "compact", "feed", "catch-up"]
 Format = Literal["table", "json", "csv"]
 _SYSTEM = re.compile(r"[a-z][a-z_]*")
@@ -43,8 +45,7 @@ def lake(
     try:
         shown = commands.ACTIONS[action](order)
     except commands.ERRORS as error:
-        typer.echo(f"keyplan lake {system} {action}: {error}", err=True)
-        raise typer.Exit(1) from None
+        raise refusal(f"keyplan lake {system} {action}: {error}", code=1) from None
     _PRINT[format](shown)
 
 
@@ -57,18 +58,15 @@ def _commands(system: str) -> Any:
         return importlib.import_module(f"{package}.commands")
     except ModuleNotFoundError as error:
         if (error.name is not None and package.startswith(error.name)) or error.name == f"{package}.commands":
-            typer.echo(f"keyplan lake: {system} is no system with a lake", err=True)
-        else:
-            typer.echo(f"keyplan lake: {error.name} is not installed; pip install 'keyplan[systems,lake]'", err=True)
-        raise typer.Exit(2) from None
+            raise refusal(f"keyplan lake: {system} is no system with a lake") from None
+        raise refusal(f"keyplan lake: {error.name} is not installed; pip install 'keyplan[systems,lake]'") from None
 
 
 def _parameters(given: Sequence[str]) -> dict[str, str]:
     pairs = [text.partition("=") for text in given]
     for name, found, _ in pairs:
         if not name or not found:
-            typer.echo(f"keyplan lake: --set takes name=value, not {name!r}", err=True)
-            raise typer.Exit(2)
+            raise refusal(f"keyplan lake: --set takes name=value, not {name!r}")
     return {name: value for name, _, value in pairs}
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keyplan.cli.arguments import DesignName, Prices, Region
+from keyplan.cli.output import refusal
 
 if TYPE_CHECKING:
     from keyplan.cost.estimate import Estimate, TableCost
@@ -29,8 +30,7 @@ def price(
         book = _book(region, prices, set_price or [])
         found = estimate(load(design), book)
     except PriceDataError as error:
-        typer.echo(f"keyplan price: {error}", err=True)
-        raise typer.Exit(2) from None
+        raise refusal(f"keyplan price: {error}") from None
     _print(found)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
+from keyplan.cli.output import refusal
 
 if TYPE_CHECKING:
     from keyplan.cost.prices import PriceBook
@@ -17,5 +17,4 @@ def book_of(command: str, region: str) -> PriceBook:
     try:
         return book(region)
     except PriceDataError as error:
-        typer.echo(f"keyplan {command}: {error}", err=True)
-        raise typer.Exit(2) from None
+        raise refusal(f"keyplan {command}: {error}") from None

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from keyplan.cli import sample
+from keyplan.cli.output import refusal
 
 
 class Durability(StrEnum):
@@ -65,8 +66,7 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
             hints=sample.hints if with_sample else None,
         )
     except LaunchError as error:
-        typer.echo(f"keyplan serve: {error}", err=True)
-        raise typer.Exit(error.code) from None
+        raise refusal(f"keyplan serve: {error}", code=error.code) from None
 
 
 def _say(line: str) -> None:

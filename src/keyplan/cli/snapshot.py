@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from keyplan.cli.output import refusal
 from keyplan.errors import StorageError
 
 
@@ -21,6 +22,5 @@ def snapshot(
         with Engine.open(file) as engine:
             engine.snapshot(target)
     except (StorageError, FileExistsError) as error:
-        typer.echo(f"keyplan snapshot: {error}", err=True)
-        raise typer.Exit(1) from None
+        raise refusal(f"keyplan snapshot: {error}", code=1) from None
     typer.echo(f"{target}: {target.stat().st_size} bytes")

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from keyplan.cli.output import refusal
+
 
 def up(  # noqa: PLR0917 - one parameter per option, given by name
     folder: Annotated[Path, typer.Option("--folder", help="Where database, keys and files are kept.")] = Path(
@@ -36,11 +38,9 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
         from keyplan_systems.up.launch import Settings, UpError  # noqa: PLC0415 - `keyplan --help` needs no systems
         from keyplan_systems.up.launch import up as run  # noqa: PLC0415
     except ImportError as error:
-        typer.echo(f"keyplan up: {error}; pip install 'keyplan[systems]'", err=True)
-        raise typer.Exit(1) from None
+        raise refusal(f"keyplan up: {error}; pip install 'keyplan[systems]'", code=1) from None
     if endpoint is not None and aws is not None:
-        typer.echo("keyplan up: give --endpoint or --aws, not both", err=True)
-        raise typer.Exit(2)
+        raise refusal("keyplan up: give --endpoint or --aws, not both")
     url = endpoint if endpoint is not None else f"aws://{aws}" if aws is not None else None
     settings = Settings(
         folder, host, port, tuple(system or ()), url, sample, log_level, issuer=issuer, audience=audience, keys=keys
@@ -48,8 +48,7 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
     try:
         run(settings, lambda line: typer.echo(f"keyplan up: {line}"))
     except UpError as error:
-        typer.echo(f"keyplan up: {error}", err=True)
-        raise typer.Exit(1) from None
+        raise refusal(f"keyplan up: {error}", code=1) from None
 
 
 def token(
@@ -63,20 +62,17 @@ def token(
         from keyplan_systems.up.launch import AUDIENCE, UpError, key_of  # noqa: PLC0415 - see above
         from keyplan_systems.web.development import issue_development_token  # noqa: PLC0415
     except ImportError as error:
-        typer.echo(f"keyplan token: {error}; pip install 'keyplan[systems]'", err=True)
-        raise typer.Exit(1) from None
+        raise refusal(f"keyplan token: {error}; pip install 'keyplan[systems]'", code=1) from None
 
     pairs = [one.partition("=") for one in claim or ()]
     for name, sign, value in pairs:
         if not (name and sign):
             wrong = f"{name}{sign}{value}"
-            typer.echo(f"keyplan token: {wrong!r} is no claim: write it as email=ada@example.org", err=True)
-            raise typer.Exit(2)
+            raise refusal(f"keyplan token: {wrong!r} is no claim: write it as email=ada@example.org")
     try:
         key = key_of(folder)
     except UpError as error:
-        typer.echo(f"keyplan token: {error}", err=True)
-        raise typer.Exit(1) from None
+        raise refusal(f"keyplan token: {error}", code=1) from None
     claims = {name: value for name, _, value in pairs}
     typer.echo(issue_development_token(key, subject, audience=AUDIENCE, roles=tuple(role or ()), claims=claims))
 
@@ -93,10 +89,8 @@ def demo(
         from keyplan_systems.up.demo import demo as play  # noqa: PLC0415 - see above
         from keyplan_systems.up.launch import UpError  # noqa: PLC0415
     except ImportError as error:
-        typer.echo(f"keyplan demo: {error}; pip install 'keyplan[systems]'", err=True)
-        raise typer.Exit(1) from None
+        raise refusal(f"keyplan demo: {error}; pip install 'keyplan[systems]'", code=1) from None
     try:
         play(url, folder, system or [], typer.echo)
     except UpError as error:
-        typer.echo(f"keyplan demo: {error}", err=True)
-        raise typer.Exit(1) from None
+        raise refusal(f"keyplan demo: {error}", code=1) from None

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from keyplan.cli.arguments import DesignName, Prices, Region
+from keyplan.cli.output import refusal
 
 Format = Literal["text", "json"]
 
@@ -40,8 +41,7 @@ def verify(  # noqa: PLR0917 - each is an option on the command line
         with _bar() as progress:
             report = run(loaded, items=items, seed=seed, pattern=pattern, book=book, progress=progress)
     except (books.PriceDataError, MissingGeneratorError) as error:
-        typer.echo(f"keyplan verify: {error}", err=True)
-        raise typer.Exit(2) from None
+        raise refusal(f"keyplan verify: {error}") from None
     if format == "json":
         import orjson  # noqa: PLC0415
 
