@@ -27,7 +27,7 @@ from keyplan.design.places import line_of
         ("~1-5 RCU depending on result size", ClaimedUnits("read", 1, 5)),
         ("1\u20135 RCU", ClaimedUnits("read", 1, 5)),
         ("50 to 1,200 RRU", ClaimedUnits("read", 50, 1200)),
-        ("1.5 WCU per item", ClaimedUnits("write", 1.5, 1.5)),
+        ("1.5 WCU per item", ClaimedUnits("write", 1.5, 1.5, each=True)),
         ("2 write units", ClaimedUnits("write", 2, 2)),
         ("1 write capacity unit", ClaimedUnits("write", 1, 1)),
     ],

@@ -22,6 +22,8 @@ class ClaimedUnits:
     what: What
     low: float
     high: float
+    each: bool = False
+    """Whether that is said of each item."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class ClaimedPrice:
 _NUMBER = r"(\d[\d,]*(?:\.\d+)?)"
 _UNITS = re.compile(
     rf"{_NUMBER}\s*(?:(?:-|\u2013|to)\s*{_NUMBER})?\s*"
-    r"(?:(?P<short>[RW])(?:C|R)U|(?:(?P<long>read|write)\s+(?:capacity\s+|request\s+)?units?))",
+    r"(?:(?P<short>[RW])(?:C|R)U|(?:(?P<long>read|write)\s+(?:capacity\s+|request\s+)?units?))"
+    r"(?P<each>\s+per\s+item)?",
     re.IGNORECASE,
 )
 _PRICE = re.compile(rf"\$\s*{_NUMBER}\s*(?:per|/|a|for)\s*(?:1\s*)?(?:million|M)\s+(read|write)", re.IGNORECASE)
@@ -53,7 +56,8 @@ def units_of(text: str) -> ClaimedUnits | None:
         return None
     first = (found["short"] or found["long"]).lower()
     low = _number(found[1])
-    return ClaimedUnits("read" if first.startswith("r") else "write", low, _number(found[2]) if found[2] else low)
+    high = _number(found[2]) if found[2] else low
+    return ClaimedUnits("read" if first.startswith("r") else "write", low, high, bool(found["each"]))
 
 
 def price_of(text: str) -> ClaimedPrice | None:

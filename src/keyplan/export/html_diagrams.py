@@ -126,14 +126,15 @@ def _mean(points: Sequence[tuple[float, float]]) -> float:
 def _index_lines(index: Index, table: Table) -> list[Line]:
     inside = sum(entity.key_in(index) is not None for entity in table.entities)
     held = ", ".join(index.project) if isinstance(index.project, tuple) else index.project or "not stated"
-    told = [
-        *wrapped(f"{index.name}, {index.kind}", _MOST // 2),
-        *wrapped(f"partition key {', '.join(index.partition)}", _MOST // 2),
-        *(wrapped(f"sort key {', '.join(index.sort)}", _MOST // 2) if index.sort else ()),
-        *wrapped(f"holds {held}", _MOST // 2),
-        f"{inside} of {len(table.entities)} entities",
-    ]
-    return [Line(text, "" if number else "name") for number, text in enumerate(told)]
+    told = [f"{index.name}, {index.kind}", f"partition key {', '.join(index.partition)}"]
+    told += [f"sort key {', '.join(index.sort)}"] if index.sort else []
+    return _headed([*told, f"holds {held}", f"{inside} of {len(table.entities)} entities"])
+
+
+def _headed(texts: Sequence[str]) -> list[Line]:
+    """The lines of texts, of which the first is a name."""
+    lines = [line for text in texts for line in wrapped(text, _MOST // 2)]
+    return [Line(text, "" if number else "name") for number, text in enumerate(lines)]
 
 
 def _key_of_table(schema: Schema) -> str:
@@ -191,8 +192,7 @@ def _target_lines(table: Table, target: Index | None) -> list[Line]:
     told = [f"table {table.name}", f"partition key {schema.partition}"]
     told += [f"sort key {schema.sort}"] if schema.sort else []
     told.append(f"{len(table.entities)} {'entity' if len(table.entities) == 1 else 'entities'}")
-    lines = [line for text in told for line in wrapped(text, _MOST // 2)]
-    return [Line(text, "" if number else "name") for number, text in enumerate(lines)]
+    return _headed(told)
 
 
 def _pills(drawing: Drawing, found: Sequence[Pattern[..., Any]], box: Rect, x: float, right: float) -> None:
@@ -252,8 +252,7 @@ def _pairs(tables: Sequence[Table]) -> Iterator[tuple[Table, Consumer]]:
 
 
 def _source_lines(table: Table) -> list[Line]:
-    told = [*wrapped(f"table {table.name}", _MOST // 2), *wrapped(f"stream {table.schema.stream or 'off'}", _MOST // 2)]
-    return [Line(text, "" if number else "name") for number, text in enumerate(told)]
+    return _headed([f"table {table.name}", f"stream {table.schema.stream or 'off'}"])
 
 
 def _consumer_lines(one: Consumer) -> list[Line]:

@@ -7,17 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from keyplan.check.claims import ClaimedUnits, units_of
 from keyplan.cost.estimate import Estimate
 from keyplan.cost.prices import PriceBook
 from keyplan.design.workload import Claim
 
 Standing = Literal["holds", "less", "fails", "unproved"]
 """less: it costs less than the document says. unproved: nothing that is measured here can tell."""
-_UNITS = re.compile(
-    r"(?P<low>[\d.,]+)\s*(?:(?:-|\u2013|to)\s*(?P<high>[\d.,]+)\s*)?(?P<unit>RCU|WCU|RRU|WRU|read units?|write units?)"
-    r"(?P<each> per item)?",
-    re.IGNORECASE,
-)
 # Of a design only what begins with its price: a document also tells what others cost.
 _MILLION = re.compile(r"^\$(?P<price>[\d.,]+)\s+(?:per|a) million (?P<what>reads?|writes?)", re.IGNORECASE)
 _MONTH = re.compile(r"^(?P<under>under |below |less than )?\$(?P<price>[\d.,]+) (?:a|per) month", re.IGNORECASE)
@@ -53,7 +49,7 @@ class Figures:
 
 def judge(claim: Claim, figures: Figures) -> Judged:
     """A claim of a pattern."""
-    units = _UNITS.search(claim.text)
+    units = units_of(claim.text)
     if units is not None:
         return _judge_units(claim, units, figures)
     if _FAST.search(claim.text):
@@ -61,27 +57,25 @@ def judge(claim: Claim, figures: Figures) -> Judged:
     return Judged(claim, "unproved", "not a figure that running the pattern could tell")
 
 
-def _judge_units(claim: Claim, told: re.Match[str], figures: Figures) -> Judged:
-    low = _number(told["low"])
-    high = _number(told["high"]) if told["high"] else low
-    reads = told["unit"][0].lower() == "r"
+def _judge_units(claim: Claim, told: ClaimedUnits, figures: Figures) -> Judged:
+    reads = told.what == "read"
     spent = figures.reads if reads else figures.writes
     unit = "RCU" if reads else "WCU"
-    times = max(1.0, figures.items) if told["each"] else 1.0
+    times = max(1.0, figures.items) if told.each else 1.0
     mean = sum(spent) / len(spent) / times
-    each = " per item" if told["each"] else ""
-    if reads and figures.at_scale is not None and not _within(figures.at_scale, low, high):
+    each = " per item" if told.each else ""
+    if reads and figures.at_scale is not None and not _within(figures.at_scale, told):
         reason = f"{figures.at_scale:,.1f} {unit} at the declared numbers, {mean:,.1f} as generated"
-        return Judged(claim, "fails" if figures.at_scale > high else "less", reason)
-    if _within(mean, low, high):
+        return Judged(claim, "fails" if figures.at_scale > told.high else "less", reason)
+    if _within(mean, told):
         return Judged(claim, "holds", f"{mean:,.4g} {unit}{each} on average")
-    if mean < low:
+    if mean < told.low:
         return Judged(claim, "less", f"{mean:,.4g} {unit}{each} on average")
     return Judged(claim, "fails", f"{mean:,.4g} {unit}{each} on average: {figures.split}")
 
 
-def _within(value: float, low: float, high: float) -> bool:
-    return low - _CLOSE <= value <= high + _CLOSE
+def _within(value: float, told: ClaimedUnits) -> bool:
+    return told.low - _CLOSE <= value <= told.high + _CLOSE
 
 
 def _judge_speed(claim: Claim, pages: float) -> Judged:
