@@ -333,6 +333,34 @@ def test_the_beginning_of_a_field_is_reckoned_as_a_range_is() -> None:
     assert (told.evaluated, told.guesses) == (100, ())
 
 
+def test_what_stands_in_front_of_a_range_selects_and_the_range_does_not() -> None:
+    table = Table("logs", pk="device", sk="SK")
+
+    @table.entity(
+        key=key("{device}", "{state}#{cell}#{at:06d}"),
+        items=Items(count=600, bytes=Bytes(99), distinct={"device": 3, "state": 2, "cell": 100}),
+    )
+    class Log(Entity):
+        device: str
+        state: str
+        cell: str
+        at: int
+
+    @table.query(Log)
+    def between(device: str, state: str, cell: str, low: int, high: int) -> Cond:
+        return pk(device=device) & sk(state=state, cell=cell) & sk.between(at=(low, high))
+
+    @table.query(Log)
+    def since(device: str, state: str, cell: str, low: int) -> Cond:
+        return pk(device=device) & sk(state=state, cell=cell) & sk.gte(at=low)
+
+    @table.query(Log)
+    def near(device: str, state: str, area: str) -> Cond:
+        return pk(device=device) & sk(state=state) & sk.begins_with(cell=area)
+
+    assert [expected(one).evaluated for one in (between, since, near)] == [1, 1, 100]
+
+
 def test_several_partitions_that_the_caller_names_are_so_many_requests() -> None:
     table = Table("boards", pk="board", sk="place")
 

@@ -379,6 +379,26 @@ def test_what_is_added_is_not_held_against_the_limits_of_the_sum() -> None:
     assert resolved(asked["UpdateExpression"], asked) == "ADD stock '-1', debt '1'"
 
 
+def test_a_limit_is_asked_for_as_the_first_request_of_a_call_does() -> None:
+    plain = Table("plain", pk="id", sk="n")
+
+    @plain.entity()
+    class Row(Entity):
+        id: str
+        n: int
+
+    @plain.query(Row, limit=20, page_size=5)
+    def rows(id: str) -> Cond:
+        return pk(id=id)
+
+    @plain.query(Row)
+    def all_rows(id: str) -> Cond:
+        return pk(id=id)
+
+    assert request(rows("x"))["Limit"] == 5
+    assert "Limit" not in request(all_rows("x"))
+
+
 def test_an_upsert_stores_what_makes_an_item_of_it() -> None:
     asked = request(visit("b", 7))
     used(asked)

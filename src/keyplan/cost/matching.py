@@ -11,7 +11,7 @@ from keyplan.design.conditions import Condition
 from keyplan.design.entities import EntitySpec
 from keyplan.design.field_types import plain
 from keyplan.design.keys import BoundKey
-from keyplan.design.plan import KeyValue, Plan
+from keyplan.design.plan import KeyValue, Plan, SortCondition
 from keyplan.design.symbols import Each, EveryShard, Param, Source
 
 ASSUMED = 20.0
@@ -53,22 +53,28 @@ def _pinned(plan: Plan) -> Iterator[tuple[str, Source, int]]:
     """Fields that the key condition pins to one value, what that is, and over how many shards a hash spreads them."""
     if plan.key is None:
         return
-    seen = _beginnings(plan)
-    for value in (*plan.key.partition, *(one.low for one in plan.key.sort if one.op in {"=", "begins_with"})):
+    asked = [(value, set(value.sources)) for value in plan.key.partition]
+    asked += [(one.low, _pinned_by(one, plan)) for one in plan.key.sort]
+    seen: set[str] = set()
+    for value, names in asked:
         for name, source in value.sources.items():
-            if name not in seen and not isinstance(source, EveryShard):
+            if name in names and name not in seen and not isinstance(source, EveryShard):
                 seen.add(name)
                 yield name, source, _shards(value, name)
 
 
-def _beginnings(plan: Plan) -> set[str]:
-    """Parameters of texts that are written out which are no fields, but the beginning of one: as a range is, these
-    are taken to leave out nothing.
-    """
-    sort = () if plan.key is None else plan.key.sort
-    texts = [one.low.template for one in sort if one.op == "begins_with" and one.low.template is not None]
-    last = {hole.name for template in texts for hole in template.holes if hole.last}
-    return last - {name for spec in plan.entities for name in spec.fields}
+def _pinned_by(condition: SortCondition, plan: Plan) -> set[str]:
+    """Fields of the sort key of which a condition asks for one value: those in front of a range."""
+    low, high = condition.low, condition.high
+    if condition.op not in {"=", "begins_with"}:
+        return set() if high is None else {name for name, one in low.sources.items() if high.sources.get(name) is one}
+    holes = () if low.template is None else low.template.holes
+    names = [hole.name for hole in holes if hole.name in low.sources] or list(low.sources)
+    # Of a text that is written out, what it ends in is a beginning too, unless it is named as a field.
+    begins = low.part == "begins" or any(
+        hole.last and not any(hole.name in spec.fields for spec in plan.entities) for hole in holes
+    )
+    return set(names[:-1] if condition.op == "begins_with" and begins else names)
 
 
 def _own_name(name: str, plan: Plan, entity: EntitySpec, bound: BoundKey) -> str:

@@ -101,7 +101,8 @@ def build(plan: Plan, arguments: Mapping[str, Any], *, table: str | None = None,
         return get.batch(get.keys(told)[: limits.BATCH_GET_KEYS], name)
     if plan.operation in {"Query", "Scan"}:
         ranged = range_request(plan)
-        return ranged.request(ranged.partitions(told)[0], name)
+        sizes = [size for size in (plan.limit, plan.page_size) if size is not None and plan.select != "count"]
+        return ranged.request(ranged.partitions(told)[0], name) | ({"Limit": min(sizes)} if sizes else {})
     if plan.operation == "BatchWriteItem":
         return {"RequestItems": {name: batch_request(plan).writes(told)[: limits.BATCH_WRITE_ITEMS]}}
     return write_request(plan).request(told, name)
