@@ -31,8 +31,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         locals_ = [index for index in table.schema.indexes if index.kind == "LSI"]
         if not locals_ or not table.entities:
             continue
-        sizes = [_largest(entity) for entity in table.entities]
-        known = [size for size in sizes if size is not None]
+        sizes = {entity.name: _largest(entity) for entity in table.entities}
+        known = [size for size in sizes.values() if size is not None]
         total = sum(known)
         if total > limits.ITEM_COLLECTION_BYTES:
             yield Finding(
@@ -51,7 +51,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 "advice",
                 table.name,
                 f"table {table.name} has local indexes, so no item collection may pass 10 GB, and nothing says how"
-                " large they get",
+                f" much of one is {', '.join(name for name, size in sizes.items() if size is None)}",
                 "declare items=Items(count, bytes=..., distinct={partition field: number}), or use global indexes",
                 locals_[0].place,
                 table.schema.place,
