@@ -64,7 +64,7 @@ def condition_span(index: Index | None, selected: KeyRange) -> Span:
     parts = [scalar_key(*next(iter(value.items()))) for value in selected.sort_values]
     behind: Callable[[bytes], bytes] = _next  # in a table the sort key is the end of the stored key, as it is
     if index is not None:  # in an index it is escaped and terminated, and more follows
-        parts, behind = list(map(escaped, parts)), after_value
+        parts, behind = [escaped(part) for part in parts], after_value
     first = prefix + parts[0]
     match operator:
         case "=":
