@@ -43,8 +43,7 @@ class Part:
     @property
     def bought(self) -> Provisioned | None:
         """Its provisioned capacity, if it has some."""
-        billing = self.table.schema.billing if self.index is None else self.index.billing
-        return billing if isinstance(billing, Provisioned) else None
+        return self.table.schema.provisioned if self.index is None else self.index.billing
 
 
 def parts_of(subject: Subject) -> Iterator[Part]:

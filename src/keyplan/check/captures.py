@@ -10,7 +10,7 @@ from keyplan.design.algebra import Overlap
 from keyplan.design.encodings_chars import CharSet
 from keyplan.design.keys import KeyAttribute
 from keyplan.design.plan import KeyValue, SortCondition
-from keyplan.design.symbols import Each, EveryShard, Param
+from keyplan.design.symbols import CALLED
 from keyplan.design.templates import BoundTemplate, KeyValueError, MissingField
 
 
@@ -28,10 +28,7 @@ def template_of(value: KeyValue) -> BoundTemplate | None:
     template = as_template(KeyAttribute(value.attribute, value.template, value.field))
     if template is None or not template.fields:
         return template
-    fixed = all(
-        name in value.sources and not isinstance(value.sources[name], (Param, Each, EveryShard))
-        for name in template.fields
-    )
+    fixed = all(name in value.sources and not isinstance(value.sources[name], CALLED) for name in template.fields)
     if not fixed:
         return template
     try:

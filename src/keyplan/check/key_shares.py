@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from keyplan.cost.shares import choices_of
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import KeyAttribute
-from keyplan.design.symbols import Each, EveryShard, Param, Source
+from keyplan.design.symbols import CALLED, Source
 from keyplan.design.template_holes import BoundHole
 
 
 def is_constant(source: Source) -> bool:
     """Whether a key value is the same at every call."""
-    return source is not None and not isinstance(source, (Param, Each, EveryShard))
+    return source is not None and not isinstance(source, CALLED)
 
 
 def field_share(entity: EntitySpec, name: str) -> float | None:

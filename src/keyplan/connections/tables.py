@@ -90,9 +90,9 @@ def _key_schema(partition: Sequence[str], sort: Sequence[str]) -> list[Request]:
 
 
 def _billing(schema: Schema) -> Request:
-    if not isinstance(schema.billing, Provisioned):
+    if schema.provisioned is None:
         return {"BillingMode": "PAY_PER_REQUEST"}
-    return {"BillingMode": "PROVISIONED", "ProvisionedThroughput": _capacity(schema.billing)}
+    return {"BillingMode": "PROVISIONED", "ProvisionedThroughput": _capacity(schema.provisioned)}
 
 
 def _capacity(bought: Provisioned) -> Request:
@@ -105,8 +105,8 @@ def _index(index: Index, schema: Schema) -> Request:
         "KeySchema": _key_schema(index.partition, index.sort),
         "Projection": _projection(index),
     }
-    if index.kind == "GSI" and isinstance(schema.billing, Provisioned):
-        made["ProvisionedThroughput"] = _capacity(index.billing or schema.billing)
+    if index.kind == "GSI" and schema.provisioned is not None:
+        made["ProvisionedThroughput"] = _capacity(index.billing or schema.provisioned)
     warm = _warm(schema)
     if index.kind == "GSI" and warm is not None:
         made["WarmThroughput"] = warm
@@ -115,12 +115,9 @@ def _index(index: Index, schema: Schema) -> Request:
 
 def _warm(schema: Schema) -> Request | None:
     """What is to be served at once, where that is more than any new table serves."""
-    billing, floor = schema.billing, OnDemand()
-    if not isinstance(billing, OnDemand):
+    if not isinstance(schema.billing, OnDemand) or schema.billing.served == OnDemand().served:
         return None
-    read, write = max(billing.warm_read, floor.warm_read), max(billing.warm_write, floor.warm_write)
-    if (read, write) == (floor.warm_read, floor.warm_write):
-        return None
+    read, write = schema.billing.served
     return {"ReadUnitsPerSecond": read, "WriteUnitsPerSecond": write}
 
 

@@ -179,8 +179,8 @@ def _part(design: Design, table: Table, index: Index | None, book: PriceBook) ->
 def _capacity(design: Design, table: Table, index: Index | None, book: PriceBook) -> float:
     """A month of the capacity that is declared, or that the peaks need: local indexes take the table's."""
     klass = table.schema.table_class
-    bought = table.schema.billing if index is None else index.billing
-    if not isinstance(bought, Provisioned):
+    bought = table.schema.provisioned if index is None else index.billing
+    if bought is None:
         local = [one for one in table.schema.indexes if one.kind == "LSI"] if index is None else []
         loads = [_load(design, table, one) for one in (index, *local)]
         bought = _enough(sum(load.peak_read for load in loads), sum(load.peak_write for load in loads))

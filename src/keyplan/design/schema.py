@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 from keyplan.design.given import all_of, check_flags, check_text, refused
 from keyplan.design.places import UNKNOWN, DesignError, Place, caller
-from keyplan.design.workload import Billing, OnDemand, Provisioned
+from keyplan.design.workload import Billing, Provisioned
 
 StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "UNSTATED"]
 """UNSTATED: a design that speaks of a stream and does not say what its records hold."""
@@ -200,6 +200,6 @@ class Schema:
         return tuple(found)
 
     @property
-    def provisioned(self) -> bool:
-        """Whether capacity is bought by the hour."""
-        return not isinstance(self.billing, OnDemand)
+    def provisioned(self) -> Provisioned | None:
+        """The capacity that is bought by the hour, if it is."""
+        return self.billing if isinstance(self.billing, Provisioned) else None

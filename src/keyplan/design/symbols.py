@@ -131,6 +131,8 @@ def every_shard() -> Any:
 
 Source = Any
 """Where a value comes from at a call: a Param, an Each, an EveryShard, or a constant."""
+CALLED = (Param, Each, EveryShard)
+"""Sources that a call fills in; others are constants."""
 
 
 def annotation_of(source: Source) -> Any:

@@ -166,6 +166,11 @@ class OnDemand:
     def __post_init__(self) -> None:
         _check_units(warm_read=self.warm_read, warm_write=self.warm_write)
 
+    @property
+    def served(self) -> tuple[int, int]:
+        """Read and write units a second that a new table serves at once: never less than any other."""
+        return max(self.warm_read, OnDemand.warm_read), max(self.warm_write, OnDemand.warm_write)
+
 
 @dataclass(frozen=True)
 class Provisioned:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from keyplan.cost.estimate import Estimate
 from keyplan.cost.prices import PriceBook
 from keyplan.design.schema import Schema
-from keyplan.design.workload import Billing, OnDemand, Provisioned
+from keyplan.design.workload import Provisioned
 
 
 def seconds_of(
@@ -58,15 +58,13 @@ def _spare(schema: Schema, month: Estimate, index: str | None, before: Schema | 
 
 
 def _write_capacity(schema: Schema, index: str | None) -> float:
-    bought: Billing = schema.billing
     declared = None if index is None else schema.index(index)
-    if declared is not None and declared.billing is not None:
-        bought = declared.billing
-    return bought.write if isinstance(bought, Provisioned) else max(bought.warm_write, OnDemand().warm_write)
+    bought = (declared and declared.billing) or schema.billing
+    return bought.write if isinstance(bought, Provisioned) else bought.served[1]
 
 
 def price_of(written: float, read: float, schema: Schema, book: PriceBook) -> float:
     """Dollars of units; those of capacity that is bought by the hour cost nothing more."""
-    if isinstance(schema.billing, Provisioned):
+    if schema.provisioned:
         return 0.0
     return book.on_demand(read, written, schema.table_class)

@@ -9,7 +9,7 @@ from typing import Any
 
 from keyplan.design.conditions import Condition, Path, Size
 from keyplan.design.plan import KeyCondition, KeyValue, Plan
-from keyplan.design.symbols import Each, EveryShard, Param
+from keyplan.design.symbols import CALLED
 from keyplan.design.terms_writes import Action
 
 Form = Hashable
@@ -37,7 +37,7 @@ def _operand(one: object) -> Form:
 
 def value_form(value: object) -> Form:
     """A constant by its value, a parameter by its name."""
-    if isinstance(value, (Param, Each, EveryShard)):
+    if isinstance(value, CALLED):
         return ("given", repr(value))
     if isinstance(value, Enum):
         return value_form(value.value)

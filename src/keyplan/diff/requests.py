@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from keyplan.design.schema import Index, Schema, StreamView
-from keyplan.design.workload import Billing, OnDemand, Provisioned
+from keyplan.design.workload import OnDemand, Provisioned
 
 Request = dict[str, Any]
 
@@ -24,8 +24,8 @@ def create_index(schema: Schema, index: Index, types: Mapping[str, str], name: s
         ],
         "Projection": _projection(index),
     }
-    if schema.provisioned:
-        made["ProvisionedThroughput"] = _units(index.billing or schema.billing)
+    if schema.provisioned is not None:
+        made["ProvisionedThroughput"] = _units(index.billing or schema.provisioned)
     return {
         "TableName": schema.name,
         "AttributeDefinitions": [
@@ -46,14 +46,14 @@ def delete_index(table: str, index: str) -> Request:
     return {"TableName": table, "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": index}}]}
 
 
-def capacity(table: str, billing: Billing) -> Request:
+def capacity(table: str, bought: Provisioned) -> Request:
     """UpdateTable: other units of a provisioned table."""
-    return {"TableName": table, "ProvisionedThroughput": _units(billing)}
+    return {"TableName": table, "ProvisionedThroughput": _units(bought)}
 
 
-def index_capacity(table: str, index: str, billing: Billing) -> Request:
+def index_capacity(table: str, index: str, bought: Provisioned) -> Request:
     """UpdateTable: other units of an index of a provisioned table."""
-    update = {"IndexName": index, "ProvisionedThroughput": _units(billing)}
+    update = {"IndexName": index, "ProvisionedThroughput": _units(bought)}
     return {"TableName": table, "GlobalSecondaryIndexUpdates": [{"Update": update}]}
 
 
@@ -62,32 +62,26 @@ def on_demand(table: str) -> Request:
     return {"TableName": table, "BillingMode": "PAY_PER_REQUEST"}
 
 
-def provisioned(old: Schema, new: Schema) -> Request:
+def provisioned(old: Schema, new: Schema, bought: Provisioned) -> Request:
     """UpdateTable: paid by the hour, with every index that is there at that moment."""
-    units = {index.name: index.billing or new.billing for index in new.indexes}
+    own = {index.name: index.billing for index in new.indexes}
     updates = [
-        {"Update": {"IndexName": index.name, "ProvisionedThroughput": _units(units.get(index.name, new.billing))}}
+        {"Update": {"IndexName": index.name, "ProvisionedThroughput": _units(own.get(index.name) or bought)}}
         for index in old.indexes
         if index.kind == "GSI"
     ]
-    request = {"TableName": new.name, "BillingMode": "PROVISIONED", "ProvisionedThroughput": _units(new.billing)}
+    request = {"TableName": new.name, "BillingMode": "PROVISIONED", "ProvisionedThroughput": _units(bought)}
     return {**request, "GlobalSecondaryIndexUpdates": updates} if updates else request
 
 
-def _units(billing: Billing) -> Request:
-    assert isinstance(billing, Provisioned), "units are bought by the hour"
-    return {"ReadCapacityUnits": billing.read, "WriteCapacityUnits": billing.write}
+def _units(bought: Provisioned) -> Request:
+    return {"ReadCapacityUnits": bought.read, "WriteCapacityUnits": bought.write}
 
 
 def warm(table: str, was: OnDemand, now: OnDemand) -> Request:
     """UpdateTable: more that is served at once; what would be less is left."""
-    read, write = max(was.warm_read, now.warm_read), max(was.warm_write, now.warm_write)
-    floor = OnDemand()
-    units = {
-        "ReadUnitsPerSecond": max(read, floor.warm_read),
-        "WriteUnitsPerSecond": max(write, floor.warm_write),
-    }
-    return {"TableName": table, "WarmThroughput": units}
+    read, write = map(max, was.served, now.served)
+    return {"TableName": table, "WarmThroughput": {"ReadUnitsPerSecond": read, "WriteUnitsPerSecond": write}}
 
 
 def table_class(table: str, name: str) -> Request:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from keyplan.design.schema import Index, Schema
+from keyplan.design.schema import Schema
 from keyplan.design.tables import Table
-from keyplan.design.workload import Billing, OnDemand, Provisioned
+from keyplan.design.workload import OnDemand, Provisioned
 from keyplan.diff import requests
 from keyplan.diff.changes import Change, Kind, Phase, Step
 
@@ -52,29 +52,22 @@ def _billing(old: Schema, new: Schema) -> Iterator[Change]:
             requests.capacity(new.name, now),
         )
         yield _online(old, new, what, _change_of_units(was, now), step, text="billing=")
-    elif isinstance(was, OnDemand) and isinstance(now, OnDemand):
-        yield from _warm(old, new, was, now)
-    else:
-        yield _switched(old, new, was, now)
-
-
-def _switched(old: Schema, new: Schema, was: Billing, now: Billing) -> Change:
-    """The other capacity mode."""
-    if isinstance(now, OnDemand):
+    elif isinstance(was, Provisioned):
         what = f"table {new.name} is paid by the request, and was provisioned with {_units(was)}"
-        text, how, request = f"switch {new.name} to on-demand capacity", _TO_ON_DEMAND, requests.on_demand(new.name)
-    else:
+        text = f"switch {new.name} to on-demand capacity"
+        step = Step("prepare", text, "UpdateTable", requests.on_demand(new.name), is_first=True)
+        yield _online(old, new, what, _TO_ON_DEMAND, step, text="billing=")
+    elif isinstance(now, Provisioned):
         what = f"table {new.name} is provisioned with {_units(now)}, and was paid by the request"
-        text, how = f"switch {new.name} and its indexes to provisioned capacity", _TO_PROVISIONED
-        request = requests.provisioned(old, new)
-    step = Step("prepare", text, "UpdateTable", request, is_first=True)
-    return _online(old, new, what, how, step, text="billing=")
+        text = f"switch {new.name} and its indexes to provisioned capacity"
+        step = Step("prepare", text, "UpdateTable", requests.provisioned(old, new, now), is_first=True)
+        yield _online(old, new, what, _TO_PROVISIONED, step, text="billing=")
+    else:
+        yield from _warm(old, new, was, now)
 
 
 def _warm(old: Schema, new: Schema, was: OnDemand, now: OnDemand) -> Iterator[Change]:
-    floor = OnDemand()
-    before = max(was.warm_read, floor.warm_read), max(was.warm_write, floor.warm_write)
-    after = max(now.warm_read, floor.warm_read), max(now.warm_write, floor.warm_write)
+    before, after = was.served, now.served
     if before == after:
         return
     told = [f"{read:,} read and {write:,} write units a second" for read, write in (after, before)]
@@ -92,13 +85,13 @@ def _warm(old: Schema, new: Schema, was: OnDemand, now: OnDemand) -> Iterator[Ch
 
 
 def _index_billing(old: Schema, new: Schema) -> Iterator[Change]:
-    if not (old.provisioned and new.provisioned):
+    if old.provisioned is None or new.provisioned is None:
         return  # a switch says it for the indexes too
     for index in new.indexes:
         before = old.index(index.name)
         if before is None or index.kind != "GSI" or before.kind != "GSI":
             continue
-        was, now = _bought(old, before), _bought(new, index)
+        was, now = before.billing or old.provisioned, index.billing or new.provisioned
         if was != now:
             what = f"capacity of index {index.name} is {_units(now)}, and was {_units(was)}"
             request = requests.index_capacity(new.name, index.name, now)
@@ -111,25 +104,16 @@ def _index_billing(old: Schema, new: Schema) -> Iterator[Change]:
             )
 
 
-def _bought(schema: Schema, index: Index) -> Billing:
-    return index.billing if index.billing is not None else schema.billing
+def _units(bought: Provisioned) -> str:
+    return f"{bought.read:,} read and {bought.write:,} write units"
 
 
-def _units(billing: Billing) -> str:
-    assert isinstance(billing, Provisioned), "only what is bought by the hour has units"
-    return f"{billing.read:,} read and {billing.write:,} write units"
-
-
-def _when(was: Billing, now: Billing) -> Phase:
+def _when(was: Provisioned, now: Provisioned) -> Phase:
     """What is raised helps a backfill, and what is lowered would be in its way."""
-    assert isinstance(was, Provisioned), "asked of provisioned capacity"
-    assert isinstance(now, Provisioned), "asked of provisioned capacity"
     return "prepare" if now.read > was.read or now.write > was.write else "remove"
 
 
-def _change_of_units(was: Billing, now: Billing) -> str:
-    assert isinstance(was, Provisioned), "asked of provisioned capacity"
-    assert isinstance(now, Provisioned), "asked of provisioned capacity"
+def _change_of_units(was: Provisioned, now: Provisioned) -> str:
     if now.read >= was.read and now.write >= was.write:
         return "Raised as often as needed; it takes minutes."
     return (

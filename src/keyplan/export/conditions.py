@@ -8,13 +8,11 @@ from typing import Any
 from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Path, Size
 from keyplan.design.field_types import plain
 from keyplan.design.plan import KeyValue, Plan, SortCondition
-from keyplan.design.symbols import Each, EveryShard, Param
+from keyplan.design.symbols import CALLED, Param
 from keyplan.design.template_errors import KeyValueError, MissingField
 from keyplan.design.template_holes import BoundHole
 from keyplan.design.templates import BoundTemplate
 
-_CALLED = (Param, Each, EveryShard)
-"""Sources that a call fills in; others are constants."""
 _UNFIT = (KeyValueError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError)
 """What is raised for a constant that cannot be stored: the pattern cannot work, which findings say."""
 
@@ -43,7 +41,7 @@ def _text(value: KeyValue) -> str:
     if value.template is not None:
         return _ENDS.get(value.part, "") + "".join(_pieces(value, value.template))
     source = next(iter(value.sources.values()), None)
-    if isinstance(source, _CALLED):
+    if isinstance(source, CALLED):
         return _source(source)
     assert value.field is not None, "a key attribute is made by a template or a field"
     try:
@@ -66,7 +64,7 @@ def _pieces(value: KeyValue, template: BoundTemplate) -> Iterator[str]:
 
 def _hole(hole: BoundHole, source: Any) -> str:
     """A parameter in braces, a constant as it stands in the key."""
-    if isinstance(source, _CALLED):
+    if isinstance(source, CALLED):
         return "{" + repr(source) + "}"
     try:
         return hole.encode(source)
@@ -75,7 +73,7 @@ def _hole(hole: BoundHole, source: Any) -> str:
 
 
 def _source(source: Any) -> str:
-    if isinstance(source, _CALLED):
+    if isinstance(source, CALLED):
         return "{" + repr(source) + "}"
     return repr(plain(source))
 

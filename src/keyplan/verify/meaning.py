@@ -16,7 +16,7 @@ from keyplan.design.plan import KeyValue, Plan
 from keyplan.design.requests_guards import expiry_of
 from keyplan.design.requests_items import maker_of, stored_as
 from keyplan.design.requests_sources import Arguments
-from keyplan.design.symbols import Each, EveryShard, Param, Source, value_of
+from keyplan.design.symbols import CALLED, Each, EveryShard, Param, Source, value_of
 from keyplan.design.template_holes import BoundHole
 from keyplan.design.terms_reads import Cond
 from keyplan.verify.aligning import Pair, align
@@ -77,9 +77,7 @@ class Meaning:
 
     def constants(self, entities: Sequence[Entity]) -> Sequence[Entity]:
         """Those of some entities that have the values which the pattern itself states."""
-        fixed = [
-            wish for wish in self.wishes if not isinstance(wish.low, (Param, Each, EveryShard)) and wish.high is None
-        ]
+        fixed = [wish for wish in self.wishes if not isinstance(wish.low, CALLED) and wish.high is None]
         if not fixed:
             return entities
         return [one for one in entities if all(_is_as(wish, getattr(one, wish.field), {}) for wish in fixed)]

@@ -23,7 +23,7 @@ from keyplan.design.entities import EntitySpec
 from keyplan.design.field_types import plain
 from keyplan.design.patterns import Pattern
 from keyplan.design.plan import Plan
-from keyplan.design.symbols import Each, EveryShard, Param
+from keyplan.design.symbols import CALLED, Param
 
 RULE = Rule("KP413", "sparse-opportunity", ("advice",))
 _MOST = 0.5
@@ -83,7 +83,7 @@ def _asked(plan: Plan, name: str) -> list[object] | None:
     for value in [*plan.key.partition, *(one.low for one in plan.key.sort)] if plan.key is not None else []:
         source = value.sources.get(name)
         if source is not None:
-            return None if isinstance(source, (Param, Each, EveryShard)) else [plain(source)]
+            return None if isinstance(source, CALLED) else [plain(source)]
     return _filtered(plan.filter, name)
 
 

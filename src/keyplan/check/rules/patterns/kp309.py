@@ -23,7 +23,7 @@ from keyplan.check.subject import Subject
 from keyplan.cost.expected import expected
 from keyplan.cost.sizes import read_size
 from keyplan.design.plan import Plan
-from keyplan.design.symbols import Each, EveryShard, Param
+from keyplan.design.symbols import CALLED
 
 RULE = Rule("KP309", "unbounded-result", ("warning",))
 
@@ -70,5 +70,5 @@ def _is_one_partition(plan: Plan) -> bool:
     if plan.key is None:
         return False
     sources = [source for value in plan.key.partition for source in value.sources.values()]
-    fixed = not any(isinstance(source, (Param, Each, EveryShard)) for source in sources)
+    fixed = not any(isinstance(source, CALLED) for source in sources)
     return fixed and not any(one.low.sources or one.high is not None for one in plan.key.sort)

@@ -32,7 +32,7 @@ from keyplan.design.fields import StoredField
 from keyplan.design.keys import KeyAttribute
 from keyplan.design.patterns import Pattern
 from keyplan.design.plan import KeyCondition, KeyValue, Plan, SortOp
-from keyplan.design.symbols import Each, EveryShard, Param
+from keyplan.design.symbols import CALLED
 
 RULE = Rule("KP319", "never-true", ("error",))
 
@@ -166,7 +166,7 @@ def _wrong_constant(value: KeyValue) -> str | None:
         return None
     for hole in value.template.holes if value.template is not None else ():
         constant = value.sources.get(hole.name)
-        if constant is None or isinstance(constant, (Param, Each, EveryShard)):
+        if constant is None or isinstance(constant, CALLED):
             continue
         try:
             hole.encode(constant)
@@ -200,7 +200,7 @@ def _at_once(condition: Condition | None) -> Iterator[tuple[str, object, object]
         if not (isinstance(part, Compare) and part.op == "=" and isinstance(part.left, Path)):
             continue
         name, value = part.left.field, part.right
-        if len(part.left.parts) > 1 or isinstance(value, (Condition, Param, Path, Each, EveryShard)):
+        if len(part.left.parts) > 1 or isinstance(value, (Condition, Path, *CALLED)):
             continue
         if wanted.setdefault(name, value) != value:
             yield name, wanted[name], value
@@ -222,14 +222,14 @@ def _is_never(stored: StoredField, value: object) -> bool:
     if _is_of_another_type(stored, value):
         return True
     choices = stored.declared.choices
-    if choices is None or value is None or isinstance(value, (Param, Path, Each, EveryShard)):
+    if choices is None or value is None or isinstance(value, (Path, *CALLED)):
         return False
     return value not in [*choices, *stored.declared.stored_choices]
 
 
 def _is_of_another_type(stored: StoredField, value: object) -> bool:
     """Whether a constant is stored as another type than the field: then they are neither equal nor in any order."""
-    if value is None or isinstance(value, (Param, Path, Each, EveryShard)):
+    if value is None or isinstance(value, (Path, *CALLED)):
         return False
     if _is_unstorable(value):
         return True
