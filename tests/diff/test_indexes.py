@@ -36,9 +36,10 @@ def test_the_keys_of_an_index_that_is_made_anew_are_written_beside_the_old_ones(
     (made,) = comparison.of("index changed in place")
     assert made.subject == index
     (keys,) = (change for change in comparison.of("key changed") if change.facts["index"] == index)
-    lacking = write.partition(" of ")[0]
+    lacking, _, kept = write.partition(" of Task")
     assert keys.what == f"stored items of Task lack {lacking}, their key in index {index}"
     assert [(step.phase, step.text) for step in keys.steps] == [
         ("write", f"a version that writes {write}"),
         ("backfill", f"set {lacking} of every stored Task"),
+        *([("read", f"the new version, which writes {kept.removeprefix(' beside ')} of Task no more")] if kept else ()),
     ]

@@ -23,7 +23,7 @@ class Entities:
 
     old: EntitySpec
     new: EntitySpec
-    drops_unknown: tuple[str, ...]
+    drops_unknown: tuple[str, ...] = ()
     """Patterns of the old design that put whole items, without attributes that they do not know."""
 
     @property

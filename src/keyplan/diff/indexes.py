@@ -132,7 +132,7 @@ def _stored_and_lacking(old: Table, new: Table, index: Index) -> tuple[list[Enti
         bound = after.key_in(index)
         if bound is None:
             continue
-        pair = Entities(before, after, ())
+        pair = Entities(before, after)
         if already_stored(pair, bound):
             stored.append(after)
         elif lacking_attributes(pair, bound) and not never_stored(pair, bound):
@@ -176,6 +176,7 @@ def _keys_of_new(old: Table, new: Table, index: Index) -> Iterator[Change]:
         steps = staged(
             write=written and f"a version that writes {written} of {pair.new.name}{beside}",
             backfill=written and f"set {written} of every stored {pair.new.name}",
+            read=written and kept and f"the new version, which writes {kept} of {pair.new.name} no more",
         )
         work = Rewrite(pair.old, pair.new, attributes=frozenset(lacking), indexes=frozenset({index.name}))
         facts = {"index": index.name, "new": True}
@@ -217,7 +218,7 @@ def _without_keys(old: Table, new: Table, index: Index) -> Iterator[Step]:
         if bound is None:
             continue
         made = {part.attribute for part in bound.attributes if part.template is not None}
-        gone = [one for one in own_attributes(Entities(before, after, ()), bound) if one in made]
+        gone = [one for one in own_attributes(Entities(before, after), bound) if one in made]
         if gone:
             names = f"{', '.join(gone)} of {after.name}"
             yield Step("accept", f"a version that reads {index.name} no more, and still writes {names}")

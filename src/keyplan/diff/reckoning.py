@@ -197,7 +197,7 @@ def _is_filled(old: EntitySpec, new: EntitySpec | None, after: BoundIndexKey | N
     """Whether the service has filled a new index with stored items, before anything is rewritten."""
     if new is None or after is None or old.schema.index(after.index.name) is not None:
         return False
-    return already_stored(Entities(old, new, ()), after)
+    return already_stored(Entities(old, new), after)
 
 
 def _held(spec: EntitySpec, other: EntitySpec | None, bound: BoundIndexKey | None) -> tuple[float, float, int]:
