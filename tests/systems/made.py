@@ -1,4 +1,7 @@
-"""The made parts of a system's README: which they are, what the design says, and how they are written."""
+"""The made parts of the systems' READMEs: the access patterns of the design, and what they cost.
+
+python -m tests.systems.made     writes them into the READMEs
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from keyplan.cost.estimate import estimate
 from keyplan.cost.prices import book
 from keyplan.design.design import Design
 from keyplan.export.markdown import document
+
+SYSTEMS = ("ask_a_human", "forum", "thinking_trainer", "todo", "venue_booking")
 
 
 def readme_of(system: str) -> Path:
@@ -27,20 +32,26 @@ def patterns_of(system: str) -> str:
     return rest.partition("\n\n")[0] + "\n"
 
 
-def block(text: str, name: str) -> str:
-    """A made part of a README."""
-    found = re.search(_pattern(name), text, re.DOTALL)
+def costs_of(system: str) -> str:
+    """The table of what a system costs."""
+    table: str = import_module(f"tests.systems.{system}.units").table()
+    return table
+
+
+def block(system: str, name: str) -> str:
+    """A made part of a system's README."""
+    found = re.search(_pattern(name), readme_of(system).read_text("utf-8"), re.DOTALL)
     assert found is not None, f"README has no part {name}"
     return found[2]
 
 
-def write(readme: Path, **parts: str) -> None:
-    """Write made parts into a README, by their names."""
-    text = readme.read_text()
-    for name, content in parts.items():
-        text = re.sub(_pattern(name), lambda found, new=content: found[1] + new + found[3], text, flags=re.DOTALL)
-    readme.write_text(text)
-
-
 def _pattern(name: str) -> str:
     return rf"(<!-- made: {name} -->\n)(.*?)(<!-- end -->)"
+
+
+if __name__ == "__main__":
+    for made in SYSTEMS:
+        text = readme_of(made).read_text("utf-8")
+        for name, content in (("patterns", patterns_of(made)), ("costs", costs_of(made))):
+            text = re.sub(_pattern(name), lambda found, new=content: found[1] + new + found[3], text, flags=re.DOTALL)
+        readme_of(made).write_text(text, "utf-8")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.systems.made import readme_of
 
-_TEST = r"`([\w/]+\.py)::(test_\w+)`"
+_TEST = r"`((?:\.\./)?[\w/]+\.py)::(test_\w+)`"
 
 
 def check_trace(system: str, ids: str, *, stated: int, behaviour: int, faults: int) -> None:

@@ -6,8 +6,6 @@ import os
 from functools import partial
 from pathlib import Path
 
-from starlette.concurrency import run_in_threadpool
-
 from keyplan.changes import JsonLinesFolder
 from keyplan_systems.ask_a_human import design_people, design_questions
 from keyplan_systems.ask_a_human.api import application
@@ -21,6 +19,7 @@ from keyplan_systems.ask_a_human.service import Service
 from keyplan_systems.ask_a_human.shapes import QUESTION_ID
 from keyplan_systems.ask_a_human.standings import Ranking
 from keyplan_systems.ask_a_human.sweeping import Sweeper
+from keyplan_systems.web.health import in_thread
 from keyplan_systems.web.system import Built, Resources, System, Worker
 
 CREDENTIALS = "KEYPLAN_ASK_A_HUMAN_FCM_CREDENTIALS"
@@ -44,16 +43,14 @@ def build(resources: Resources) -> Built:
     failures = JsonLinesFolder(resources.folder / design_people.FAILED_COUNTS)
     outbound, ranking = Outbound(_notifier(resources)), Ranking(service.base, failures)
     pusher = Pusher(service.base, outbound, links)
-
-    async def table_answers() -> object:
-        return await run_in_threadpool(resources.connection.run, design_questions.question_by_id(QUESTION_ID))
+    table = in_thread(resources.connection.run, design_questions.question_by_id(QUESTION_ID))
 
     def close() -> None:
         ranking.close()
         outbound.close()
 
     return Built(
-        application(service, {"table": table_answers}, int(proxies)),
+        application(service, {"table": table}, int(proxies)),
         (
             Worker("ask-a-human sweep", Sweeper(service.base).run_once, every_s=2.0),
             Worker("ask-a-human push", pusher.run_once, every_s=2.0),

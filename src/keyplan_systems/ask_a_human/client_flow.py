@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import math
 import random
-import re
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from keyplan_systems.ask_a_human.client_errors import AskError, UnexpectedAnswerError, UnreachableError, api_error
+from keyplan_systems.ask_a_human.domain.moments import asked_pause_s
 from keyplan_systems.ask_a_human.wire import AgentQuestion, ErrorAnswer, ErrorBody
 
 TRANSIENT = frozenset({429, 500, 502, 503, 504})
@@ -167,7 +166,7 @@ def _failure(reply: Answer | Lost | Now) -> Flow[tuple[AskError, float]]:
         return UnreachableError(reply.reason), 0.0
     if not isinstance(reply, Answer):
         raise TypeError(f"a call is answered by an answer, not by {reply!r}")
-    asked_s = _asked_pause(reply.headers.get("retry-after"), (yield from _now()).epoch)
+    asked_s = asked_pause_s(reply.headers.get("retry-after"), (yield from _now()).epoch)
     try:
         body = ErrorAnswer.model_validate_json(reply.body).error
     except ValidationError:
@@ -175,18 +174,6 @@ def _failure(reply: Answer | Lost | Now) -> Flow[tuple[AskError, float]]:
             return UnexpectedAnswerError(f"answer {reply.status} is not of this interface: {reply.body[:200]!r}"), 0.0
         body = ErrorBody(code="SERVER_ERROR", message=f"answer {reply.status} without an error body")
     return api_error(body, reply.status, asked_s), asked_s or 0.0
-
-
-def _asked_pause(text: str | None, epoch: float) -> float | None:
-    """Seconds of a Retry-After header, given as such or as a date; None without one that can be read."""
-    if text is None:
-        return None
-    if re.fullmatch("[0-9]+", text.strip()):
-        return float(text)
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - epoch)
-    except (ValueError, OverflowError):  # the latter for a year, or an hour, of dozens of digits
-        return None
 
 
 def _read(model: type[Model], answer: Answer) -> Model:

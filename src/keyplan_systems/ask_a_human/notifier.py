@@ -10,11 +10,9 @@ must be https addresses; the service takes no others.
 from __future__ import annotations
 
 import asyncio
-import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -26,6 +24,7 @@ from google.oauth2 import service_account
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from keyplan.clock import Clock
+from keyplan_systems.ask_a_human.domain.moments import asked_pause_s
 from keyplan_systems.ask_a_human.domain.notifications import DeadToken, Delivered, Outcome, Rejected, TryLater
 
 FCM_URL = "https://fcm.googleapis.com"
@@ -222,7 +221,8 @@ def outcome(answer: httpx.Response, now_s: float) -> Outcome:
     reason = f"{answer.status_code} {fault.code}: {fault.message}"
     if fault.code == "UNREGISTERED" or (fault.code == "INVALID_ARGUMENT" and fault.blames_token):
         return DeadToken(reason)
-    retry_after_s = _retry_after(answer, now_s)
+    asked_s = asked_pause_s(answer.headers.get("Retry-After"), now_s)
+    retry_after_s = None if asked_s is None else min(asked_s, LONGEST_PAUSE_S)
     if answer.status_code == httpx.codes.TOO_MANY_REQUESTS:
         return TryLater(reason, QUOTA_PAUSE_S if retry_after_s is None else retry_after_s)
     if answer.is_server_error:
@@ -245,16 +245,3 @@ def _is_push_key_error(answer: httpx.Response) -> bool:
 def _refused_token(error: google_errors.RefreshError) -> Outcome:
     reason = f"no access token: {error}"
     return TryLater(reason) if error.retryable else Rejected(reason)
-
-
-def _retry_after(answer: httpx.Response, now_s: float) -> float | None:
-    """The pause an answer asks for, in seconds: given as such or as a date."""
-    text = answer.headers.get("Retry-After")
-    if text is None:
-        return None
-    if re.fullmatch("[0-9]+", text.strip()):
-        return min(float(text), LONGEST_PAUSE_S)
-    try:
-        return min(max(0.0, parsedate_to_datetime(text).timestamp() - now_s), LONGEST_PAUSE_S)
-    except (ValueError, OverflowError):  # the latter for a year, or an hour, of dozens of digits
-        return None  # not a pause at all; the caller's own backoff stands

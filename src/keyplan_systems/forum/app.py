@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from starlette.concurrency import run_in_threadpool
-
 from keyplan.changes import JsonLinesFolder, Runner
 from keyplan_systems.forum import design, migrations
 from keyplan_systems.forum.api import application
@@ -22,6 +20,7 @@ from keyplan_systems.forum.service import Service
 from keyplan_systems.forum.sockets import Sockets
 from keyplan_systems.forum.watching import SERVER_SECONDS
 from keyplan_systems.web.files import private_key
+from keyplan_systems.web.health import in_thread
 from keyplan_systems.web.system import Built, Resources, System, Worker
 
 DATABASE = "KEYPLAN_FORUM_DATABASE"
@@ -54,12 +53,6 @@ def build(resources: Resources) -> Built:
         clock=resources.clock,
     )
 
-    async def table_answers() -> object:
-        return await run_in_threadpool(resources.connection.run, design.head_of(Place("0", "0")))
-
-    async def database_answers() -> object:
-        return await run_in_threadpool(waiting, database)
-
     def tell() -> int:
         done = notifier.run_once()
         return done.delivered + done.failed
@@ -71,7 +64,11 @@ def build(resources: Resources) -> Built:
         notifier.close()
         database.close()
 
-    checks = {"table": table_answers, "database": database_answers, "pushes": feed.works}
+    checks = {
+        "table": in_thread(resources.connection.run, design.head_of(Place("0", "0"))),
+        "database": in_thread(waiting, database),
+        "pushes": feed.works,
+    }
     sockets = Sockets(service, hub, resources.clock).router()
     return Built(
         application(service, resources.verifier, resources.clock, checks, sockets=sockets, lifespan=feed.lifespan),

@@ -11,7 +11,7 @@ import orjson
 import websockets
 
 from keyplan_systems.forum.sample import ANN, BEN, LOOPS, TUTOR
-from keyplan_systems.web.system import Stage
+from keyplan_systems.web.system import Stage, told
 
 _WAIT_S = 20.0
 
@@ -20,12 +20,12 @@ def play(stage: Stage) -> None:
     """Play it. Raises httpx.HTTPError where the system refuses, TimeoutError where nothing is pushed."""
     thread = f"/items/{LOOPS}/participant/{ANN}/thread"
     with stage.client(ANN) as ann, stage.client(TUTOR) as tutor, stage.client(BEN) as ben:
-        tokens = [_told(client.get(thread))["token"] for client in (ann, tutor)]
+        tokens = [told(client.get(thread))["token"] for client in (ann, tutor)]
         stage.say(f"ben, of the same class, may not read ann's thread: {ben.get(thread).status_code}")
         pushed = asyncio.run(_watch(stage, ann, tokens[0], tokens[1]))
         stage.say(f"the tutor's websocket gets it, as number {pushed['seq']} of the thread: {pushed['text']}")
         path = f"/thread/{LOOPS}/{ANN}/messages"
-        kept = _told(ann.get(path, headers=_of_thread(tokens[0])))
+        kept = told(ann.get(path, headers=_of_thread(tokens[0])))
         stage.say(f"the thread keeps {len(next(iter(kept.values())))} message(s) on its newest page")
 
 
@@ -52,8 +52,3 @@ def _write(ann: httpx.Client, token: str, text: str) -> None:
 def _of_thread(token: str) -> dict[str, str]:
     """What is said in a thread is said with the thread's own token."""
     return {"Authorization": f"Bearer {token}"}
-
-
-def _told(answer: httpx.Response) -> Any:
-    answer.raise_for_status()
-    return answer.json()

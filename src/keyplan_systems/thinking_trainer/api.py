@@ -21,6 +21,7 @@ from keyplan_systems.thinking_trainer.domain.errors import (
     EvaluationRefused,
 )
 from keyplan_systems.thinking_trainer.domain.profiles import Profile
+from keyplan_systems.thinking_trainer.domain.records import values_of
 from keyplan_systems.thinking_trainer.domain.scenarios import Difficulty, Scenario
 from keyplan_systems.thinking_trainer.service import (
     ChangedMeanwhileError,
@@ -111,18 +112,15 @@ def _user(caller: Principal) -> str:
 
 
 def _attempt(attempt: StoredAttempt) -> dict[str, Any]:
-    shown = Attempt.model_validate({name: getattr(attempt, name) for name in Attempt.model_fields})
-    return shown.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return Attempt(**values_of(Attempt, attempt)).model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def _profile(profile: Profile) -> dict[str, Any]:
-    shown = Profile.model_validate({name: getattr(profile, name) for name in Profile.model_fields})
-    return shown.model_dump(mode="json", by_alias=True)
+    return Profile(**values_of(Profile, profile)).model_dump(mode="json", by_alias=True)
 
 
 def _scenario(scenario: StoredScenario) -> dict[str, Any]:
-    shown = Scenario.model_validate({name: getattr(scenario, name) for name in Scenario.model_fields})
-    return shown.model_dump(mode="json", by_alias=True)
+    return Scenario(**values_of(Scenario, scenario)).model_dump(mode="json", by_alias=True)
 
 
 # Attempts.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-from starlette.concurrency import run_in_threadpool
-
 from keyplan.changes import JsonLinesFolder, Runner, TableCheckpoints
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.api import application
@@ -14,6 +12,7 @@ from keyplan_systems.thinking_trainer.evaluation.choice import EvaluatorSettings
 from keyplan_systems.thinking_trainer.profiling import Profiler
 from keyplan_systems.thinking_trainer.scenarios.loader import seed_scenarios
 from keyplan_systems.thinking_trainer.service import Service
+from keyplan_systems.web.health import in_thread
 from keyplan_systems.web.system import Built, Resources, System, Worker
 
 MODEL = "KEYPLAN_TRAINER_MODEL"
@@ -36,15 +35,17 @@ def build(resources: Resources) -> Built:
         clock=resources.clock,
     )
 
-    async def table_answers() -> object:
-        return await run_in_threadpool(resources.connection.run, design.scenario_by_id("health"))
-
     def follow() -> int:
         done = runner.run_once()
         return done.delivered + done.failed
 
     return Built(
-        application(service, resources.verifier, resources.clock, {"table": table_answers}),
+        application(
+            service,
+            resources.verifier,
+            resources.clock,
+            {"table": in_thread(resources.connection.run, design.scenario_by_id("health"))},
+        ),
         (
             Worker("trainer profiles", follow, every_s=1.0),
             Worker("trainer silence", service.abandon_silent, every_s=300.0),

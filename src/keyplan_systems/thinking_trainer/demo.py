@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from keyplan_systems.web.system import Stage
+from keyplan_systems.web.system import Stage, told
 
 _TRIES, _PAUSE_S = 100, 0.1
 _ANSWER = (
@@ -19,13 +19,13 @@ _ANSWER = (
 def play(stage: Stage) -> None:
     """Play it. Raises httpx.HTTPError where the system refuses."""
     with stage.client("demo-ada") as ada:
-        scenario = _told(ada.get("/scenarios"))["items"][0]
-        attempt = _told(ada.post("/attempts/drafts", json={"scenarioId": scenario["scenarioId"]}))
+        scenario = told(ada.get("/scenarios"))["items"][0]
+        attempt = told(ada.post("/attempts/drafts", json={"scenarioId": scenario["scenarioId"]}))
         stage.say(f"ada begins “{scenario['title']}” ({scenario['difficulty']})")
         answers = [{"questionId": question["questionId"], "answer": _ANSWER} for question in scenario["questions"]]
         path = f"/attempts/{attempt['attemptId']}"
-        _told(ada.put(f"{path}/answers", json={"answers": answers[:1]}))
-        done = _told(ada.post(f"{path}/submit", json={"answers": answers}))
+        told(ada.put(f"{path}/answers", json={"answers": answers[:1]}))
+        done = told(ada.post(f"{path}/submit", json={"answers": answers}))
         stage.say(f"she submits: {done['evaluation']['overallScore']} points, by {done['evaluation']['modelId']}")
         profile = _until(ada, "/users/demo-ada/profile")
         weak = ", ".join(weakness["dimension"] for weakness in profile["weaknesses"]) or "nothing"
@@ -36,16 +36,11 @@ def play(stage: Stage) -> None:
         stage.say(f"bob may not look at it: {bob.get(path).status_code}")
 
 
-def _told(answer: httpx.Response) -> Any:
-    answer.raise_for_status()
-    return answer.json()
-
-
 def _until(client: httpx.Client, path: str) -> Any:
     """The answer, once the consumer has come so far."""
     for _ in range(_TRIES):
         answer = client.get(path)
         if answer.status_code != httpx.codes.NOT_FOUND:
-            return _told(answer)
+            return told(answer)
         time.sleep(_PAUSE_S)
-    return _told(answer)
+    return told(answer)

@@ -30,6 +30,7 @@ from keyplan_systems.thinking_trainer.design import StoredAttempt, StoredProfile
 from keyplan_systems.thinking_trainer.domain.attempts import Status
 from keyplan_systems.thinking_trainer.domain.errors import ItemUnreadable, TrainerError
 from keyplan_systems.thinking_trainer.domain.profiles import Profile
+from keyplan_systems.thinking_trainer.domain.records import values_of
 from keyplan_systems.thinking_trainer.profiling import Profiler
 
 MOST_TRIES = 20
@@ -146,7 +147,7 @@ class Migration:
         except ItemUnreadable as error:
             self.place.left[key] = str(error)
             return False
-        stored = StoredProfile(**{name: getattr(profile, name) for name in Profile.model_fields})
+        stored = StoredProfile(**values_of(Profile, profile))
         try:
             self.db.run(design.upgrade_profile(found.user_id, found.timestamp, stored))
         except TransactionFailedError as error:

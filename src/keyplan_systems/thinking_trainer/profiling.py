@@ -25,7 +25,7 @@ from keyplan_systems.thinking_trainer.design import StoredAttempt, StoredLedger,
 from keyplan_systems.thinking_trainer.domain.attempts import Attempt
 from keyplan_systems.thinking_trainer.domain.ledger import Ledger, noted, snapshots
 from keyplan_systems.thinking_trainer.domain.profiles import Profile
-from keyplan_systems.thinking_trainer.domain.records import instant_of
+from keyplan_systems.thinking_trainer.domain.records import instant_of, values_of
 
 MOST_TRIES = 50
 
@@ -63,22 +63,15 @@ class Profiler:
         raise BusyLedgerError(f"the ledger of {attempt.user_id} is written by others all the time")
 
     def _write(self, attempt: Attempt, ledger: StoredLedger | None) -> None:
-        known = Ledger(user_id=attempt.user_id) if ledger is None else _plain(ledger)
+        known = Ledger(user_id=attempt.user_id) if ledger is None else Ledger(**values_of(Ledger, ledger))
         after = noted(known, attempt)
         version = 0 if ledger is None else ledger.version
-        made = StoredLedger(**{name: getattr(after, name) for name in Ledger.model_fields}, version=version)
-        profiles = [_stored(profile) for profile in snapshots(after, attempt.attempt_id)]
+        made = StoredLedger(**values_of(Ledger, after), version=version)
+        found = snapshots(after, attempt.attempt_id)
+        profiles = [StoredProfile(**values_of(Profile, profile)) for profile in found]
         now = instant_of(self.clock.now())
         write = design.begin_profile if ledger is None else design.extend_profile
         self.db.run(write(attempt.attempt_id, now, made, profiles))
-
-
-def _plain(ledger: StoredLedger) -> Ledger:
-    return Ledger(**{name: getattr(ledger, name) for name in Ledger.model_fields})
-
-
-def _stored(profile: Profile) -> StoredProfile:
-    return StoredProfile(**{name: getattr(profile, name) for name in Profile.model_fields})
 
 
 def _is_noted(error: TransactionFailedError) -> bool:

@@ -23,7 +23,7 @@ from keyplan_systems.thinking_trainer.domain import attempts
 from keyplan_systems.thinking_trainer.domain.attempts import SILENCE, Attempt
 from keyplan_systems.thinking_trainer.domain.errors import TrainerError
 from keyplan_systems.thinking_trainer.domain.profiles import Profile
-from keyplan_systems.thinking_trainer.domain.records import instant_of
+from keyplan_systems.thinking_trainer.domain.records import instant_of, values_of
 from keyplan_systems.thinking_trainer.domain.scenarios import MAX_ID_CHARACTERS, Difficulty, Scenario
 from keyplan_systems.thinking_trainer.evaluation.evaluator import Evaluator, Submission
 from keyplan_systems.web.system import UnfinishedError
@@ -52,8 +52,7 @@ class ChangedMeanwhileError(TrainerError):
 
 def stored(attempt: Attempt, version: int = 0) -> StoredAttempt:
     """An attempt as it is stored."""
-    values = {name: getattr(attempt, name) for name in Attempt.model_fields}
-    return StoredAttempt(**values, version=version)
+    return StoredAttempt(**values_of(Attempt, attempt), version=version)
 
 
 @dataclass(frozen=True)
@@ -211,9 +210,8 @@ class Service:
         # A write that is refused costs as much as one that is done; looking first costs half a read unit.
         if self.db.run(design.scenario_by_id(scenario.scenario_id)) is not None:
             return False
-        values = {name: getattr(scenario, name) for name in Scenario.model_fields}
         try:
-            self.db.run(design.add_scenario(StoredScenario(**values)))
+            self.db.run(design.add_scenario(StoredScenario(**values_of(Scenario, scenario))))
         except AlreadyExistsError:
             return False  # another was quicker
         return True

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 
-from starlette.concurrency import run_in_threadpool
-
 from keyplan.changes.failures import JsonLinesFolder
 from keyplan_systems.todo.api import application
 from keyplan_systems.todo.demo import play
@@ -16,6 +14,7 @@ from keyplan_systems.todo.design import answer_given
 from keyplan_systems.todo.domain import Policy
 from keyplan_systems.todo.sample import load_sample
 from keyplan_systems.todo.service import Service
+from keyplan_systems.web.health import in_thread
 from keyplan_systems.web.system import Built, Resources, System, Worker
 
 RETENTION = "KEYPLAN_TODO_COMPLETED_RETENTION_DAYS"
@@ -29,13 +28,11 @@ def build(resources: Resources) -> Built:
     """The system on its resources. Raises ValueError for settings that cannot be."""
     service = Service.over(resources.connection, resources.clock, _policy())
 
-    async def table_answers() -> object:
-        return await run_in_threadpool(resources.connection.run, answer_given("health", "health"))
-
+    table = in_thread(resources.connection.run, answer_given("health", "health"))
     deletions = Worker("todo deletions", service.deletions.run_once, every_s=2.0)
     lake_workers, close = _lake(resources)
     return Built(
-        application(service, resources.verifier, resources.clock, {"table": table_answers}),
+        application(service, resources.verifier, resources.clock, {"table": table}),
         (deletions, *lake_workers),
         partial(load_sample, service, resources.clock),
         close,

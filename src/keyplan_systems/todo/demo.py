@@ -6,9 +6,7 @@ import uuid
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-import httpx
-
-from keyplan_systems.web.system import Stage
+from keyplan_systems.web.system import Stage, told
 
 
 def play(stage: Stage) -> None:
@@ -16,12 +14,12 @@ def play(stage: Stage) -> None:
     with stage.client("demo-ada", email="demo-ada@example.org", name="Ada") as ada:
         wish = {"title": "Hang the lamp", "priority": "high", "due_date": _tomorrow().isoformat()}
         once = {"Idempotency-Key": uuid.uuid4().hex}
-        first, second = (_told(ada.post("/api/v1/tasks", json=wish, headers=once)) for _ in range(2))
+        first, second = (told(ada.post("/api/v1/tasks", json=wish, headers=once)) for _ in range(2))
         stage.say(f"ada asks twice for one task, and gets one: {first['task_id'] == second['task_id']}")
         key = {"Idempotency-Key": uuid.uuid4().hex}
-        done = _told(ada.put(f"/api/v1/tasks/{first['task_id']}", json={"status": "completed"}, headers=key))
+        done = told(ada.put(f"/api/v1/tasks/{first['task_id']}", json={"status": "completed"}, headers=key))
         stage.say(f"she hangs it: {done['title']} is {done['status']}")
-        counts = _told(ada.get("/api/v1/tasks/counts"))
+        counts = told(ada.get("/api/v1/tasks/counts"))
         stage.say(f"her tasks by status: {_counted(counts)}")
     with stage.client("demo-bob", email="demo-bob@example.org") as bob:
         seen = bob.get(f"/api/v1/tasks/{first['task_id']}")
@@ -31,11 +29,6 @@ def play(stage: Stage) -> None:
 
 def _tomorrow() -> date:
     return datetime.now(UTC).date() + timedelta(days=1)
-
-
-def _told(answer: httpx.Response) -> Any:
-    answer.raise_for_status()
-    return answer.json()
 
 
 def _counted(counts: dict[str, Any]) -> str:

@@ -21,7 +21,7 @@ Say = Callable[[str], None]
 def demo(url: str | None, folder: Path | None, names: Sequence[str], say: Say) -> None:
     """Play every system's part. Without a URL the systems run for the length of it, in a folder of their own.
 
-    Raises UpError where nothing answers, httpx.HTTPError and AssertionError where a system does not do as it should.
+    Raises UpError where nothing answers, or otherwise than it should.
     """
     with ExitStack() as stack:
         if url is None:
@@ -34,7 +34,10 @@ def demo(url: str | None, folder: Path | None, names: Sequence[str], say: Say) -
         for system in _playing(url, names):
             assert system.demo is not None, "only those that play are given"
             say(f"-- {system.title}")
-            system.demo(Stage(f"{url}/{system.name}", _tokens(folder), lambda line: say(f"   {line}")))
+            try:
+                system.demo(Stage(f"{url}/{system.name}", _tokens(folder), lambda line: say(f"   {line}")))
+            except httpx.HTTPError as error:
+                raise UpError(f"{system.title} does not play along, or {folder} is not its folder: {error}") from error
 
 
 def _playing(url: str, names: Sequence[str]) -> list[System]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from starlette.concurrency import run_in_threadpool
-
 from keyplan_systems.venue_booking.api.application import application
 from keyplan_systems.venue_booking.demo import play
 from keyplan_systems.venue_booking.mail.letters import LetterWriter
@@ -14,6 +12,7 @@ from keyplan_systems.venue_booking.reads import user_by_id
 from keyplan_systems.venue_booking.sample import load_sample
 from keyplan_systems.venue_booking.service import Service
 from keyplan_systems.venue_booking.settings import settings_from
+from keyplan_systems.web.health import in_thread
 from keyplan_systems.web.system import Built, Resources, System, Worker
 
 LATE_LETTERS_EVERY_S = 60.0
@@ -26,10 +25,7 @@ def build(resources: Resources) -> Built:
     postman = Postman(service.asking, LetterWriter(settings.venue, settings.room), settings.sender)
     runner = letter_runner(postman, resources.folder / "letters-failed")
 
-    async def table_answers() -> object:
-        return await run_in_threadpool(resources.connection.run, user_by_id("health"))
-
-    checks = {"table": table_answers}
+    checks = {"table": in_thread(resources.connection.run, user_by_id("health"))}
     return Built(
         application(service, resources.verifier, resources.clock, checks, settings.room.domain),
         (

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from keyplan_systems.web.system import Stage
+from keyplan_systems.web.system import Stage, told
 
 _DAYS = """query($first: Date!, $last: Date!) {
   availability(firstDate: $first, lastDate: $last) { date bookable durations } }"""
@@ -50,25 +50,24 @@ def _first_date() -> str:
 
 def _wish(name: str, day: str, duration: str) -> dict[str, Any]:
     contact = {"fullName": f"{name} Demo", "email": f"demo-{name.lower()}@example.org", "phone": "+39 333 1234567"}
-    told = {
+    wish = {
         "description": "A birthday party",
         "attendees": 30,
         "contact": contact,
         "consent": True,
         "language": "ENGLISH",
     }
-    return {"date": day, "duration": duration, **told}
+    return {"date": day, "duration": duration, **wish}
 
 
 def _answer(client: httpx.Client, query: str, **variables: Any) -> dict[str, Any]:
-    answer = client.post("/graphql", json={"query": query, "variables": variables}).raise_for_status()
-    told: dict[str, Any] = answer.json()
-    return told
+    answer: dict[str, Any] = told(client.post("/graphql", json={"query": query, "variables": variables}))
+    return answer
 
 
 def _data(client: httpx.Client, query: str, **variables: Any) -> dict[str, Any]:
-    told = _answer(client, query, **variables)
-    if told.get("errors"):
-        raise AssertionError(f"refused: {told['errors']}")
-    data: dict[str, Any] = told["data"]
+    answer = _answer(client, query, **variables)
+    if answer.get("errors"):
+        raise httpx.HTTPError(f"refused: {answer['errors']}")
+    data: dict[str, Any] = answer["data"]
     return data

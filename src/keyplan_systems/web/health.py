@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Final, TypeAlias
 
 import orjson
 from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 logger = logging.getLogger(__name__)
@@ -16,6 +18,11 @@ logger = logging.getLogger(__name__)
 Check: TypeAlias = Callable[[], Awaitable[object]]
 
 DEFAULT_TIMEOUT_S: Final = 2.0
+
+
+def in_thread(function: Callable[..., object], *arguments: object) -> Check:
+    """The check that calls, in a thread, a function which waits: one that reads a table."""
+    return partial(run_in_threadpool, function, *arguments)
 
 
 def health_router(checks: Mapping[str, Check] | None = None, timeout_s: float | None = None) -> APIRouter:

@@ -85,6 +85,11 @@ class Stage:
         return httpx.Client(base_url=self.url, headers=headers, timeout=30)
 
 
+def told(answer: httpx.Response) -> Any:
+    """The JSON of an answer. Raises httpx.HTTPStatusError for a refusal."""
+    return answer.raise_for_status().json()
+
+
 @dataclass(frozen=True)
 class System:
     """A system as it registers itself."""

@@ -201,6 +201,19 @@ def test_the_own_record_counts_points_streak_badges_and_categories(stage: Stage,
     }
 
 
+def test_a_day_brings_500_points_and_answers_beyond_them_count_all_the_same(stage: Stage, clock: ManualClock) -> None:
+    earned = []
+    for _ in range(24):
+        clock.advance(13)
+        answer = stage.answer(stage.asked(), "ada", answer="x" * 101, confidence=5)
+        earned.append(answer.json()["points_earned"])
+    assert earned == [22] * 22 + [16, 0]
+    shown = stage.get("/stats", "ada").json()
+    assert (shown["total_points"], shown["points_today"], shown["total_answers"]) == (500, 500, 24)
+    clock.advance(86_400)
+    assert stage.answer(stage.asked(), "ada").json()["points_earned"] > 0
+
+
 def test_boards_rank_by_points_then_by_who_was_first_and_show_no_names(stage: Stage, clock: ManualClock) -> None:
     question = stage.asked(min_responses=50, timeout_seconds=86_400)
     for person, text in (("ada", "short"), ("ben", "x" * 101), ("cleo", "short")):

@@ -1,61 +1,23 @@
 """What each use costs in read and write units, measured.
 
 There are 20 questions in the feed, 20 people on the boards and 40 subscribers, and the question has two answers.
-
-python -m tests.systems.ask_a_human.units
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from tests.systems.ask_a_human.stage import Stage, staged
 from tests.systems.elsewhere import connected
+from tests.systems.metered import metered
 
 from keyplan.clock import ManualClock
-from keyplan.connections.connection import Connection
 from keyplan.engine.engine import Engine
 from keyplan_systems.ask_a_human.pushing import Pusher
 
 NOON_S = 1_770_033_600.0005
-_READS = {"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems"}
-_WRITES = {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"}
-
-
-@dataclass
-class Meter:
-    """The units of everything that goes through a connection."""
-
-    read: float = 0.0
-    write: float = 0.0
-
-    @contextmanager
-    def on(self, connection: Connection) -> Iterator[None]:
-        """Ask for the receipt of every call."""
-        call = connection._call
-
-        def metered(operation: str, request: dict[str, Any]) -> Any:
-            if operation not in _READS | _WRITES:
-                return call(operation, request)
-            answer = call(operation, {**request, "ReturnConsumedCapacity": "TOTAL"})
-            receipts = answer.get("ConsumedCapacity")
-            for receipt in receipts if isinstance(receipts, list) else [receipts]:
-                if operation in _READS:
-                    self.read += receipt["CapacityUnits"]
-                else:
-                    self.write += receipt["CapacityUnits"]
-            return answer
-
-        connection._call = metered
-        try:
-            yield
-        finally:
-            connection._call = call
 
 
 def uses(stage: Stage, clock: ManualClock) -> list[tuple[str, str, Callable[[], object]]]:
@@ -95,23 +57,19 @@ def uses(stage: Stage, clock: ManualClock) -> list[tuple[str, str, Callable[[], 
     ]
 
 
-def table(folder: Path) -> str:
+def table() -> str:
     """The measured units as a table."""
     lines = ["| use | read units | write units | what it asks |", "|---|---|---|---|"]
     clock = ManualClock(NOON_S)
     with (
         Engine.memory(clock=clock, ttl_sweep_s=None) as engine,
-        connected(engine, clock) as connection,
-        staged(connection, clock, folder) as stage,
+        connected(engine, clock) as below,
+        tempfile.TemporaryDirectory() as folder,
     ):
-        for what, asks, use in uses(stage, clock):
-            meter = Meter()
-            with meter.on(connection):
+        connection, meter = metered(below)
+        with staged(connection, clock, Path(folder)) as stage:
+            for what, asks, use in uses(stage, clock):
+                meter.reset()
                 use()
-            lines.append(f"| {what} | {meter.read:g} | {meter.write:g} | {asks} |")
+                lines.append(f"| {what} | {meter.read:g} | {meter.write:g} | {asks} |")
     return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as made:
-        print(table(Path(made)))

@@ -74,11 +74,15 @@ def test_lists_take_exactly_one_of_two_wishes_and_go_on_where_they_ended(live: L
     assert ann.get("/threads", params={"watched_group_id": CLASS}).status_code == 403
 
 
-def test_the_right_to_ask_for_help_is_granted_by_who_may(live: Live) -> None:
-    path, grant = f"/items/{LISTS}/help-grants", {"group_id": BEN, "helper_group_id": TUTORS}
-    assert live.person(TEACHER).post(path, json=grant).status_code == 204
-    assert live.person(TEACHER).post(path, json=grant).status_code == 204
+def test_the_right_to_ask_a_group_for_help_is_granted_by_who_may(live: Live) -> None:
+    path, grant = f"/items/{LISTS}/help-grants", {"group_id": BEN, "helper_group_id": CLASS}
+    own = f"/items/{LISTS}/participant/{BEN}/thread"
+    opening = {"status": "waiting_for_trainer", "helper_group_id": CLASS}
     assert live.person(ANN).post(path, json=grant).status_code == 403
+    assert live.person(BEN).put(own, json=opening).status_code == 403
+    assert live.person(TEACHER).post(path, json=grant).status_code == 204
+    assert live.person(TEACHER).post(path, json=grant).status_code == 204
+    assert live.person(BEN).put(own, json=opening).status_code == 200
 
 
 # Messages.

@@ -1,7 +1,4 @@
-"""What the uses cost, measured: requests and units of each, in a thread of fifty events with three followers.
-
-python -m tests.systems.forum.units
-"""
+"""What the uses cost, measured: requests and units of each, in a thread of fifty events with three followers."""
 
 from __future__ import annotations
 
@@ -14,10 +11,9 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.systems.elsewhere import connected
+from tests.systems.metered import Metered, metered
 
 from keyplan.clock import ManualClock
-from keyplan.connections.connection import Connection
-from keyplan.connections.steps import Transport
 from keyplan.design import Inserted
 from keyplan.engine.engine import Engine
 from keyplan_systems.forum import sample
@@ -31,39 +27,18 @@ PLACE = Place(sample.ANN, sample.LOOPS)
 
 
 @dataclass
-class Counting:
-    """A transport that adds up what the service bills."""
-
-    inner: Transport
-    sent: int = 0
-    units: float = 0.0
-
-    def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Send a request, and note what it consumed."""
-        answer = self.inner.call(operation, {**request, "ReturnConsumedCapacity": "TOTAL"})
-        used = answer.get("ConsumedCapacity", [])
-        self.sent += 1
-        self.units += sum(one["CapacityUnits"] for one in (used if isinstance(used, list) else [used]))
-        return answer
-
-    def close(self) -> None:
-        """Close what is counted."""
-        self.inner.close()
-
-
-@dataclass
 class House:
     """A service whose requests are counted, with something in its table."""
 
     service: Service
-    counting: Counting
+    counting: Metered
     rows: list[tuple[str, int, float]] = field(default_factory=list)
 
     def measure(self, name: str, work: Callable[[], Any]) -> Any:
         """Note what a piece of work costs."""
-        self.counting.sent, self.counting.units = 0, 0.0
+        self.counting.reset()
         result = work()
-        self.rows.append((name, self.counting.sent, self.counting.units))
+        self.rows.append((name, len(self.counting.sent), self.counting.units))
         return result
 
 
@@ -78,8 +53,7 @@ def house() -> Iterator[House]:
         sample.load_school(database)
         with connected(engine, clock) as below:
             below.create_tables(forum)
-            counting = Counting(below.transport)
-            connection = Connection(counting, below.context)
+            connection, counting = metered(below)
             service = Service.over(connection, database, clock, Ed25519PrivateKey.generate())
             for number in range(50):
                 service.log.append(_draft(number))
@@ -124,7 +98,3 @@ def table() -> str:
     lines = ["| Use | Requests | Units |", "| --- | --- | --- |"]
     lines += [f"| {name} | {sent} | {units:g} |" for name, sent, units in rows()]
     return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    print(table())

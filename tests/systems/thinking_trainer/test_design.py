@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from tests.systems.elsewhere import Elsewhere, connected
-from tests.systems.thinking_trainer import readme
+from tests.systems.made import readme_of
+from tests.systems.thinking_trainer import units
 from tests.systems.thinking_trainer.making import attempt_id, completed
 from tests.systems.thinking_trainer.stage import with_tables
 
@@ -57,7 +58,7 @@ def recorded(db: Connection) -> tuple[Service, Recording]:
 
 
 def test_the_design_checks_clean() -> None:
-    report = check(readme.design())
+    report = check(units.design())
     assert [finding for finding in report.findings if finding.severity in {"error", "warning", "advice"}] == []
     assert not report.failed
 
@@ -180,7 +181,7 @@ def test_the_boolean_key_of_the_document_is_refused_by_the_engine(engine: Engine
         item = {"scenarioId": {"S": "s"}, "active": {"BOOL": True}}
         with pytest.raises(ValidationError, match="active"):
             engine.call("PutItem", {"TableName": "Scenarios", "Item": item})
-    as_written = check(Design.load(str(readme.AS_WRITTEN)))
+    as_written = check(Design.load(str(units.AS_WRITTEN)))
     assert as_written.failed
 
 
@@ -206,16 +207,15 @@ def test_a_submission_costs_what_the_design_says_beforehand(recorded: tuple[Serv
 # What a month costs.
 
 
-def test_the_months_cost_is_under_ten_dollars_and_the_readme_has_its_parts() -> None:
-    told = readme.month()
-    assert told.total == pytest.approx(sum(readme.lines_of(told).values()))
+def test_the_months_cost_is_under_ten_dollars_and_is_the_sum_of_its_parts() -> None:
+    told = units.month()
+    assert told.total == pytest.approx(sum(units.lines_of(told).values()))
     assert told.total < 10
-    assert readme.block(readme.README.read_text(), "costs") == readme.costs()
 
 
 def test_what_the_document_counted_is_recomputed_from_its_own_figures() -> None:
     """10,000 submissions of 8 KB, their index entries, a snapshot and ten attempts read for each."""
-    told = {pattern.name: pattern for pattern in readme.month(Design.load(str(readme.AS_WRITTEN))).patterns}
+    told = {pattern.name: pattern for pattern in units.month(Design.load(str(units.AS_WRITTEN))).patterns}
     assert told["submit"].calls == pytest.approx(10_000)
     assert told["submit"].expected.units.written == 16
     assert told["submit"].requests == pytest.approx(10_000 * 16 * 0.625e-6)
@@ -224,19 +224,15 @@ def test_what_the_document_counted_is_recomputed_from_its_own_figures() -> None:
 
 
 def test_what_the_document_left_out_is_more_than_what_it_counted() -> None:
-    told = {pattern.name: pattern for pattern in readme.month(Design.load(str(readme.AS_WRITTEN))).patterns}
-    units = told["submit"].expected.units
-    counted = told["submit"].requests * units.write / units.written
+    told = {pattern.name: pattern for pattern in units.month(Design.load(str(units.AS_WRITTEN))).patterns}
+    submit = told["submit"].expected.units
+    counted = told["submit"].requests * submit.write / submit.written
     of_indexes = told["submit"].requests - counted
-    scenarios = readme.table_of(readme.month(), "Scenarios")
+    scenarios = units.table_of(units.month(), "Scenarios")
     fixed = sum(part.provisioned for part in scenarios.parts)
     left_out = of_indexes + told["write_profile"].requests + told["recent_attempts"].requests + fixed
     assert (round(counted, 2), round(of_indexes, 2), round(fixed, 2)) == (0.05, 0.05, 4.27)
     assert left_out > 50 * counted
-    text = readme.README.read_text()
+    text = readme_of("thinking_trainer").read_text("utf-8")
     for figure in ("$0.05", "$0.02", "$0.01", "$4.27", "$300"):
         assert figure in text
-
-
-def test_the_table_of_patterns_is_that_of_the_design() -> None:
-    assert readme.block(readme.README.read_text(), "patterns") == readme.patterns()

@@ -113,13 +113,13 @@ def test_a_request_is_one_line_of_json_with_its_id_and_user(resources: Resources
     assert "private" not in stream.getvalue()
 
 
-def test_health_asks_the_table(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(call: object, **options: object) -> None:
-        raise OSError("no route")
-
+def test_health_asks_the_table(resources: Resources) -> None:
     built = todo.SYSTEM.build(resources)
-    with Running(built.app) as server, monkeypatch.context() as patch:
-        patch.setattr(resources.connection, "run", fail)
+    with Running(built.app) as server:
+        assert httpx.get(f"{server.url}/health").json()["checks"] == {"table": "ok"}
+        named = {"TableName": resources.connection.table_name(table)}
+        resources.connection.transport.call("UpdateTable", {**named, "DeletionProtectionEnabled": False})
+        resources.connection.transport.call("DeleteTable", named)
         answer = httpx.get(f"{server.url}/health")
     assert (answer.status_code, answer.json()["checks"]) == (503, {"table": "failing"})
     built.close()

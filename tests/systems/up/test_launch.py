@@ -27,6 +27,7 @@ from keyplan import Engine
 from keyplan.server.thread import ThreadedServer
 from keyplan.store import files
 from keyplan_systems.up import registry
+from keyplan_systems.up.demo import demo
 from keyplan_systems.up.launch import AUDIENCE, Settings, UpError, prepare, up
 from keyplan_systems.web.development import (
     DEFAULT_ISSUER,
@@ -35,7 +36,7 @@ from keyplan_systems.web.development import (
     issue_development_token,
 )
 from keyplan_systems.web.serving import Running
-from keyplan_systems.web.system import Built, Resources, Worker
+from keyplan_systems.web.system import Built, Resources, Stage, Worker, told
 
 PATIENCE_S = 200
 """How long is waited for what must come: a busy machine is no reason to fail."""
@@ -313,3 +314,19 @@ def test_a_demonstration_where_nothing_runs_is_a_clear_error(tmp_path: Path) -> 
         told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert told.returncode == 1
     assert f"no `keyplan up` answers at {url}" in told.stderr
+
+
+def test_a_demonstration_with_the_key_of_another_folder_is_a_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def play(stage: Stage) -> None:
+        with stage.client("ada") as ada:
+            stage.say(told(ada.get("/me")))
+
+    monkeypatch.setattr(registry, "load", lambda _name: replace(shelf.SYSTEM, demo=play))
+    said: list[str] = []
+    with running(Settings(tmp_path)) as (url, _):
+        demo(url, tmp_path, [], said.append)
+        with pytest.raises(UpError, match=r"other is not its folder: .*401 Unauthorized"):
+            demo(url, tmp_path / "other", [], said.append)
+    assert said == ["-- Notes on a shelf", "   ada", "-- Notes on a shelf"]

@@ -17,7 +17,6 @@ from tests.systems.venue_booking.samples import REQUEST
 
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
-from keyplan.connections.steps import Transport
 from keyplan.engine.engine import Engine
 from keyplan.errors import InternalServerError, ProvisionedThroughputExceededError, ThrottlingError
 from keyplan_systems.venue_booking.api.application import application
@@ -29,7 +28,6 @@ from keyplan_systems.web.development import development_key
 
 AUDIENCE = "venue"
 TABLE = "venue-booking"
-METERED = frozenset({"GetItem", "BatchGetItem", "Query", "Scan", "PutItem", "UpdateItem", "TransactWriteItems"})
 
 
 class Refused(Exception):  # noqa: N818 - what a caller was told, and no fault
@@ -40,37 +38,6 @@ class Refused(Exception):  # noqa: N818 - what a caller was told, and no fault
         self.errors = errors
         self.code: str = errors[0]["extensions"]["code"]
         self.details: dict[str, Any] = errors[0]["extensions"].get("details", {})
-
-
-class Counting:
-    """A transport that counts what goes through it and what it cost."""
-
-    def __init__(self, inner: Transport) -> None:
-        self.inner = inner
-        self.sent: list[str] = []
-        self.requests: list[dict[str, Any]] = []
-        self.units = 0.0
-
-    def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Pass a request on, and ask what it costs."""
-        self.sent.append(operation)
-        self.requests.append(request)
-        if operation not in METERED:
-            return self.inner.call(operation, request)
-        answer = self.inner.call(operation, {**request, "ReturnConsumedCapacity": "TOTAL"})
-        told = answer.get("ConsumedCapacity", [])
-        self.units += sum(one["CapacityUnits"] for one in (told if isinstance(told, list) else [told]))
-        return answer
-
-    def close(self) -> None:
-        """Close what is below."""
-        self.inner.close()
-
-    def reset(self) -> None:
-        """Begin to count anew."""
-        self.sent.clear()
-        self.requests.clear()
-        self.units = 0.0
 
 
 @dataclass(kw_only=True)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from tests.systems.elsewhere import Elsewhere
+from tests.systems.metered import Metered
 from tests.systems.venue_booking.samples import VENUE
-from tests.systems.venue_booking.stage import Caller, Counting, Stage, connected, staged
+from tests.systems.venue_booking.stage import Caller, Stage, connected, staged
 
 from keyplan.clock import ManualClock
 from keyplan.connections.connection import Connection
@@ -23,13 +24,13 @@ from keyplan_systems.venue_booking.writes import remember_letter
 
 
 @pytest.fixture
-def counting(engine: Engine | Elsewhere, clock: ManualClock) -> Iterator[Counting]:
+def counting(engine: Engine | Elsewhere, clock: ManualClock) -> Iterator[Metered]:
     with connected(engine, clock) as connection:
-        yield Counting(connection.transport)
+        yield Metered(connection.transport)
 
 
 @pytest.fixture
-def stage(engine: Engine | Elsewhere, clock: ManualClock, counting: Counting, tmp_path: Path) -> Iterator[Stage]:
+def stage(engine: Engine | Elsewhere, clock: ManualClock, counting: Metered, tmp_path: Path) -> Iterator[Stage]:
     with connected(engine, clock) as below:
         connection = Connection(counting, below.context)
         with staged(connection, clock, tmp_path / "keys", VENUE) as stage:
@@ -47,7 +48,7 @@ query ($status: BookingStatus!) {
 
 @pytest.mark.parametrize("count", [2, 12])
 def test_a_list_of_bookings_takes_as_many_requests_however_long_it_is(
-    count: int, stage: Stage, counting: Counting
+    count: int, stage: Stage, counting: Metered
 ) -> None:
     admin = stage.admin()
     for number in range(count):
@@ -64,7 +65,7 @@ def test_a_list_of_bookings_takes_as_many_requests_however_long_it_is(
 
 
 @pytest.mark.parametrize("count", [2, 12])
-def test_waiting_bookings_are_held_against_a_month_in_one_request(count: int, stage: Stage, counting: Counting) -> None:
+def test_waiting_bookings_are_held_against_a_month_in_one_request(count: int, stage: Stage, counting: Metered) -> None:
     ada, admin = stage.person("ada"), stage.admin()
     for number in range(count):
         ada.request(date=(date(2025, 11, 3) + timedelta(days=number)).isoformat())
@@ -74,7 +75,7 @@ def test_waiting_bookings_are_held_against_a_month_in_one_request(count: int, st
     assert Counter(counting.sent) == {"Query": 2, "BatchGetItem": 1}
 
 
-def test_a_history_is_two_requests(stage: Stage, counting: Counting) -> None:
+def test_a_history_is_two_requests(stage: Stage, counting: Metered) -> None:
     ada = stage.person("ada")
     for number in range(10):
         ada.request(date=(date(2025, 11, 3) + timedelta(days=number)).isoformat())
@@ -84,7 +85,7 @@ def test_a_history_is_two_requests(stage: Stage, counting: Counting) -> None:
     assert Counter(counting.sent) == {"Query": 1, "BatchGetItem": 2}
 
 
-def test_a_profile_reads_none_of_the_letters_that_were_sent(stage: Stage, counting: Counting) -> None:
+def test_a_profile_reads_none_of_the_letters_that_were_sent(stage: Stage, counting: Metered) -> None:
     ada, query = stage.person("ada"), "{ profile { user { name } bookings { bookingId } } }"
     made = ada.request()
     for letters in (0, 60):
@@ -110,7 +111,7 @@ query ($first: Date!, $last: Date!) {
 """
 
 
-def test_a_month_of_availability_is_one_request_and_costs_what_its_bytes_cost(stage: Stage, counting: Counting) -> None:
+def test_a_month_of_availability_is_one_request_and_costs_what_its_bytes_cost(stage: Stage, counting: Metered) -> None:
     ada, admin = stage.person("ada"), stage.admin()
     november = {"first": "2025-11-01", "last": "2025-11-30"}
     counting.reset()
@@ -126,14 +127,14 @@ def test_a_month_of_availability_is_one_request_and_costs_what_its_bytes_cost(st
     assert counting.units <= 6
 
 
-def test_a_range_over_three_months_is_three_requests(stage: Stage, counting: Counting) -> None:
+def test_a_range_over_three_months_is_three_requests(stage: Stage, counting: Metered) -> None:
     ada = stage.person("ada")
     counting.reset()
     ada.ask(MONTH, first="2025-11-30", last="2026-01-02")
     assert counting.sent == ["Query"] * 3
 
 
-def test_approving_a_full_day_is_one_read_and_one_transaction(stage: Stage, counting: Counting) -> None:
+def test_approving_a_full_day_is_one_read_and_one_transaction(stage: Stage, counting: Metered) -> None:
     ada, admin = stage.person("ada"), stage.admin()
     made = ada.request()
     counting.reset()
@@ -143,7 +144,7 @@ def test_approving_a_full_day_is_one_read_and_one_transaction(stage: Stage, coun
     assert len(transaction["TransactItems"]) == 9
 
 
-def test_every_documented_pattern_is_one_request(stage: Stage, counting: Counting, ada: Caller, admin: Caller) -> None:
+def test_every_documented_pattern_is_one_request(stage: Stage, counting: Metered, ada: Caller, admin: Caller) -> None:
     made = ada.request()
     event = admin.decide("approve", made["id"])["eventId"]
     ask = admin.ask

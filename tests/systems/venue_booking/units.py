@@ -1,7 +1,4 @@
-"""What the documented patterns and the uses cost, measured: a user with ten bookings, a month half full.
-
-python -m tests.systems.venue_booking.units
-"""
+"""What the documented patterns and the uses cost, measured: a user with ten bookings, a month half full."""
 
 from __future__ import annotations
 
@@ -11,11 +8,11 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
+from tests.systems.metered import Metered, metered
 from tests.systems.venue_booking.samples import NOW, REQUEST, VENUE
-from tests.systems.venue_booking.stage import Counting, connected
+from tests.systems.venue_booking.stage import connected
 
 from keyplan.clock import ManualClock
-from keyplan.connections.connection import Connection
 from keyplan.engine.engine import Engine
 from keyplan_systems.venue_booking import reads
 from keyplan_systems.venue_booking.domain.bookings import Action
@@ -34,7 +31,7 @@ class House:
     """A service whose requests are counted, with something in its table."""
 
     service: Service
-    counting: Counting
+    counting: Metered
     waiting: str
     approved: str
     event: str
@@ -51,8 +48,7 @@ def house() -> Iterator[House]:
     """Ten full days of a month are taken, a booking waits."""
     clock = ManualClock(NOW.timestamp())
     with Engine.memory(clock=clock, ttl_sweep_s=None) as engine, connected(engine, clock) as below:
-        counting = Counting(below.transport)
-        connection = Connection(counting, below.context)
+        connection, counting = metered(below)
         connection.create_tables(venue)
         service = Service.over(connection, clock, VENUE)
         made = [_request(service, day) for day in range(10)]
@@ -115,7 +111,3 @@ def table() -> str:
         lines += [f"| {number}. `{name}` | 1 | {units:g} |" for number, (name, units) in enumerate(patterns(built), 1)]
         lines += [f"| {what} | {requests} | {units:g} |" for what, requests, units in uses(built)]
     return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    print(table())

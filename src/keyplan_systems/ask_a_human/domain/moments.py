@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, time, timedelta
+from email.utils import parsedate_to_datetime
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -93,3 +94,15 @@ def day_before(day: date, in_zone: ZoneInfo) -> date:
 def week_start(day: date) -> date:
     """The Monday of the day's week."""
     return day - timedelta(days=day.weekday())
+
+
+def asked_pause_s(retry_after: str | None, now_s: float) -> float | None:
+    """Seconds of a Retry-After header, given as such or as a date; None without one that can be read."""
+    if retry_after is None:
+        return None
+    if re.fullmatch("[0-9]+", retry_after.strip()):
+        return float(retry_after)
+    try:
+        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - now_s)
+    except (ValueError, OverflowError):  # the latter for a year, or an hour, of dozens of digits
+        return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 from pydantic.alias_generators import to_camel
@@ -24,6 +24,11 @@ class Record(BaseModel):
     """Base of all records: immutable, unknown fields refused, `snake_case` inside and `camelCase` outside."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+
+def values_of(kind: type[Record], record: Record) -> dict[str, Any]:
+    """What a record holds in the fields of a kind that it is, or has all fields of."""
+    return {name: getattr(record, name) for name in kind.model_fields}
 
 
 def instant(value: object) -> datetime:

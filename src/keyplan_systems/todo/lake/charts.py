@@ -10,8 +10,17 @@ from rich.bar import Bar
 from rich.table import Table
 from rich.text import Text
 
+from keyplan_systems.todo.lake.reports import Report
+
 _BAR_CELLS = 40
 _NOTHING = "none"
+
+
+def drawn(answer: Any, report: Report) -> Table:
+    """A report's answer, with bars where it compares."""
+    if not report.value:
+        return table(answer, report.title)
+    return bars(answer, report.label, report.value, report.title)
 
 
 def table(answer: Any, title: str = "") -> Table:

@@ -67,7 +67,8 @@ def report(order: Order) -> Shown:
     """Answer a named question; bars where it compares."""
     name, lake = _needed(order.text, "the name of a report"), _existing(order)
     parameters = _typed(name, order.parameters or {})
-    return Shown(lake.report(name, **parameters), lake.chart(name, **parameters))
+    rows = lake.report(name, **parameters)
+    return Shown(rows, charts.drawn(rows, REPORTS[name]))
 
 
 def reports(_order: Order) -> Shown:

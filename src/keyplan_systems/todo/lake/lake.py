@@ -14,15 +14,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
 from keyplan.clock import Clock, SystemClock
-from keyplan_systems.todo.lake import charts
 from keyplan_systems.todo.lake.bronze import Bronze
 from keyplan_systems.todo.lake.compaction import RETENTION_S, Compacted, Keeper, Vacuumed
 from keyplan_systems.todo.lake.errors import QueryError
 from keyplan_systems.todo.lake.refresh import Refresher
-from keyplan_systems.todo.lake.reports import REPORTS, Report
+from keyplan_systems.todo.lake.reports import REPORTS
 from keyplan_systems.todo.lake.snapshot import Snapshot
 from keyplan_systems.todo.lake.sql import Reader
 from keyplan_systems.todo.lake.storage import Storage, open_storage
@@ -97,22 +94,10 @@ class Lake:
 
     def report(self, name: str, **parameters: Any) -> Any:
         """The answer to a named question of `reports`, as an Arrow table. Raises QueryError."""
-        report = _report(name)
+        if name not in REPORTS:
+            raise QueryError(f"there is no report {name}; there are {', '.join(REPORTS)}")
+        report = REPORTS[name]
         unknown = parameters.keys() - report.parameters.keys()
         if unknown:
             raise QueryError(f"report {name} has no parameter {', '.join(sorted(unknown))}")
         return self.query(report.sql, {**report.parameters, **parameters})
-
-    def chart(self, name: str, **parameters: Any) -> Table:
-        """A named question's answer for the terminal, with bars where it compares. Raises QueryError."""
-        report = _report(name)
-        answer = self.report(name, **parameters)
-        if not report.value:
-            return charts.table(answer, report.title)
-        return charts.bars(answer, report.label, report.value, report.title)
-
-
-def _report(name: str) -> Report:
-    if name not in REPORTS:
-        raise QueryError(f"there is no report {name}; there are {', '.join(REPORTS)}")
-    return REPORTS[name]

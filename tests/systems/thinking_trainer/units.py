@@ -1,22 +1,14 @@
-"""The parts of the trainer's README that are made: its access patterns, and what a month costs.
-
-python -m tests.systems.thinking_trainer.readme     writes them into the README
-"""
+"""What a month of the trainer costs, from the declared load."""
 
 from __future__ import annotations
 
 from pathlib import Path
-
-from tests.systems.made import block, patterns_of, readme_of, write
 
 from keyplan.cost.estimate import Estimate, TableCost, estimate
 from keyplan.cost.prices import book
 from keyplan.design.design import Design
 from keyplan.export.markdown import rows
 
-__all__ = ["AS_WRITTEN", "README", "block", "costs", "design", "lines_of", "month", "patterns", "table_of"]
-
-README = readme_of("thinking_trainer")
 AS_WRITTEN = Path(__file__).parents[3] / "examples" / "as_written" / "thinking_trainer.py"
 
 
@@ -28,11 +20,6 @@ def design() -> Design:
 def month(of: Design | None = None) -> Estimate:
     """What `keyplan price` prints."""
     return estimate(of or design(), book("us-east-1"))
-
-
-def patterns() -> str:
-    """The table of access patterns, as `keyplan docs` makes it."""
-    return patterns_of("thinking_trainer")
 
 
 def table_of(told: Estimate, name: str) -> TableCost:
@@ -58,12 +45,8 @@ def lines_of(told: Estimate) -> dict[str, float]:
     }
 
 
-def costs() -> str:
-    """The table of a month."""
+def table() -> str:
+    """What a month costs, as Markdown."""
     told = month()
     lines = [[name, f"{abs(round(dollars, 2)):.2f}"] for name, dollars in lines_of(told).items()]
     return rows(["What", "$ a month"], [*lines, ["Sum", f"{told.total:.2f}"]]) + "\n"
-
-
-if __name__ == "__main__":
-    write(README, patterns=patterns(), costs=costs())

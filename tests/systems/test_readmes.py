@@ -1,0 +1,43 @@
+"""READMEs and TRACEs of the systems say what is: made parts are as they are made, every requirement has its tests."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tests.systems.made import SYSTEMS, block, costs_of, patterns_of, readme_of
+from tests.systems.trace import check_trace
+
+
+@pytest.mark.parametrize(
+    ("system", "ids", "stated", "behaviour", "faults"),
+    [
+        ("ask_a_human", "AH", 66, 31, 39),
+        ("forum", "FO", 18, 21, 20),
+        ("thinking_trainer", "CT", 41, 10, 29),
+        ("todo", "TD", 69, 16, 41),
+        ("venue_booking", "BK", 60, 11, 31),
+    ],
+)
+def test_every_requirement_is_there_once_with_words_and_tests_that_exist(
+    system: str, ids: str, stated: int, behaviour: int, faults: int
+) -> None:
+    check_trace(system, ids, stated=stated, behaviour=behaviour, faults=faults)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_the_table_of_patterns_is_that_of_the_design(system: str) -> None:
+    assert block(system, "patterns") == patterns_of(system)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_the_costs_are_those_of_now(system: str) -> None:
+    assert block(system, "costs") == costs_of(system)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_the_files_that_the_readme_names_are_there(system: str) -> None:
+    folder = readme_of(system).parent
+    files = re.findall(r"`([a-z][\w*/]*(?:\.py|/))`", readme_of(system).read_text("utf-8"))
+    assert len(files) > 8
+    assert [name for name in files if not [*folder.glob(name), *folder.parents[2].glob(name)]] == []
