@@ -60,9 +60,11 @@ _ALONE = {
 """Changes that must be alone in their request, in the order in which the service complains."""
 
 
-def wanted(request: Request) -> set[str]:
+def wanted(document: Document, request: Request, at: float) -> set[str]:
     """The kinds of change that a request asks for, as `admission` knows them."""
     kinds = {kind for member, kind in _KINDS.items() if request.get(member) is not None}
+    if request.get("BillingMode") not in (None, _settled_mode(document, at)):
+        kinds.add(tables.CAPACITY)
     if any(update.get("Update") is None for update in request.get("GlobalSecondaryIndexUpdates") or ()):
         kinds.add(tables.INDEXES)
     return kinds
@@ -76,6 +78,14 @@ _KINDS = {
     "SSESpecification": tables.ENCRYPTION,
     "WarmThroughput": tables.WARM,
 }
+
+
+def _settled_mode(document: Document, at: float) -> str:
+    """The billing mode; while it is being switched, the one before, by which the service goes until that is done."""
+    mode = throughput.billing_mode(document["description"])
+    if any("BillingModeSummary" in change.get("shown", {}) for change in tables.changes(document, at)):
+        return throughput.ON_DEMAND if mode == throughput.PROVISIONED else throughput.PROVISIONED
+    return mode
 
 
 def change_table(engine: Engine, transaction: Transaction, document: Document, request: Request) -> None:
@@ -116,7 +126,7 @@ def _pend_nothing(engine: Engine, document: Document, what: str) -> None:
 
 def _change_capacity(engine: Engine, document: Document, request: Request) -> None:
     description = document["description"]
-    current = throughput.billing_mode(description)
+    current = _settled_mode(document, engine.clock.now())
     mode = request.get("BillingMode") or current
     units = request.get("ProvisionedThroughput")
     if mode != current:

@@ -198,6 +198,29 @@ def test_the_same_mode_again_changes_nothing(slow: Engine, clock: ManualClock) -
         assert describe(slow) == before
 
 
+def test_a_switch_waits_for_other_changes_of_capacity(slow: Engine, clock: ManualClock) -> None:
+    provisioned(slow)
+    clock.advance(10.0)
+    in_use = ("ResourceInUseException", IN_USE + "Table IOPS are currently being updated. Table: notes")
+    update(slow, ProvisionedThroughput=units(3, 3))
+    assert update_failure(slow, BillingMode="PAY_PER_REQUEST") == in_use
+    clock.advance(10.0)
+    update(slow, BillingMode="PAY_PER_REQUEST")
+    assert update_failure(slow, BillingMode="PAY_PER_REQUEST") == in_use
+    assert update_failure(slow, BillingMode="PROVISIONED", ProvisionedThroughput=units(1, 1)) == in_use
+
+
+def test_a_switch_to_provisioned_is_not_taken_back_while_it_lasts(slow: Engine, clock: ManualClock) -> None:
+    create(slow)
+    clock.advance(10.0)
+    update(slow, BillingMode="PROVISIONED", ProvisionedThroughput=units(1, 1))
+    assert update(slow, BillingMode="PAY_PER_REQUEST")["TableStatus"] == "UPDATING"
+    clock.advance(10.0)
+    table = describe(slow)
+    assert (table["TableStatus"], table["BillingModeSummary"]["BillingMode"]) == ("ACTIVE", "PROVISIONED")
+    assert table["ProvisionedThroughput"]["ReadCapacityUnits"] == 1
+
+
 def test_a_switch_lifts_the_maxima(engine: Engine) -> None:
     create(engine, OnDemandThroughput={"MaxReadRequestUnits": 5})
     update(engine, BillingMode="PROVISIONED", ProvisionedThroughput=units(1, 1))

@@ -316,6 +316,20 @@ def test_an_index_is_being_deleted_for_as_long_as_the_delay() -> None:
         assert "GlobalSecondaryIndexes" not in describe(engine)
 
 
+def test_the_billing_mode_stays_while_an_index_is_being_deleted() -> None:
+    clock = ManualClock()
+    with Engine.memory(clock=clock, state_delay_s=5.0) as engine:
+        with_index(engine, ProvisionedThroughput=units(1, 1), index={"ProvisionedThroughput": units(1, 1)})
+        clock.advance(5.0)
+        update(engine, **delete_index("tag"))
+        assert update_failure(engine, BillingMode="PAY_PER_REQUEST") == (
+            "ResourceInUseException",
+            IN_USE + "Can't change table IOPS when an index is being deleted. Table: notes Indexes: [tag]",
+        )
+        clock.advance(5.0)
+        assert update(engine, BillingMode="PAY_PER_REQUEST")["TableStatus"] == "UPDATING"
+
+
 def test_neither_begins_while_the_table_changes() -> None:
     on = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}}
     infrequent = {"TableClass": "STANDARD_INFREQUENT_ACCESS"}

@@ -52,4 +52,4 @@ def _check_admitted(engine: Engine, table: Table, request: dict[str, Any]) -> No
     check_late(request)
     index_changes.check_names(table, request, now)
     deleted = index_changes.deleted(request)
-    admission.check_change(table, table_changes.wanted(request), deleted, now)
+    admission.check_change(table, table_changes.wanted(table.document, request, now), deleted, now)
