@@ -21,6 +21,7 @@ from keyplan.connections.context import Retries
 from keyplan.connections.transports import BotoTransport
 from keyplan.engine import operations
 from keyplan.engine.engine import Engine
+from keyplan.errors import InternalServerError, ProvisionedThroughputExceededError, ThrottlingError
 
 # Forked from a process that has imported everything already: a server for each test then starts in milliseconds.
 _processes = multiprocessing.get_context("forkserver")
@@ -98,3 +99,13 @@ def served(folder: Path) -> Iterator[Elsewhere]:
         process.join(120)
         assert process.exitcode == 0, "the server did not end well"
         hears.close()
+
+
+def raw(engine: Engine | Elsewhere, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+    """What an engine says, asked again while faults on purpose stand in the way."""
+    while True:
+        try:
+            answer: dict[str, Any] = engine.call(operation, request)
+        except (InternalServerError, ProvisionedThroughputExceededError, ThrottlingError):
+            continue
+        return answer

@@ -129,7 +129,7 @@ class Live:
     async def socket_at(self, query: str) -> AsyncIterator[Socket]:
         """A websocket by its query string."""
         address = f"{self.url.replace('http', 'ws')}/ws{query}"
-        async with websocket_connect(address, proxy=None) as connection:
+        async with websocket_connect(address, proxy=None, open_timeout=None) as connection:
             yield Socket(connection)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.systems.elsewhere import Elsewhere, connected, served
+from tests.systems.elsewhere import Elsewhere, connected, raw, served
 
 from keyplan.clock import ManualClock, SystemClock
 from keyplan.connections.connection import Connection
@@ -45,7 +45,7 @@ def told(log: EventLog, place: Place = PLACE) -> list[Event]:
 
 
 def items(engine: Engine | Elsewhere, prefix: str) -> list[dict[str, Any]]:
-    found = engine.call("Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]
+    found = raw(engine, "Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]
     return [item for item in found if item["PK"]["S"].startswith(prefix)]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from tests.systems.elsewhere import Elsewhere
-from tests.systems.venue_booking.stage import TABLE, all_items, raw
+from tests.systems.elsewhere import Elsewhere, raw
+from tests.systems.venue_booking.stage import TABLE, all_items
 
 from keyplan.engine.engine import Engine
 from keyplan_systems.venue_booking.domain.users import Status

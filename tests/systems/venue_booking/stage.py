@@ -18,7 +18,6 @@ from tests.systems.venue_booking.samples import REQUEST
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
 from keyplan.engine.engine import Engine
-from keyplan.errors import InternalServerError, ProvisionedThroughputExceededError, ThrottlingError
 from keyplan_systems.venue_booking.api.application import application
 from keyplan_systems.venue_booking.domain.users import ADMINISTRATORS
 from keyplan_systems.venue_booking.domain.venue import Venue
@@ -145,18 +144,8 @@ def all_items(engine: Engine | Elsewhere) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     request: dict[str, Any] = {"TableName": TABLE, "ConsistentRead": True}
     while True:
-        answer = raw(engine, "Scan", request)
+        answer = elsewhere.raw(engine, "Scan", request)
         found += answer["Items"]
         if not answer.get("LastEvaluatedKey"):
             return found
         request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
-
-
-def raw(engine: Engine | Elsewhere, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-    """What an engine says, asked again while faults on purpose stand in the way."""
-    while True:
-        try:
-            answer: dict[str, Any] = engine.call(operation, request)
-        except (InternalServerError, ProvisionedThroughputExceededError, ThrottlingError):
-            continue
-        return answer
