@@ -136,6 +136,26 @@ def test_while_the_table_is_being_updated() -> None:
         switch(engine, ON)
 
 
+def test_while_the_table_is_being_deleted() -> None:
+    # Seen on the service, 8 and 9 October 2026: taken, then known, until the table is gone.
+    clock = ManualClock()
+    with Engine.memory(clock=clock, state_delay_s=4.0) as engine:
+        create(engine)
+        clock.advance(4.0)
+        put(engine, "a", until={"N": "9000000000"})
+        engine.call("DeleteTable", {"TableName": "notes"})
+        switch(engine, ON)
+        assert failure(engine, "UpdateTimeToLive", request(ON)) == (
+            "ValidationException",
+            "TimeToLive is already enabled",
+        )
+        clock.advance(4.0)
+        assert failure(engine, "UpdateTimeToLive", request(ON))[0] == "ResourceNotFoundException"
+        create(engine)
+        clock.advance(4.0)
+        assert described(engine) == {"TimeToLiveStatus": "DISABLED"}
+
+
 def test_a_table_that_is_not_there(engine: Engine) -> None:
     assert failure(engine, "UpdateTimeToLive", request(ON)) == (
         "ResourceNotFoundException",
