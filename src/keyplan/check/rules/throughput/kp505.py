@@ -33,10 +33,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         billing = part.table.schema.billing
         if not isinstance(billing, OnDemand):
             continue
-        told = [
-            ("write", part.write, part.peak_write, billing.warm_write),
-            ("read", part.read, part.peak_read, billing.warm_read),
-        ]
+        warm_read, warm_write = billing.served
+        told = [("write", part.write, part.peak_write, warm_write), ("read", part.read, part.peak_read, warm_read)]
         for what, average, peak, floor in told:
             if peak > floor and peak > _GROWTH * average:
                 yield Finding(

@@ -58,7 +58,8 @@ def _guessed(work: Work) -> bool:
 def _has(billing: OnDemand | Provisioned, what: str) -> int:
     if isinstance(billing, Provisioned):
         return billing.read if what == "read" else billing.write
-    return billing.warm_read if what == "read" else billing.warm_write
+    read, write = billing.served
+    return read if what == "read" else write
 
 
 def _written(work: Work) -> float:
