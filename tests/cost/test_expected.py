@@ -10,15 +10,17 @@ import pytest
 from pydantic import Field
 from tests.cost.lending import loans
 
-from keyplan.cost.expected import expected
+from keyplan.cost.expected import expected, pages
 from keyplan.design import (
     GSI,
+    LSI,
     Bytes,
     Change,
     Cond,
     Entity,
     F,
     Items,
+    Key,
     Pattern,
     Table,
     WriteCall,
@@ -572,3 +574,87 @@ def test_writes_that_keep_unique_values_are_transactions_with_their_sentinels(
 ) -> None:
     units = expected(pattern).units
     assert (units.read, units.written) == (read, written)
+
+
+def test_a_batch_writes_as_many_items_as_it_is_said_to_and_any_other_write_one() -> None:
+    table = Table("marks", pk="mark")
+
+    @table.entity(items=Items(1_000, bytes=Bytes(1_500)))
+    class Mark(Entity):
+        mark: str
+
+    @table.batch_put(Mark, returns=25)
+    def keep(marks: list[Mark]) -> Change:
+        return put(marks)
+
+    @table.batch_put(Mark)
+    def keep_some(marks: list[Mark]) -> Change:
+        return put(marks)
+
+    @table.put(Mark, returns=25)
+    def keep_one(mark: Mark) -> Change:
+        return put(mark)
+
+    assert [expected(one).units.written for one in (keep, keep_some, keep_one)] == [50, 2, 2]
+
+
+def test_pages_are_the_megabytes_that_are_read() -> None:
+    table = Table("lines", pk="book", sk="line")
+
+    @table.entity(items=Items(1_000_000, bytes=Bytes(1_024), distinct={"book": 100}))
+    class Line(Entity):
+        book: str
+        line: int
+
+    @table.query(Line)
+    def of_book(book: str) -> Cond:
+        return pk(book=book)
+
+    @table.query(Line, consistent=True)
+    def now_of_book(book: str) -> Cond:
+        return pk(book=book)
+
+    @table.put(Line)
+    def keep(line: Line) -> Change:
+        return put(line)
+
+    assert [pages(one) for one in (of_book, now_of_book, keep)] == pytest.approx([9.765625, 9.765625, 0])
+
+
+def test_a_batch_reads_the_keys_that_are_named_or_as_many_as_it_is_said_to() -> None:
+    table = Table("marks", pk="mark")
+
+    @table.entity(items=Items(1_000, bytes=Bytes(1_500)))
+    class Mark(Entity):
+        mark: str
+
+    @table.batch_get(Mark)
+    def three() -> Key:
+        return key_of(mark=each(("a", "b", "c")))
+
+    @table.batch_get(Mark, returns=7)
+    def seven(marks: list[str]) -> Key:
+        return key_of(mark=each(marks))
+
+    @table.batch_get(Mark)
+    def some(marks: list[str]) -> Key:
+        return key_of(mark=each(marks))
+
+    assert [expected(one).units.read for one in (three, seven, some)] == [1.5, 3.5, 0.5]
+
+
+def test_each_item_that_a_local_index_lacks_is_read_whole() -> None:
+    table = Table("tasks", pk="owner", sk="at", indexes=[LSI("by_state", sk="state", project="keys")])
+
+    @table.entity(items=Items(3_000, bytes=Bytes(6_000), distinct={"owner": 100}))
+    class Task(Entity):
+        owner: str
+        at: int
+        state: str
+        text: str
+
+    @table.query(Task, index="by_state")
+    def by_state(owner: str) -> Cond:
+        return pk(owner=owner)
+
+    assert expected(by_state).units.read == 30 * 1 + 0.5

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyplan.cost.shares import kept_share, share_in_index
-from keyplan.design import GSI, Condition, Distinct, Entity, F, Items, Table
+from keyplan.cost.shares import kept_share, share_in_index, shares_of
+from keyplan.design import GSI, Condition, Distinct, Entity, F, Items, Table, key
 from keyplan.design.entities import spec_of
 from keyplan.design.symbols import Param
 
@@ -46,6 +46,8 @@ SPEC = spec_of(Task)
     ("condition", "share"),
     [
         (F.status == "open", 0.2),
+        (F.status == Param("status", str), 1 / 3),
+        (F.stage == Param("stage", str), 0.2),
         (F.status != "open", 0.8),
         (F.status.is_in("open", "held"), 0.5),
         (~(F.status == "done"), 0.5),
@@ -83,6 +85,33 @@ def test_shares_follow_from_what_is_declared(condition: Condition, share: float)
 )
 def test_nothing_is_made_up_where_nothing_is_declared(condition: Condition) -> None:
     assert kept_share(condition, SPEC) is None
+
+
+def test_what_the_condition_of_an_index_asks_is_not_counted_twice() -> None:
+    app = Table("lists", pk="id", indexes=[GSI("by_due", pk="GSI1PK", sk="GSI1SK")])
+
+    @app.entity(
+        indexes={"by_due": key("{due}", "{stage}", when=F.due.exists())},
+        items=Items(100, present={"due": 0.25, "stage": 0.5}),
+    )
+    class Entry(Entity):
+        id: str
+        due: str | None = None
+        stage: str | None = None
+
+    spec = spec_of(Entry)
+    assert share_in_index(spec, spec.indexes[0]) == 0.125
+
+
+def test_values_that_no_item_has_have_no_shares_of_them() -> None:
+    app = Table("states", pk="id")
+
+    @app.entity(items=Items(100, distinct={"state": {"open": 1.0, "gone": 0.0}}))
+    class Entry(Entity):
+        id: str
+        state: Literal["open", "gone"]
+
+    assert shares_of(spec_of(Entry), "state", F.state == "gone") == {"gone": 0.0}
 
 
 statuses = st.sampled_from(["open", "held", "done"])

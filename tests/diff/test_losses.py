@@ -196,6 +196,7 @@ KEPT = [
     (Colour, Literal["red", "blue", "green"]),
     (int, float),
     (int, Decimal),
+    (float, Decimal),
     (str, str | None),
     (int, int | str),
     (Large, Small),

@@ -31,7 +31,7 @@ def share_in_index(entity: EntitySpec, bound: BoundKey) -> float:
     """
     if entity.items is None:
         return 1.0
-    asked = set() if bound.when is None else {path.field for path in paths_of(bound.when)}
+    asked = {path.field for path in paths_of(bound.when)}
     share = 1.0
     for name in dict.fromkeys(bound.fields):
         if entity.fields[name].optional and name not in asked:

@@ -30,7 +30,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         scans = [pattern for pattern in table.patterns if pattern.plan.operation == "Scan"]
         scanned = sum(costs[table.name, pattern.name].requests for pattern in scans)
         export = month.parts[0].storage_bytes / GB * subject.book["export_gb"] * _EXPORTS_A_MONTH
-        if scanned > export and scanned - export >= _DOLLARS:
+        if scanned - export >= _DOLLARS:
             names = ", ".join(pattern.name for pattern in scans)
             yield Finding(
                 RULE.code,

@@ -97,8 +97,7 @@ def _values(entity: EntitySpec, bound: BoundKey) -> Distinct | None:
     count, hottest = 1, 1.0
     for part in bound.partition:
         for name, shards in _holes(part):
-            counted = entity.items is not None and not shards
-            told = entity.items.values_of(name) if entity.items is not None and counted else None
+            told = entity.items.values_of(name) if entity.items is not None and not shards else None
             few = _few(entity, part, name) if told is None else told
             if few is None:
                 return None
