@@ -71,7 +71,7 @@ def key_sources(plan: Plan) -> dict[str, Source]:
     if plan.key is None:
         return {}
     found: dict[str, Source] = {}
-    for value in (*plan.key.partition, *(one.low for one in plan.key.sort)):
+    for value in plan.key.values:
         found.update(value.sources)
     return found
 

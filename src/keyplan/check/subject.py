@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from keyplan.check.finding import Finding
 from keyplan.check.heat import HotKey, hot_items_of, hot_keys_of
 from keyplan.check.load import Work, works_of
 from keyplan.cost.estimate import Estimate, estimate
@@ -90,6 +91,6 @@ class Subject:
         found += [(pattern.name, fault) for _, pattern, plan in self.patterns for fault in all_faults(plan)]
         return tuple(found)
 
-    def faults_of(self, code: str) -> Iterator[tuple[str, Fault]]:
+    def errors_of(self, code: str) -> Iterator[Finding]:
         """The faults of one rule."""
-        return (pair for pair in self.faults if pair[1].code == code)
+        return (Finding.of(fault, "error", name) for name, fault in self.faults if fault.code == code)

@@ -136,9 +136,8 @@ def _after(plan: Plan, arguments: Arguments, before: Mapping[str, Any] | None) -
     if plan.operation == "PutItem":
         return write_request(plan).entity(arguments).__dict__
     assert plan.key is not None, "an update names its item"
-    parts = (*plan.key.partition, *(part.low for part in plan.key.sort))
     after = dict(before or {})
-    after.update({name: reader(source)(arguments) for part in parts for name, source in part.sources.items()})
+    after.update({name: reader(source)(arguments) for one in plan.key.values for name, source in one.sources.items()})
     for action in plan.actions:
         name, value = action.path.field, reader(action.source)(arguments)
         if len(action.path.parts) == 1 and action.name in {"set", "remove"}:

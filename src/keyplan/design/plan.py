@@ -89,6 +89,11 @@ class KeyCondition:
     def __repr__(self) -> str:
         return f"<{' and '.join(map(repr, (*self.partition, *self.sort)))}>"
 
+    @property
+    def values(self) -> tuple[KeyValue, ...]:
+        """What its attributes are compared with, of ranges the lower ends."""
+        return (*self.partition, *(condition.low for condition in self.sort))
+
 
 @dataclass(frozen=True, eq=False)
 class IndexEffect:

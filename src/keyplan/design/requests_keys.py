@@ -84,7 +84,7 @@ _TEXTS: dict[str, Callable[[BoundTemplate], Callable[[Mapping[str, Any]], str]]]
 
 def item_key(key: KeyCondition) -> Callable[[Arguments], dict[str, AttributeValue]]:
     """The function that makes the primary key of one item."""
-    made = [(value.attribute, key_value(value)) for value in (*key.partition, *(part.low for part in key.sort))]
+    made = [(value.attribute, key_value(value)) for value in key.values]
     if len(made) == 1:
         ((name, make),) = made
         return lambda arguments: {name: make(arguments)}

@@ -97,8 +97,7 @@ def _checked(stored: StoredField) -> Encode:
 
 def _key_sources(plan: Plan) -> dict[str, Source]:
     assert plan.key is not None, "an update names its item"
-    parts = (*plan.key.partition, *(part.low for part in plan.key.sort))
-    return {name: source for part in parts for name, source in part.sources.items()}
+    return {name: source for value in plan.key.values for name, source in value.sources.items()}
 
 
 def _known_indexes(plan: Plan) -> list[IndexEffect]:

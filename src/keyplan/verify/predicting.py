@@ -77,9 +77,7 @@ def _range(exchange: Exchange, plan: Plan, arguments: Arguments, shelf: Shelf) -
     page = _page(rest, request.get("Limit"))
     units = page_read([entry.size for entry in page], consistent=plan.consistent)
     table = request["TableName"]
-    if plan.index is None:
-        return Predicted(Spent(read={table: units.read}), len(page), _more(page, rest, request.get("Limit")))
-    read = {f"{table}/{plan.index.name}": units.read}
+    read = {table if plan.index is None else f"{table}/{plan.index.name}": units.read}
     whole = _fetched(plan, page)
     if whole:
         read[table] = whole

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from keyplan.verify.claims import Judged
-from keyplan.verify.spent import Spent, total
+from keyplan.verify.spent import Spent, average
 
 Kind = Literal["defect", "wrong", "claim", "failed", "not run"]
 """defect: prediction and receipt differ, which is keyplan's own fault. wrong: the answer is not what was meant."""
@@ -121,20 +121,11 @@ def _pattern(result: PatternResult) -> dict[str, Any]:
         "calls": result.calls,
         "evaluated": result.evaluated,
         "returned": result.returned,
-        "predicted": average(result.predicted),
-        "measured": average(result.measured),
+        "predicted": asdict(average(result.predicted)),
+        "measured": asdict(average(result.measured)),
         "claims": [_claim(one) for one in result.claims],
         "verdict": result.verdict,
         "problems": [_problem(one) for one in result.problems],
-    }
-
-
-def average(calls: tuple[Spent, ...]) -> dict[str, dict[str, float]]:
-    """Units of an average call, by place."""
-    whole, count = total(calls), max(1, len(calls))
-    return {
-        "read": {place: units / count for place, units in whole.read.items()},
-        "write": {place: units / count for place, units in whole.write.items()},
     }
 
 

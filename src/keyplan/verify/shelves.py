@@ -24,9 +24,9 @@ class Entry:
 
     place: bytes
     size: int
-    item: Any = None
+    item: Any
     """What is held there."""
-    whole: Any = None
+    whole: Any
     """The item of the table that it stands for."""
 
 
@@ -63,9 +63,6 @@ class Shelf:
         self.schema = schema
         self._items: dict[bytes, Item] = {}
         self._sorted: dict[str | None, list[Entry]] = {}
-
-    def __len__(self) -> int:
-        return len(self._items)
 
     def at(self, key: Mapping[str, Any]) -> Item | None:
         """The item of a primary key."""

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from keyplan.verify.report import PatternResult, Report
-from keyplan.verify.spent import Spent
+from keyplan.verify.spent import Spent, average
 
 
 def show(report: Report, console: Console) -> None:
@@ -57,13 +57,12 @@ def _units(calls: tuple[Spent, ...]) -> str:
     """Units of an average call; reads and writes apart, and in brackets what indexes have of the writes."""
     if not calls:
         return ""
-    told = []
-    reads, writes = sum(one.reads for one in calls), sum(one.writes for one in calls)
-    if reads:
-        told.append(f"{reads / len(calls):,.4g} RCU")
-    if writes:
-        of_indexes = sum(units for one in calls for place, units in one.write.items() if "/" in place)
-        told.append(f"{writes / len(calls):,.4g} WCU" + (f" ({of_indexes / len(calls):,.4g})" if of_indexes else ""))
+    told, mean = [], average(calls)
+    if mean.reads:
+        told.append(f"{mean.reads:,.4g} RCU")
+    if mean.writes:
+        of_indexes = sum(units for place, units in mean.write.items() if "/" in place)
+        told.append(f"{mean.writes:,.4g} WCU" + (f" ({of_indexes:,.4g})" if of_indexes else ""))
     return " + ".join(told) or "0"
 
 

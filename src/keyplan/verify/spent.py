@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,6 +51,15 @@ def total(parts: Iterable[Spent]) -> Spent:
     for part in parts:
         found += part
     return found
+
+
+def average(calls: Sequence[Spent]) -> Spent:
+    """What one of them spends on average."""
+    whole, count = total(calls), max(1, len(calls))
+    return Spent(
+        {place: units / count for place, units in whole.read.items()},
+        {place: units / count for place, units in whole.write.items()},
+    )
 
 
 READS = frozenset({"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems"})

@@ -32,10 +32,10 @@ from keyplan.verify.loading import Loaded, Progress, fault_text, load, store
 from keyplan.verify.meaning import meaning_of
 from keyplan.verify.predicting import predicted
 from keyplan.verify.recording import Exchange, Recorder
-from keyplan.verify.report import PatternResult, Problem, Report, average, claim_problem
+from keyplan.verify.report import PatternResult, Problem, Report, claim_problem
 from keyplan.verify.samples import Samples
 from keyplan.verify.shelves import canonical
-from keyplan.verify.spent import Spent, total
+from keyplan.verify.spent import Spent, average, total
 from keyplan.verify.stock import Stock
 
 ITEMS = 4000
@@ -232,7 +232,7 @@ class _Run:
     def _figures(self, pattern: Pattern[..., Any], runs: Sequence[_Call]) -> Figures:
         plan = pattern.plan
         decided = plan.operation in {"Query", "Scan"} and _grows(pattern) and self._scaled.intersection(plan.entities)
-        mean = _average([run.measured for run in runs])
+        mean = average([run.measured for run in runs])
         return Figures(
             reads=tuple(run.measured.reads for run in runs),
             writes=tuple(run.measured.writes for run in runs),
@@ -278,8 +278,3 @@ def _told(texts: Sequence[str | None], kind: Any, calls: int) -> list[Problem]:
         return []
     often = "" if calls == 1 else f" ({len(found)} of {calls} calls)"
     return [Problem(kind, found[0] + often)]
-
-
-def _average(spent: Sequence[Spent]) -> Spent:
-    told = average(tuple(spent))
-    return Spent(told["read"], told["write"])

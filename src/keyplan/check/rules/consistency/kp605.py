@@ -33,8 +33,7 @@ RULE = Rule("KP605", "uniqueness-not-kept", ("error",))
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Unique rules without a sentinel, and reads that decide uniqueness."""
-    for name, fault in subject.faults_of(RULE.code):
-        yield Finding.of(fault, "error", name)
+    yield from subject.errors_of(RULE.code)
     for _, entity in subject.entities:
         for rule in entity.uniques:
             if rule.by != "sentinel":

@@ -25,5 +25,4 @@ RULE = Rule("KP607", "half-an-item", ("error",))
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Upserts that leave required fields out, and updates that take them away."""
-    for name, fault in subject.faults_of(RULE.code):
-        yield Finding.of(fault, "error", name)
+    yield from subject.errors_of(RULE.code)

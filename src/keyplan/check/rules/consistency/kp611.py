@@ -29,8 +29,7 @@ RULE = Rule("KP611", "batch-taken-for-updates", ("error", "warning"))
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Batches with conditions, and batches of entities that other patterns update."""
-    for name, fault in subject.faults_of(RULE.code):
-        yield Finding.of(fault, "error", name)
+    yield from subject.errors_of(RULE.code)
     for _, pattern, plan in subject.patterns:
         if plan.operation != "BatchWriteItem":
             continue

@@ -22,5 +22,4 @@ RULE = Rule("KP701", "expiry-not-a-number", ("error",))
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Fields stored under the attribute for expiry whose type is not Number."""
-    for name, fault in subject.faults_of(RULE.code):
-        yield Finding.of(fault, "error", name)
+    yield from subject.errors_of(RULE.code)

@@ -22,5 +22,4 @@ RULE = Rule("KP703", "several-expiry-attributes", ("error",))
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Tables that name more than one attribute for expiry."""
-    for name, fault in subject.faults_of(RULE.code):
-        yield Finding.of(fault, "error", name)
+    yield from subject.errors_of(RULE.code)

@@ -25,5 +25,4 @@ RULE = Rule("KP401", "stale-index-key", ("error",))
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Updates that cannot tell an index key that they change."""
-    for name, fault in subject.faults_of(RULE.code):
-        yield Finding.of(fault, "error", name)
+    yield from subject.errors_of(RULE.code)

@@ -80,7 +80,7 @@ def _wanted(readers: list[Pattern[..., Any]], name: str) -> list[object] | None:
 
 
 def _asked(plan: Plan, name: str) -> list[object] | None:
-    for value in [*plan.key.partition, *(one.low for one in plan.key.sort)] if plan.key is not None else []:
+    for value in plan.key.values if plan.key is not None else ():
         source = value.sources.get(name)
         if source is not None:
             return None if isinstance(source, CALLED) else [plain(source)]

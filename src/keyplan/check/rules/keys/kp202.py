@@ -22,5 +22,4 @@ RULE = Rule("KP202", "optional-primary-key", ("error",))
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Optional fields in primary keys."""
-    for name, fault in subject.faults_of(RULE.code):
-        yield Finding.of(fault, "error", name)
+    yield from subject.errors_of(RULE.code)

@@ -32,9 +32,8 @@ _RANK = re.compile(r"(^|_)(priority|prio|severity|urgency|importance|level|rank|
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Ranges over texts that do not sort by their values, and lists in the order of numbers or ranks as text."""
-    for name, fault in subject.faults_of(RULE.code):
-        yield Finding.of(fault, "error", name)
-    faulty = {name for name, _ in subject.faults_of(RULE.code)}
+    yield from subject.errors_of(RULE.code)
+    faulty = {finding.subject for finding in subject.errors_of(RULE.code)}
     for _, pattern, plan in subject.patterns:
         hole = _listed_by(plan) if plan.operation == "Query" and pattern.name not in faulty else None
         if hole is None or plan.select == "count" or pattern.facts.ordered_by:

@@ -22,5 +22,4 @@ RULE = Rule("KP209", "mutable-primary-key", ("error",))
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Updates of fields that primary keys are made of."""
-    for name, fault in subject.faults_of(RULE.code):
-        yield Finding.of(fault, "error", name)
+    yield from subject.errors_of(RULE.code)

@@ -71,9 +71,8 @@ def _shards_only(parts: Iterable[KeyAttribute | KeyValue]) -> list[str]:
 
 def _asked_by_shard(condition: KeyCondition) -> list[str]:
     """Fields that a query gives a value of, and whose shard alone it compares."""
-    compared = [*condition.partition, *(part.low for part in condition.sort)]
     return [
         name
-        for name in _shards_only(compared)
-        if not any(isinstance(part.sources.get(name), EveryShard) for part in compared)
+        for name in _shards_only(condition.values)
+        if not any(isinstance(part.sources.get(name), EveryShard) for part in condition.values)
     ]

@@ -27,8 +27,7 @@ RULE = Rule("KP301", "not-servable", ("error",))
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Patterns that no key serves, and fields that must find an entity and cannot."""
-    for name, fault in subject.faults_of(RULE.code):
-        yield Finding.of(fault, "error", name)
+    yield from subject.errors_of(RULE.code)
     for _, entity in subject.entities:
         for names in entity.found_by:
             if not _is_findable(entity, set(names)):

@@ -22,5 +22,4 @@ RULE = Rule("KP304", "consistent-index-read", ("error",))
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Consistent reads of global indexes."""
-    for name, fault in subject.faults_of(RULE.code):
-        yield Finding.of(fault, "error", name)
+    yield from subject.errors_of(RULE.code)

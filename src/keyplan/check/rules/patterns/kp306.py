@@ -30,8 +30,7 @@ RULE = Rule("KP306", "not-projected", ("error", "warning"))
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Fields that patterns need of an index and it does not hold, and projections that are not stated."""
-    for name, fault in subject.faults_of(RULE.code):
-        yield Finding.of(fault, "error", name)
+    yield from subject.errors_of(RULE.code)
     for table, index in subject.indexes:
         readers = subject.readers_of(table, index)
         if index.kind != "GSI" or not readers:

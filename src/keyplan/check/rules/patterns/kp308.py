@@ -22,5 +22,4 @@ RULE = Rule("KP308", "multi-attribute-rule", ("error",))
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Queries that leave out partition attributes, or sort attributes in front of others."""
-    for name, fault in subject.faults_of(RULE.code):
-        yield Finding.of(fault, "error", name)
+    yield from subject.errors_of(RULE.code)

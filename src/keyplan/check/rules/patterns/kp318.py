@@ -22,5 +22,4 @@ RULE = Rule("KP318", "filter-on-key", ("error",))
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Filters that name key attributes of the table or index that is queried."""
-    for name, fault in subject.faults_of(RULE.code):
-        yield Finding.of(fault, "error", name)
+    yield from subject.errors_of(RULE.code)

@@ -99,7 +99,7 @@ def _key_condition(pattern: Pattern[..., Any], plan: Plan) -> Iterator[Finding]:
 
 def _key_of_one(pattern: Pattern[..., Any], key: KeyCondition) -> Iterator[Finding]:
     """Constants in the key of an item that no item has there."""
-    for value in (*key.partition, *(one.low for one in key.sort)):
+    for value in key.values:
         lacking = [name for name, source in value.sources.items() if source is None]
         why = f"{lacking[0]} is None there" if lacking else _wrong_constant(value)
         if why is not None:

@@ -23,5 +23,4 @@ RULE = Rule("KP101", "key-type", ("error",))
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Key attributes that a field makes a Boolean, a list, a map, a set."""
-    for name, fault in subject.faults_of(RULE.code):
-        yield Finding.of(fault, "error", name)
+    yield from subject.errors_of(RULE.code)

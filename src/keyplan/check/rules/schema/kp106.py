@@ -21,5 +21,4 @@ RULE = Rule("KP106", "local-indexes", ("error",))
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Tables with too many local indexes."""
-    for name, fault in subject.faults_of(RULE.code):
-        yield Finding.of(fault, "error", name)
+    yield from subject.errors_of(RULE.code)

@@ -23,5 +23,4 @@ RULE = Rule("KP107", "global-indexes", ("error",))
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Tables with too many global indexes."""
-    for name, fault in subject.faults_of(RULE.code):
-        yield Finding.of(fault, "error", name)
+    yield from subject.errors_of(RULE.code)

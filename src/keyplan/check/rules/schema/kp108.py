@@ -21,5 +21,4 @@ RULE = Rule("KP108", "projected-attributes", ("error",))
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Projections with too many attributes."""
-    for name, fault in subject.faults_of(RULE.code):
-        yield Finding.of(fault, "error", name)
+    yield from subject.errors_of(RULE.code)

@@ -27,8 +27,7 @@ RULE = Rule("KP109", "names", ("error",))
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Names of the wrong form or length, and names given twice."""
-    for name, fault in subject.faults_of(RULE.code):
-        yield Finding.of(fault, "error", name)
+    yield from subject.errors_of(RULE.code)
     yield from _hidden(subject)
     seen: dict[str, Place] = {}
     for table in subject.tables:

@@ -22,5 +22,4 @@ RULE = Rule("KP113", "key-shape", ("error",))
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Keys with too many attributes, and local indexes of tables without a sort key."""
-    for name, fault in subject.faults_of(RULE.code):
-        yield Finding.of(fault, "error", name)
+    yield from subject.errors_of(RULE.code)

@@ -26,8 +26,7 @@ RULE = Rule("KP115", "key-attribute-conflict", ("error",))
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Key attributes of two types, and unrelated fields under their names."""
-    for name, fault in subject.faults_of(RULE.code):
-        yield Finding.of(fault, "error", name)
+    yield from subject.errors_of(RULE.code)
     for table in subject.tables:
         types = _types(table)
         for entity in table.entities:
