@@ -64,8 +64,8 @@ def shard(name: str, parent: str | None = None) -> Shard:
 
 
 def test_children_wait_for_their_parents_and_streams_for_earlier_ones() -> None:
-    old = Stream("t/stream/1", "NEW_IMAGE", is_on=False, shards=(Shard("t/stream/1", "x", None, 1, 2),))
-    new = Stream(ARN, "NEW_IMAGE", is_on=True, shards=(shard("a"), shard("b", "a"), shard("c", "gone")))
+    old = Stream("t/stream/1", "NEW_IMAGE", shards=(Shard("t/stream/1", "x", None, 1, 2),))
+    new = Stream(ARN, "NEW_IMAGE", shards=(shard("a"), shard("b", "a"), shard("c", "gone")))
     done: set[str] = set()
 
     def ready() -> list[str]:

@@ -36,7 +36,6 @@ class Stream:
 
     arn: str
     view: str
-    is_on: bool
     shards: tuple[Shard, ...]
 
 
@@ -78,8 +77,7 @@ def describe(call: Call, arn: str) -> Stream | None:
             return None
         shards += [_shard(arn, one) for one in told.get("Shards", ())]
         if "LastEvaluatedShardId" not in told:
-            is_on = told["StreamStatus"] in {"ENABLED", "ENABLING"}
-            return Stream(arn, told["StreamViewType"], is_on, tuple(shards))
+            return Stream(arn, told["StreamViewType"], tuple(shards))
         request["ExclusiveStartShardId"] = told["LastEvaluatedShardId"]
 
 

@@ -65,6 +65,9 @@ Seen: TypeAlias = Annotated[
     Header(alias="If-Match", pattern=r'^"?[0-9]{1,18}"?$', description="Only at this version of the item."),
 ]
 Limit: TypeAlias = Annotated[int, Query(ge=1, le=100, description="The most results of a page.")]
+Text: TypeAlias = Annotated[
+    str, Query(alias="q", min_length=1, max_length=200, description="Found in the case as written.")
+]
 Cursor: TypeAlias = Annotated[
     str | None, Query(max_length=4000, description="Where the page before ended; good for the same list only.")
 ]

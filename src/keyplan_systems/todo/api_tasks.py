@@ -14,6 +14,7 @@ from keyplan_systems.todo.api_asking import (
     Key,
     Limit,
     Seen,
+    Text,
     answered,
     request_of,
     shown,
@@ -40,7 +41,6 @@ from keyplan_systems.todo.service_lists import Order, Wanted
 
 TheTask = Annotated[TaskId, Path(description="The task's id.", examples=["019aa1f0-5c1e-7b3a-9f52-0c1d2e3f4a5b"])]
 Zone = Annotated[str, Query(alias="time_zone", max_length=64, description="The IANA zone whose day is today.")]
-Text = Annotated[str, Query(alias="q", min_length=1, max_length=200, description="Found in the case as written.")]
 
 
 def task_routes(service: Service) -> APIRouter:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Response
 from fastapi import Request as HttpRequest
 
 from keyplan_systems.todo.api_asking import (
@@ -14,6 +12,7 @@ from keyplan_systems.todo.api_asking import (
     Key,
     Limit,
     Seen,
+    Text,
     answered,
     request_of,
     shown,
@@ -81,9 +80,7 @@ def administration_routes(service: Service) -> APIRouter:
         return shown(service.lists.counts_of_all())
 
     @router.get("/tasks/search", response_model=TaskPage, summary="Tasks of all users with a text: a scan")
-    def search(
-        text: Annotated[str, Query(alias="q", min_length=1, max_length=200)], limit: Limit = 25, cursor: Cursor = None
-    ) -> Response:
+    def search(text: Text, limit: Limit = 25, cursor: Cursor = None) -> Response:
         page = service.lists.search_all(text, limit, cursor)
         return shown_page(page.items, page.cursor)
 
