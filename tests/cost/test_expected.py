@@ -335,6 +335,55 @@ def test_the_beginning_of_a_field_is_reckoned_as_a_range_is() -> None:
     assert (told.evaluated, told.guesses) == (100, ())
 
 
+def test_a_walk_reads_as_many_as_are_wanted_from_each_partition() -> None:
+    table = Table("scores", pk="PK", sk="points")
+
+    @table.entity(
+        key=key("GAME#{game}#{player:shard(8)}", attr("points")),
+        items=Items(count=8_000, bytes=Bytes(4_096), distinct={"game": 10}),
+    )
+    class Score(Entity):
+        game: str
+        player: str
+        points: int
+
+    @table.query(Score, limit=10)
+    def best(game: str) -> Cond:
+        return pk(game=game, player=every_shard())
+
+    @table.query(Score, limit=1_000)
+    def all_of(game: str) -> Cond:
+        return pk(game=game, player=every_shard())
+
+    told = expected(best)
+    assert (told.evaluated, told.returned, told.units.read) == (80, 10, 40)
+    assert expected(all_of).evaluated == 800
+
+
+def test_a_batch_is_about_as_many_items_as_is_told_or_one_which_is_told() -> None:
+    table = Table("notes", pk="id")
+
+    @table.entity(items=Items(count=9, bytes=Bytes(99)))
+    class Note(Entity):
+        id: str
+
+    @table.batch_delete(Note)
+    def drop(ids: list[str]) -> Change:
+        return key_of(id=each(ids))
+
+    @table.batch_delete(Note)
+    def drop_both() -> Change:
+        return key_of(id=each(["a", "b"]))
+
+    @table.batch_get(Note, returns=3)
+    def notes(ids: list[str]) -> Key:
+        return key_of(id=each(ids))
+
+    told = [expected(one) for one in (drop, drop_both, notes)]
+    assert [one.evaluated for one in told] == [1, 2, 3]
+    assert [one.guesses for one in told] == [("a call of drop is about one item",), (), ()]
+
+
 def test_what_stands_in_front_of_a_range_selects_and_the_range_does_not() -> None:
     table = Table("logs", pk="device", sk="SK")
 

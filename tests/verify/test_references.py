@@ -181,3 +181,22 @@ def test_what_is_unique_names_one_that_no_other_names() -> None:
     design = Design("site", (site,))
     articles, slugs, _ = (list(maker.all()) for maker in makers(design, 700, Samples(1, 1_767_225_600.0)).values())
     assert keys_of(articles, "site", "slug") == keys_of(slugs, "site", "slug")
+
+
+def test_what_belongs_to_an_item_is_spread_over_all_of_them() -> None:
+    repo = Table("repo", pk="PK", sk="SK")
+
+    @repo.entity(key=key("ISSUE#{name}", "{number:06d}"), items=Items(count=200, distinct={"name": 5}))
+    class Issue(Entity):
+        name: str
+        number: int
+
+    @repo.entity(key=key("COMMENTS#{name}#{number:06d}", "{comment}"), items=Items(count=1_000))
+    class Comment(Entity):
+        name: str
+        number: int
+        comment: str
+
+    design = Design("repo", (repo,))
+    _, comments = (list(maker.all()) for maker in makers(design, 1_200, Samples(1, 1_767_225_600.0)).values())
+    assert len(keys_of(comments, "name", "number")) > 180

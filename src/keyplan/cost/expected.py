@@ -21,7 +21,7 @@ from keyplan.design.keys import BoundKey
 from keyplan.design.patterns import Facts, Pattern
 from keyplan.design.plan import Plan
 from keyplan.design.projections import fetched
-from keyplan.design.symbols import EveryShard, annotation_of
+from keyplan.design.symbols import Each, EveryShard, annotation_of
 from keyplan.design.template_field import Field
 from keyplan.values.units import TRANSACTIONAL, read_units, write_units
 
@@ -55,11 +55,13 @@ def of_plan(plan: Plan, facts: Facts) -> Expected:
     if plan.operation in {"Query", "Scan"}:
         return _range(plan, facts)
     guesses = _size_guesses(plan)
+    times = facts.returns or 1.0 if plan.operation == "GetItem" else 1.0
+    if plan.operation in {"BatchGetItem", "BatchWriteItem"}:
+        times = _in_batch(plan, facts)
+        guesses += _batch_guesses(plan, facts)
     if plan.operation in {"GetItem", "BatchGetItem"}:
-        times = facts.returns or (1.0 if plan.operation == "GetItem" else _keys(plan, facts))
         one = read_units(item_size(plan.entity).average, consistent=plan.consistent)
         return Expected(Units(read=one * times), times, times, guesses)
-    times = facts.returns or 1.0 if plan.operation == "BatchWriteItem" else 1.0
     return Expected(_write(plan) * times, times, times, guesses + _new_ones(plan))
 
 
@@ -95,8 +97,10 @@ def _range(plan: Plan, facts: Facts) -> Expected:
         evaluated, returned = min(evaluated, limit), min(returned, limit)
     if others and facts.evaluates is None:
         evaluated += sum(others.values()) * (returned / max(returned, sum(found.values())) if limit is not None else 1)
-    total_bytes = evaluated * _average_bytes(plan, {**found, **others})
     requests = _requests(plan, evaluated, sum(found.values()))
+    if limit is not None and plan.filter is None and told is None:
+        evaluated = max(evaluated, requests * min(limit, _in_one_partition(plan, sum(found.values()), requests)))
+    total_bytes = evaluated * _average_bytes(plan, {**found, **others})
     read = requests * read_units(int(total_bytes / requests), consistent=plan.consistent) + fetches(plan, evaluated)
     return Expected(Units(read=read), evaluated, returned, tuple(dict.fromkeys(guesses)))
 
@@ -154,10 +158,22 @@ def _requests(plan: Plan, evaluated: float, found: float) -> float:
     return max(1.0, float(most) if most is not None else evaluated / found if found else 1.0)
 
 
-def _keys(plan: Plan, facts: Facts) -> float:
-    """How many keys a batch names."""
+def _in_one_partition(plan: Plan, found: float, requests: float) -> float:
+    """Of the items that a walk finds, those in each of its partitions: its limit is asked of each of them."""
+    source = None if plan.walk is None else plan.walk[1]
+    named = isinstance(source, Each) and not isinstance(source.values, tuple)
+    return found if named else found / requests
+
+
+def _in_batch(plan: Plan, facts: Facts) -> float:
+    """How many items a batch is about."""
     values = None if plan.walk is None else plan.walk[1].values
-    return float(len(values)) if isinstance(values, tuple) else float(facts.returns or 1.0)
+    return facts.returns or (float(len(values)) if isinstance(values, tuple) else 1.0)
+
+
+def _batch_guesses(plan: Plan, facts: Facts) -> tuple[str, ...]:
+    told = facts.returns is not None or (plan.walk is not None and isinstance(plan.walk[1].values, tuple))
+    return () if told else (f"a call of {plan.pattern} is about one item",)
 
 
 # Writes.

@@ -101,16 +101,18 @@ class References:
             return [] if one is None else [one]
         before = [name for name in target.names if name in settled]
         kept = before[0] if before else self._kept(target)
-        alike = target.having(kept).get(values[kept], [])
+        alike = target.having(kept).get(None if kept is None else values[kept], [])
         if before:
             return [one for one in alike if all(one[name] == values[name] for name in before)]
         return alike or target.having(None).get(None, [])
 
-    def _kept(self, target: Keys) -> str:
-        """The field whose declared shares are to stay; the last, which tells most keys apart, where none has any."""
+    def _kept(self, target: Keys) -> str | None:
+        """The field whose declared shares are to stay; where none has any the last, which tells most keys apart, if the
+        number of its values is declared: else any key will do, so that each is named.
+        """
         told = {} if self._spec.items is None else self._spec.items.distinct
         shared = [name for name in target.names if _has_shares(told.get(name))]
-        return shared[0] if shared else target.names[-1]
+        return shared[0] if shared else target.names[-1] if target.names[-1] in told else None
 
 
 def _has_shares(told: object) -> bool:
