@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from tests.connections import board
@@ -17,6 +18,7 @@ from keyplan.clock import ManualClock
 from keyplan.connections.codec import OWNER
 from keyplan.connections.connection import Connection
 from keyplan.connections.errors import NotFoundError, TransactionFailedError, UniqueTakenError
+from keyplan.design import Change, Entity, Table, put, unique
 from keyplan.engine.engine import Engine
 
 UID = UserId("u")
@@ -163,3 +165,19 @@ def test_an_item_that_goes_between_reading_and_writing_is_not_there(engine: Engi
     with pytest.raises(NotFoundError):
         Connection(transport, other.context).run(board.refer(UID, T1, "y"))
     assert sentinels(other, raw) == {}
+
+
+@pytest.mark.parametrize(("kind", "value"), [(UUID, UUID(int=7)), (int, -7), (date, date(2026, 5, 4))])
+def test_values_in_front_of_others_need_not_be_text(kind: type, value: Any) -> None:
+    table = Table("places", pk="id")
+    model: Any = type("Place", (Entity,), {"__annotations__": {"id": str, "house": kind, "name": str}})
+    table.entity(unique=[unique("house", "name")])(model)
+
+    @table.create(model)
+    def add(place: Any) -> Change:
+        return put(place)
+
+    with keyplan.connect(":memory:") as db:
+        db.run(add(model(id="1", house=value, name="a#b")))
+        with pytest.raises(UniqueTakenError):
+            db.run(add(model(id="2", house=value, name="a#b")))

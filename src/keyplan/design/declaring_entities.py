@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from keyplan.design.encodings import is_text
 from keyplan.design.entities import BoundUnique, Entity, EntitySpec, Unique
 from keyplan.design.field_marks import check_alias
 from keyplan.design.field_types import UnstorableTypeError
@@ -13,6 +14,7 @@ from keyplan.design.given import check_text
 from keyplan.design.keys import BoundIndexKey, BoundKey, KeySpec, bind, bind_plain, index_of, no_such_field
 from keyplan.design.places import DesignError, Place
 from keyplan.design.schema import Index, Schema
+from keyplan.design.template_field import Field
 from keyplan.design.workload import Items
 
 
@@ -221,8 +223,9 @@ def _unique(
         _known(name, fields, model, place)
     spec = rule.key
     if spec is None:
-        # The last hole runs to the end, so only those before it need their separators escaped.
-        holes = [f"{{{name}:quote}}" for name in rule.fields[:-1]] + [f"{{{rule.fields[-1]}}}"]
+        # The last hole runs to the end, so only texts before it need their separators escaped.
+        texts = {name for name in rule.fields[:-1] if is_text(Field.of(name, fields[name].annotation))}
+        holes = [f"{{{name}:quote}}" if name in texts else f"{{{name}}}" for name in rule.fields]
         text = "#".join(["UNIQUE", entity, *rule.fields, *holes])
         spec = KeySpec((text,), ("UNIQUE",) * (schema.sort is not None), None, place)
     return BoundUnique(rule.fields, bind(spec, None, schema, fields, model.__name__), rule.by)

@@ -105,6 +105,11 @@ def encoding_for(field: Field, spec: str = "", delimiter: str = "") -> Encoding:
     raise EncodingError(f"unknown spec {spec!r}", f"use one of {names}")
 
 
+def is_text(field: Field) -> bool:
+    """Whether a field's values are text, which may hold a separator and can be quoted."""
+    return _kind(field) is str
+
+
 def _kind(field: Field) -> type | None:
     """The plain type that a field's values have: of an Enum or a Literal, that of its values."""
     if field.choices is not None:

@@ -185,6 +185,25 @@ def _key_types(table: Table) -> Iterator[Fault]:
                     other.place,
                 )
             seen.setdefault(part.attribute, (code, entity, bound))
+    for spec in table.entities:
+        yield from _sentinel_types(spec)
+
+
+def _sentinel_types(entity: EntitySpec) -> Iterator[Fault]:
+    """Unique values whose sentinels, which have texts for keys, the table does not take."""
+    for rule in entity.sentinels:
+        for part, own in zip(rule.key.attributes, entity.key.attributes, strict=True):
+            if part.type_code != own.type_code:
+                yield Fault(
+                    "KP115",
+                    f"{own.attribute} is {own.type_code} for {entity.name}, and {part.type_code} for the items that"
+                    f" keep its unique {', '.join(rule.fields)}: a key attribute has one type, and writes of the other"
+                    " are refused",
+                    "make the key a String by a template, such as {number:010d}, or keep such values in a table with"
+                    " Strings for keys",
+                    entity.key.place,
+                    entity.place.at("unique="),
+                )
 
 
 def _optional_keys(table: Table) -> Iterator[Fault]:

@@ -2,7 +2,8 @@
 
 A key attribute has one type for the whole table. Where one entity makes it a String and another a Number, or
 keeps an unrelated field of another type under its name, the writes of one of them are refused, whether or not
-the entity was meant to be in the index.
+the entity was meant to be in the index. The items that keep unique values (`unique=`) have Strings for keys: a table
+whose key is a Number refuses them.
 
 Give both the same type, or attributes of their own: names such as GSI1PK that no field has are safe.
 
