@@ -1,45 +1,24 @@
-"""The local outbox: push messages kept as JSON lines in a file that anybody can read, for runs without credentials.
+"""The local outbox: push messages kept as JSON lines in a file of the owner's, for runs without credentials.
 
 Each message is one line, appended by a single write, so readers and other writers never see half of one. What a crash
-of the machine may leave is a torn last line: the next message starts on a line of its own, and reading reports what is
-torn instead of hiding it. A writer that opens the file while another is in the middle of a line takes it for torn too;
-what it then adds comes behind that line and is an empty one, which means nothing.
+of the machine may leave is a torn last line: the next message starts on a line of its own. A writer that opens the
+file while another is in the middle of a line takes it for torn too; what it then adds comes behind that line and is an
+empty one, which means nothing.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import orjson
-from pydantic import TypeAdapter, ValidationError
 
 from keyplan.clock import Clock
 from keyplan_systems.ask_a_human.domain.moments import from_seconds, iso
 from keyplan_systems.ask_a_human.domain.notifications import Delivered, Outcome
 from keyplan_systems.ask_a_human.notifier import FcmNotifier, Notifier, PushMessage
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """One message in the outbox."""
-
-    message_id: str
-    sent_at: str
-    message: PushMessage
-
-
-@dataclass(frozen=True, slots=True)
-class OutboxContent:
-    """All messages in the order they were sent, and the numbers (from 1) of lines that are no messages."""
-
-    messages: tuple[Kept, ...]
-    torn_lines: tuple[int, ...]
-
-
-_KEPT = TypeAdapter(Kept)
 
 
 class OutboxNotifier:
@@ -57,8 +36,8 @@ class OutboxNotifier:
         """Append one message; OSError if the disk does not take it."""
         with self._lock:
             identity = f"outbox/{self._clock.random.getrandbits(64):016x}"
-            kept = Kept(identity, iso(from_seconds(self._clock.now())), message)
-            self._append(orjson.dumps(asdict(kept)) + b"\n")
+            sent_at = iso(from_seconds(self._clock.now()))
+            self._append(orjson.dumps({"message_id": identity, "sent_at": sent_at, "message": asdict(message)}) + b"\n")
         return Delivered(identity)
 
     async def close(self) -> None:
@@ -77,21 +56,6 @@ class OutboxNotifier:
             os.lseek(self._file, size - 1, os.SEEK_SET)
             if os.read(self._file, 1) != b"\n":
                 os.write(self._file, b"\n")
-
-
-def read_outbox(path: Path) -> OutboxContent:
-    """Everything in an outbox; an outbox not written to yet is empty."""
-    if not path.exists():
-        return OutboxContent((), ())
-    messages, torn = [], []
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
-        if not line:
-            continue
-        try:
-            messages.append(_KEPT.validate_json(line))
-        except ValidationError:
-            torn.append(number)
-    return OutboxContent(tuple(messages), tuple(torn))
 
 
 def choose_notifier(credentials: Path | None, outbox: Path, clock: Clock) -> Notifier:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from tests.systems.ask_a_human.kept import read_outbox
 from tests.systems.elsewhere import Elsewhere
 from tests.systems.people import well
 
@@ -22,7 +23,7 @@ from keyplan_systems.ask_a_human import entities
 from keyplan_systems.ask_a_human.api import application
 from keyplan_systems.ask_a_human.notifier import Notifier
 from keyplan_systems.ask_a_human.outbound import Outbound
-from keyplan_systems.ask_a_human.outbox import OutboxNotifier, read_outbox
+from keyplan_systems.ask_a_human.outbox import OutboxNotifier
 from keyplan_systems.ask_a_human.pushing import Pusher
 from keyplan_systems.ask_a_human.service import Service
 from keyplan_systems.ask_a_human.standings import Ranking

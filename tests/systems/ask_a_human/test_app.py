@@ -13,6 +13,7 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
+from tests.systems.ask_a_human.kept import read_outbox
 from tests.systems.ask_a_human.stage import TABLES, Stage, at_once
 from tests.systems.elsewhere import Elsewhere, connected
 
@@ -22,7 +23,6 @@ from keyplan.connections.connection import Connection
 from keyplan.engine.engine import Engine
 from keyplan_systems.ask_a_human.app import CREDENTIALS, LINKS, OUTBOX, PROXIES, SYSTEM
 from keyplan_systems.ask_a_human.example import OPTIONS, converse
-from keyplan_systems.ask_a_human.outbox import read_outbox
 from keyplan_systems.web.development import development_key
 from keyplan_systems.web.serving import Running
 from keyplan_systems.web.system import Built, Resources

@@ -1,0 +1,43 @@
+"""What an outbox holds, read back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from keyplan_systems.ask_a_human.notifier import PushMessage
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One message in the outbox."""
+
+    message_id: str
+    sent_at: str
+    message: PushMessage
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxContent:
+    """All messages in the order they were sent, and the numbers (from 1) of lines that are no messages."""
+
+    messages: tuple[Kept, ...]
+    torn_lines: tuple[int, ...]
+
+
+_KEPT = TypeAdapter(Kept)
+
+
+def read_outbox(path: Path) -> OutboxContent:
+    """Everything in an outbox."""
+    messages, torn = [], []
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        if not line:
+            continue
+        try:
+            messages.append(_KEPT.validate_json(line))
+        except ValidationError:
+            torn.append(number)
+    return OutboxContent(tuple(messages), tuple(torn))
