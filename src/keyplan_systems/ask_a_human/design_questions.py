@@ -104,12 +104,6 @@ def end_one(agent: str) -> Change:
     return key_of(agent=agent) & add(open_questions=-1)
 
 
-@questions.get(AgentQuota, rate=Rate.monthly(100))
-def quota_of(agent: str) -> Key:
-    """How many open questions an agent has."""
-    return key_of(agent=agent)
-
-
 @questions.create(Errand)
 def add_errand(errand: Errand) -> Change:
     """Something to do for a question."""

@@ -127,6 +127,12 @@ def at_once(sends: Sequence[Callable[[], Any]]) -> list[Any]:
         return [one.result() for one in [pool.submit(send) for send in sends]]
 
 
+def open_questions(engine: Engine | Elsewhere, agent: str) -> int:
+    """How many open questions an agent is counted to have."""
+    (quota,) = [one for one in items(engine, entities.questions) if one["question_id"] == {"S": f"AGENT#{agent}"}]
+    return int(quota["open_questions"]["N"])
+
+
 def items(engine: Engine | Elsewhere, table: Any) -> list[dict[str, Any]]:
     """Everything that a table holds, as it is stored."""
     found: list[dict[str, Any]] = []

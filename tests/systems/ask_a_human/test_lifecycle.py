@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.systems.ask_a_human.stage import CHOICE, Stage, items
+from tests.systems.ask_a_human.stage import CHOICE, Stage, items, open_questions
 from tests.systems.ask_a_human.test_api_agents import NOON_S, refused
 from tests.systems.elsewhere import Elsewhere
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan_systems.ask_a_human import entities
-from keyplan_systems.ask_a_human.design_questions import quota_of
 from keyplan_systems.ask_a_human.domain.abuse import Action, Reason
 from keyplan_systems.ask_a_human.domain.requests import fingerprint_hash
 
@@ -63,9 +62,7 @@ def test_at_the_exact_second_of_its_deadline_a_question_is_expired_swept_or_not(
     assert stage.sweep() == 0
     seen = stage.poll(question)
     assert (seen["status"], len(seen["responses"])) == ("EXPIRED", 2)
-    quota = stage.connection.run(quota_of("agent"))
-    assert quota is not None
-    assert quota.open_questions == 0
+    assert open_questions(engine, "agent") == 0
 
 
 def test_an_expired_question_is_polled_for_a_day_and_a_closed_one_for_seven(stage: Stage, clock: ManualClock) -> None:
@@ -148,9 +145,7 @@ def test_a_sweep_after_the_question_itself_is_gone_gives_the_quota_back_once(
     engine.sweep()
     assert stage.sweep() == 1
     assert stage.sweep() == 0
-    quota = stage.connection.run(quota_of("agent"))
-    assert quota is not None
-    assert quota.open_questions == 0
+    assert open_questions(engine, "agent") == 0
 
 
 @pytest.mark.embedded("marks of ranks are dated by the stream, which has a clock of its own")

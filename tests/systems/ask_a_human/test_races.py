@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.systems.ask_a_human.stage import Stage, at_once, items, staged
+from tests.systems.ask_a_human.stage import Stage, at_once, items, open_questions, staged
 from tests.systems.ask_a_human.test_api_agents import refused
 from tests.systems.elsewhere import Elsewhere, connected
 
@@ -19,7 +19,6 @@ from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults
 from keyplan.errors import TransactionCanceledError
 from keyplan_systems.ask_a_human import entities
-from keyplan_systems.ask_a_human.design_questions import quota_of
 
 FAULTS = Faults(seed=3, conflicts=0.1, internal_errors=0.05, gsi_lag=(0.0, 2.0), stale_reads=0.3)
 
@@ -143,7 +142,9 @@ def test_equal_requests_for_the_hundredth_open_question_at_once_are_all_told_of_
         assert refused(stage.ask(agent, key="other")) == (403, "AGENT_QUOTA_EXCEEDED")
 
 
-def test_a_sweep_and_the_last_answer_at_once_end_the_question_once(stage: Stage, clock: ManualClock) -> None:
+def test_a_sweep_and_the_last_answer_at_once_end_the_question_once(
+    stage: Stage, clock: ManualClock, engine: Engine | Elsewhere
+) -> None:
     ids = [stage.asked(agent="one", timeout_seconds=60, min_responses=1) for _ in range(8)]
     clock.advance(59.999)
     answers = at_once(
@@ -154,9 +155,7 @@ def test_a_sweep_and_the_last_answer_at_once_end_the_question_once(stage: Stage,
     clock.advance(1)
     swept = at_once([stage.sweep] * 6)
     assert sum(swept) == 4
-    quota = stage.connection.run(quota_of("one"))
-    assert quota is not None
-    assert quota.open_questions == 0
+    assert open_questions(engine, "one") == 0
 
 
 def test_one_token_subscribed_at_once_is_one_subscription(stage: Stage, engine: Engine | Elsewhere) -> None:
