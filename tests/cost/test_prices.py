@@ -109,6 +109,22 @@ def test_declared_capacity_is_priced_by_the_hour() -> None:
     assert table.requests == pytest.approx(sum(part.provisioned for part in table.parts))
 
 
+def test_an_index_is_priced_by_the_capacity_of_its_own() -> None:
+    index = GSI("by_owner", pk="owner", billing=Provisioned(read=200, write=50))
+    table = Table("notes", pk="id", indexes=[index], billing=Provisioned(read=100, write=100))
+
+    @table.entity()
+    class Note(Entity):
+        id: str
+        owner: str
+
+    (month,) = estimate(Design("notes", (table,)), book()).tables
+    assert [part.name for part in month.parts] == ["notes", "notes/by_owner"]
+    assert [part.provisioned for part in month.parts] == pytest.approx(
+        [100 * 0.4745 + 100 * 0.0949, 50 * 0.4745 + 200 * 0.0949]
+    )
+
+
 def test_a_local_index_takes_the_tables_capacity_and_is_recovered_with_it() -> None:
     table = Table("notes", pk="owner", sk="at", indexes=[LSI("by_title", sk="title")], point_in_time_recovery=True)
 

@@ -10,7 +10,7 @@ from keyplan import limits
 from keyplan.cost.expected import Expected, expected, steps_of
 from keyplan.cost.prices import GB, HOURS_A_MONTH, PriceBook
 from keyplan.cost.shares import share_in_index
-from keyplan.cost.sizes import entry_size, item_size
+from keyplan.cost.sizes import entry_size
 from keyplan.cost.units import Units, sum_of
 from keyplan.design.design import Design
 from keyplan.design.patterns import Pattern
@@ -229,15 +229,10 @@ def _loads(design: Design, table: Table, index: Index | None) -> Iterator[tuple[
 
 
 def _stored_bytes(table: Table, index: Index | None) -> float:
-    total = 0.0
-    for entity in table.entities:
-        if entity.items is None:
-            continue
-        if index is None:
-            total += entity.items.count * (item_size(entity).average + limits.STORAGE_OVERHEAD_BYTES)
-            continue
-        bound = entity.key_in(index)
-        if bound is not None:
-            held = entity.items.count * share_in_index(entity, bound)
-            total += held * (entry_size(entity, bound).average + limits.STORAGE_OVERHEAD_BYTES)
-    return total
+    return sum(
+        entity.items.count
+        * share_in_index(entity, bound)
+        * (entry_size(entity, bound).average + limits.STORAGE_OVERHEAD_BYTES)
+        for entity in table.entities
+        if entity.items is not None and (bound := entity.key_in(index)) is not None
+    )
