@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 from tests.verify import shop
 
-from keyplan.design import GSI, Bytes, Distinct, Entity, Items, Table, key
+from keyplan.design import GSI, Bytes, Distinct, Entity, Items, Table, key, unique
 from keyplan.design.design import Design
 from keyplan.verify.amounts import amounts
 from keyplan.verify.errors import SampleError
@@ -105,6 +105,20 @@ def test_optional_fields_of_one_index_key_are_there_together() -> None:
     there = [one.since is not None for one in maker.all() if isinstance(one, Case) and one.to is not None]
     assert all(there)
     assert len(there) == pytest.approx(100, rel=0.3)
+
+
+def test_of_values_that_are_unique_together_only_one_is_another_in_each_item() -> None:
+    lots = Table("lots", pk="seller", sk="lot")
+
+    @lots.entity(unique=[unique("seller", "ref")], items=Items(count=200, distinct={"seller": 4}))
+    class Lot(Entity):
+        seller: str
+        lot: str
+        ref: str
+
+    (maker,) = makers(Design("lots", (lots,)), 200, Samples(5, NOW_S)).values()
+    made = [one for one in maker.all() if isinstance(one, Lot)]
+    assert (len({one.seller for one in made}), len({one.ref for one in made})) == (4, 200)
 
 
 def test_nothing_has_expired(made: tuple[Maker, list[Note]]) -> None:

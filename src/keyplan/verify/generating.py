@@ -150,12 +150,18 @@ class Maker:
             return _expiry(stored, samples)
         if name == spec.version:
             return lambda _number: 1
-        if any(name in rule.fields for rule in spec.uniques):
+        if any(name == self._telling(rule.fields) for rule in spec.uniques):
             return self._nth(name)
         made = self._declared(name) or self._by_key(name)
         if made is None and any(name in bound.fields for bound in (spec.key, *spec.indexes)):
             return lambda _number: samples.field(spec.model, name)
         return made
+
+    def _telling(self, names: Sequence[str]) -> str:
+        """Of fields that are unique together the one that has another value in each item: the last that may have."""
+        told = {} if self.spec.items is None else self.spec.items.distinct
+        free = [name for name in names if name not in told and not has_choices(self.spec.fields[name])]
+        return (free or names)[-1]
 
     def _free(self, name: str) -> Column:
         """A column of what any value will do for: of the examples that have one, where there are examples."""
