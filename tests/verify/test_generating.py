@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime
 from random import Random
 from typing import Annotated, Literal
 
@@ -119,6 +120,23 @@ def test_of_values_that_are_unique_together_only_one_is_another_in_each_item() -
     (maker,) = makers(Design("lots", (lots,)), 200, Samples(5, NOW_S)).values()
     made = [one for one in maker.all() if isinstance(one, Lot)]
     assert (len({one.seller for one in made}), len({one.ref for one in made})) == (4, 200)
+
+
+def test_moments_lie_in_as_many_months_as_are_declared_of_a_key_that_is_cut_to_them() -> None:
+    bank = Table("bank", pk="PK", sk="SK")
+
+    @bank.entity(
+        key=key("ACCOUNT#{account}#{booked:month}", "{entry}"),
+        items=Items(count=2_000, distinct={"account": 10, "booked": 24}),
+    )
+    class Entry(Entity):
+        account: str
+        booked: datetime
+        entry: str
+
+    (maker,) = makers(Design("bank", (bank,)), 2_000, Samples(5, NOW_S)).values()
+    months = {one.booked.strftime("%Y-%m") for one in maker.all() if isinstance(one, Entry)}
+    assert len(months) == pytest.approx(24, abs=1)
 
 
 def test_nothing_has_expired(made: tuple[Maker, list[Note]]) -> None:

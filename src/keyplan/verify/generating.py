@@ -27,6 +27,8 @@ _TRIES = 60
 _SCARCE = 5
 _SHARED_KEY = 20
 """Items of one partition, where a design does not say how many there are."""
+_DAY_S = 86_400
+_PERIODS_S = {"hour": 3_600, "date": _DAY_S, "month": 30 * _DAY_S, "year": 365 * _DAY_S}
 
 
 class Maker:
@@ -211,10 +213,21 @@ class Maker:
         count = self.amount.values[name]
         if self.spec.key.fields == (name,):
             return self._nth(name)
+        unit_s = self._unit_s(name)
+        if unit_s is not None:
+            return lambda _number: self.samples.moment_of(unit_s * count)
         hottest = told.hottest if isinstance(told, Distinct) else None
         # Among few values an even share may be more than the hottest of many has.
         is_hotter = hottest is not None and hottest * count > 1
         return self._one_of(name, count, hottest if is_hotter else None)
+
+    def _unit_s(self, name: str) -> int | None:
+        """How long a period lasts to which a partition key cuts a moment: what is declared is their number."""
+        if self.spec.fields[name].annotation is not datetime:
+            return None
+        parts = [part for bound in (self.spec.key, *self.spec.indexes) for part in bound.partition]
+        holes = [hole for part in parts if part.template is not None for hole in part.template.holes]
+        return next((_PERIODS_S[hole.spec] for hole in holes if hole.name == name and hole.spec in _PERIODS_S), None)
 
     def _deck(self, shares: Mapping[object, float]) -> list[object]:
         """As many of each value as its share says, at least one, in no order."""

@@ -141,7 +141,11 @@ class Samples:
 
     def moment(self) -> datetime:
         """A moment of the last ninety days, in whole seconds."""
-        return datetime.fromtimestamp(math.floor(self.now_s) - self.random.randrange(1, 90 * _DAY_S), UTC)
+        return self.moment_of(90 * _DAY_S)
+
+    def moment_of(self, period_s: int) -> datetime:
+        """The same of a period that ends now."""
+        return datetime.fromtimestamp(math.floor(self.now_s) - self.random.randrange(1, period_s), UTC)
 
     def expiry(self) -> datetime:
         """A moment of the next ninety days."""
