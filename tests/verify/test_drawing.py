@@ -215,3 +215,18 @@ def test_no_two_steps_of_a_transaction_count_in_one_item_that_need_not_be_there(
 
     one = result(verify(Design("people", (people,), transactions=(give,)), seed=1), "give")
     assert (one.verdict, one.calls) == ("OK", 10)
+
+
+def test_a_batch_is_as_long_as_the_pattern_says() -> None:
+    notes = Table("notes", pk="id")
+
+    @notes.entity(items=Items(count=100))
+    class Note(Entity):
+        id: str
+
+    @notes.batch_put(Note, returns=4)
+    def keep(items: list[Note]) -> Change:
+        return put(items)
+
+    one = result(verify(Design("notes", (notes,))), "keep")
+    assert (one.verdict, one.evaluated) == ("OK", 4)

@@ -163,7 +163,8 @@ class Drawer:
         if binding.find(source)[0]:
             return True
         if plan.operation == "BatchWriteItem":
-            items = [self._anchors.item(plan, changes=number % 2 == 0) for number in range(MANY)]
+            size = max(1, round(pattern.facts.returns or MANY))
+            items = [self._anchors.item(plan, changes=number % 2 == 0) for number in range(size)]
             binding.set(source, [one for one in items if self._anchors.use(plan.entity, one)])
             return True
         item = self._anchors.item(plan, changes=plan.exists == "must")
