@@ -707,3 +707,23 @@ def test_each_item_that_a_local_index_lacks_is_read_whole() -> None:
         return pk(owner=owner)
 
     assert expected(by_state).units.read == 30 * 1 + 0.5
+
+
+def test_a_stored_field_is_pinned_by_its_value_and_not_by_a_beginning_of_it() -> None:
+    table = Table("books", pk="book", indexes=[GSI("by_kind", pk="kind", sk="title")])
+
+    @table.entity(items=Items(10_000, bytes=Bytes(300), distinct={"kind": 10, "title": 100}))
+    class Book(Entity):
+        book: str
+        kind: str
+        title: str
+
+    @table.query(Book, index="by_kind")
+    def called(kind: str, title: str) -> Cond:
+        return pk(kind=kind) & sk(title=title)
+
+    @table.query(Book, index="by_kind")
+    def beginning(kind: str, letters: str) -> Cond:
+        return pk(kind=kind) & sk.begins_with(title=letters)
+
+    assert [expected(one).evaluated for one in (called, beginning)] == [10, 1000]

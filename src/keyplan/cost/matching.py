@@ -68,8 +68,10 @@ def _pinned_by(condition: SortCondition, plan: Plan) -> set[str]:
     low, high = condition.low, condition.high
     if condition.op not in {"=", "begins_with"}:
         return set() if high is None else {name for name, one in low.sources.items() if high.sources.get(name) is one}
-    holes = () if low.template is None else low.template.holes
-    names = [hole.name for hole in holes if hole.name in low.sources] or list(low.sources)
+    if low.template is None:
+        return set(low.sources) if condition.op == "=" else set()
+    holes = low.template.holes
+    names = [hole.name for hole in holes if hole.name in low.sources]
     # Of a text that is written out, what it ends in is a beginning too, unless it is named as a field.
     begins = low.part == "begins" or any(
         hole.last and not any(hole.name in spec.fields for spec in plan.entities) for hole in holes
