@@ -55,6 +55,13 @@ def test_predictions_equal_receipts_call_by_call_and_place_by_place(whole: Repor
         assert all(set(call.read) == {"shop", "shop/by_total"} for call in result(whole, name).measured), name
 
 
+def test_a_call_that_reads_by_pages_of_a_size_costs_one_page(whole: Report) -> None:
+    paged = result(whole, "all_by_status")
+    assert paged.returned == paged.evaluated == 100  # of more, which are read to see that all are right
+    assert shop.all_by_status.plan.page_size == 100
+    assert result(whole, "orders_with").evaluated > 100
+
+
 def test_reads_are_about_items_that_are_there(whole: Report) -> None:
     for name in ("customer", "customer_with_orders", "due_between", "placed_before", "some_products"):
         assert result(whole, name).returned > 0, name

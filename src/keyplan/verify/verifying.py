@@ -141,7 +141,7 @@ class _Run:
                 break
         problems += _told([run.defect for run in runs], "defect", len(runs))
         problems += _told([run.wrong for run in runs], "wrong", len(runs))
-        if pattern.plan.reading and runs and not problems and not any(run.returned for run in runs):
+        if pattern.plan.reading and runs and not problems and not any(run.found for run in runs):
             problems += self._always_empty(pattern, len(runs))
         return self._result(pattern, runs, tuple(problems))
 
@@ -150,27 +150,25 @@ class _Run:
         return "cannot be created" if own else f"is not of this design: import it into the module of {self.design.name}"
 
     def _call(self, pattern: Pattern[..., Any]) -> _Call:
-        arguments = self._drawer.draw(pattern)
+        plan, arguments = pattern.plan, self._drawer.draw(pattern)
+        call = pattern(**arguments)
         self.recorder.taken()
-        answer = self._answer(pattern, arguments)
+        listing = plan.operation in {"Query", "Scan"} and plan.select == "all" and plan.limit is None
+        read = self._connection.all if listing and plan.page_size is None else self._connection.run
+        answer: Any = read(call)
         exchanges = self.recorder.taken()
         told = {**arguments, NOW: int(self.samples.now_s)}
         made = _Call(measured=total(one.spent for one in exchanges))
         self._hold_against_prediction(made, pattern, exchanges, told)
-        if pattern.plan.reading:
-            made.returned = answer if isinstance(answer, int) else len(entities_in(answer))
-            made.wrong = difference(pattern, self.stock, told, answer, int(self.samples.now_s))
+        if plan.reading:
+            # A call that reads by pages of a size costs one of them; what it returns is right if all of them are.
+            whole = self._connection.all(call) if listing and plan.page_size is not None else answer
+            made.returned, made.found = _count(answer), _count(whole)
+            made.wrong = difference(pattern, self.stock, told, whole, int(self.samples.now_s))
         else:
             made.returned = made.evaluated
             made.wrong = self._written(exchanges)
         return made
-
-    def _answer(self, pattern: Pattern[..., Any], arguments: dict[str, Any]) -> Any:
-        call = pattern(**arguments)
-        plan = pattern.plan
-        if plan.operation in {"Query", "Scan"} and plan.select == "all" and plan.limit is None:
-            return self._connection.all(call)
-        return self._connection.run(call)
 
     def _hold_against_prediction(
         self, made: _Call, pattern: Pattern[..., Any], exchanges: Sequence[Exchange], arguments: dict[str, Any]
@@ -251,8 +249,14 @@ class _Call:
     predicted: Spent = field(default_factory=Spent)
     evaluated: float = 0
     returned: float = 0
+    found: float = 0
+    """What is returned on all pages."""
     defect: str | None = None
     wrong: str | None = None
+
+
+def _count(answer: Any) -> int:
+    return answer if isinstance(answer, int) else len(entities_in(answer))
 
 
 def _calls(pattern: Pattern[..., Any]) -> int:
