@@ -262,9 +262,22 @@ def test_a_discriminator_tells_by_name_or_by_a_fields_values() -> None:
         id: str
         type: Literal["hound", "poodle"] = "hound"
 
-    @table.scan(Cat, Dog)
+    class Plumage(Enum):
+        RED = "robin"
+        BLUE = "jay"
+
+    @table.entity()
+    class Bird(Entity):
+        id: str
+        type: Plumage
+
+    @table.scan(Bird, Cat, Dog)
     def animals() -> Cond:
         return everything()
+
+    @table.put(Bird)
+    def add_bird(new: Bird) -> Change:
+        return put(new)
 
     @table.put(Cat)
     def add_cat(new: Cat) -> Change:
@@ -275,11 +288,12 @@ def test_a_discriminator_tells_by_name_or_by_a_fields_values() -> None:
         return put(new)
 
     with keyplan.connect(":memory:") as db:
+        db.run(add_bird(Bird(id="b", type=Plumage.BLUE)))
         db.run(add_cat(Cat(id="c")))
         db.run(add_dog(Dog(id="d", type="poodle")))
         db.transport.call("PutItem", {"TableName": "zoo", "Item": {"id": {"S": "x"}, "type": {"S": "Fish"}}})
         found = sorted(db.all(animals()), key=lambda one: one.id)
-        assert found == [Cat(id="c"), Dog(id="d", type="poodle")]
+        assert found == [Bird(id="b", type=Plumage.BLUE), Cat(id="c"), Dog(id="d", type="poodle")]
         stored = db.transport.call("GetItem", {"TableName": "zoo", "Key": {"id": {"S": "c"}}})["Item"]
         assert stored["type"] == {"S": "Cat"}
 

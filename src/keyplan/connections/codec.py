@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -135,8 +135,7 @@ def _names(spec: EntitySpec) -> tuple[str, ...]:
     """What a discriminator calls an entity: its name, or the values of the field that is stored there."""
     for stored in spec.fields.values():
         if stored.attribute == spec.schema.discriminator:
-            choices = get_args(stored.annotation)
-            return tuple(str(getattr(choice, "value", choice)) for choice in choices) or (spec.name,)
+            return tuple(map(str, stored.declared.stored_choices)) or (spec.name,)
     return (spec.name,)
 
 

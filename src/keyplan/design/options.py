@@ -82,7 +82,7 @@ def check_options(options: Mapping[str, Any], known: frozenset[str]) -> None:
     for name in ("limit", "page_size"):
         value = options.get(name)
         if value is not None and not (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
-            raise DesignError(f"{name}={value!r} is no number of items", place=caller(), fix="give at least 1")
+            raise DesignError(f"{name}={value!r} is no number of items", place=caller(), fix="give an int, at least 1")
     check_flags(
         **{name: options[name] for name in ("consistent", "expired", "descending", "upsert") if name in options}
     )

@@ -1,8 +1,8 @@
 """A transaction that many callers want on one item
 
 While a transaction is prepared and committed, a second one on any of its items is refused with a conflict, and
-so are single writes. Retries sort that out while conflicts are rare. An item that is in ten and more transactions a
-second, such as a global counter or the account of the largest customer, makes conflicts the rule.
+so are single writes. Retries sort that out while conflicts are rare. An item that is in more than ten transactions
+a second, such as a global counter or the account of the largest customer, makes conflicts the rule.
 
 It is reckoned from the transaction's peak rate and the share of the most used item of each step.
 
@@ -28,7 +28,7 @@ _A_SECOND = 10
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Transactions with an item that is in ten and more of them a second."""
+    """Transactions with an item that is in more than ten of them a second."""
     for transaction in subject.design.transactions:
         rate = transaction.facts.rate
         if rate is None:
