@@ -51,6 +51,7 @@ accepted = [
         accept("KP303", on=name, reason="a page asks eight shards; the filter only removes what no sweep has found yet")
         for name in ("open_questions", "open_questions_for")
     ),
+    accept("KP309", on="eligible_for_notification", reason="a fair choice among all who may be told reads them all"),
     accept("KP102", on="SeenMark", reason=_MARKS),
     accept("KP112", on="SeenMark", reason=_MARKS),
     accept("KP316", on="aah-user-stats", reason=_MARKS),

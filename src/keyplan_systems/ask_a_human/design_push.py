@@ -52,9 +52,7 @@ def change_subscription(subscription: Subscription) -> Change:
     return put(subscription)
 
 
-@subscriptions.query(
-    Subscription, index="ByLastNotified", rate=Rate(average=0.2, peak=1), returns=40_000, page_size=500
-)
+@subscriptions.query(Subscription, index="ByLastNotified", rate=Rate(average=0.2, peak=1), returns=40_000)
 def eligible_for_notification(now: Moment) -> Cond:
     """Get eligible for notification: everybody whose own interval is over."""
     return pk(subscription_id=every_shard()) & sk.lte(next_eligible_at=now)

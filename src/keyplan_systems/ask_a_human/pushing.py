@@ -26,6 +26,7 @@ from keyplan_systems.ask_a_human.outbound import Outbound
 
 ROUNDS_AT_ONCE = 25
 DELIVERIES_AT_ONCE = 100
+PEOPLE_AT_ONCE = 500
 TITLE = "Somebody would like to know what you think"
 BODY_CHARS = 160
 _log = logging.getLogger(__name__)
@@ -111,7 +112,7 @@ class Pusher:
         sample = Reservoir[Subscription](size, self._base.clock.random)
         if size:
             waiting = design_push.eligible_for_notification(iso(now_ms))
-            stored = self._connection.iterate(waiting, unreadable=failures.found.append)
+            stored = self._connection.iterate(waiting, page_size=PEOPLE_AT_ONCE, unreadable=failures.found.append)
             subscribers = failures.some(records.subscription, stored)
             sample.offer(one for one in subscribers if notifications.eligible(one, now_ms))
         return sample.sample()
