@@ -14,7 +14,6 @@ from keyplan.design.given import check_text
 from keyplan.design.keys import BoundIndexKey, BoundKey, KeySpec, bind, bind_plain, index_of, no_such_field
 from keyplan.design.places import DesignError, Place
 from keyplan.design.schema import Index, Schema
-from keyplan.design.template_field import Field
 from keyplan.design.workload import Items
 
 
@@ -224,7 +223,7 @@ def _unique(
     spec = rule.key
     if spec is None:
         # The last hole runs to the end, so only texts before it need their separators escaped.
-        texts = {name for name in rule.fields[:-1] if is_text(Field.of(name, fields[name].annotation))}
+        texts = {name for name in rule.fields[:-1] if is_text(fields[name].declared)}
         holes = [f"{{{name}:quote}}" if name in texts else f"{{{name}}}" for name in rule.fields]
         text = "#".join(["UNIQUE", entity, *rule.fields, *holes])
         spec = KeySpec((text,), ("UNIQUE",) * (schema.sort is not None), None, place)

@@ -14,7 +14,6 @@ from keyplan.design.design import Design
 from keyplan.design.entities import EntitySpec
 from keyplan.design.fields import StoredField
 from keyplan.design.keys import BoundKey
-from keyplan.design.template_field import Field
 from keyplan.design.workload import Distinct, Items
 
 UNSTATED = 100
@@ -66,7 +65,7 @@ def _possible(spec: EntitySpec) -> int:
     """As many as usual, but no more than there are keys: one item where the key is made of no field."""
     keys = 1
     for name in spec.key.fields:
-        choices = Field.of(name, spec.fields[name].annotation).choices
+        choices = spec.fields[name].declared.choices
         keys *= UNSTATED if choices is None else max(1, len(choices))
     return min(keys, UNSTATED)
 

@@ -12,7 +12,6 @@ from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.field_types import without_none
 from keyplan.design.patterns import Pattern
 from keyplan.design.symbols import Each, Param, annotation_of
-from keyplan.design.template_field import Field
 from keyplan.verify.binding import Binding
 from keyplan.verify.generating import Maker
 from keyplan.verify.samples import Samples
@@ -70,7 +69,7 @@ class Roles:
         own = _followed(getattr(anchor, use.field), use)
         if own is None:
             return self.new(spec, anchor, use)
-        choices = Field.of(use.field, spec.fields[use.field].annotation).choices
+        choices = spec.fields[use.field].declared.choices
         if choices is not None and not use.nested:
             return self._chance.choice(choices)  # there is nothing beyond them; what fits is seen by what it finds
         if use.nested:
