@@ -57,8 +57,8 @@ def of_plan(plan: Plan, facts: Facts) -> Expected:
     guesses = _size_guesses(plan)
     times = facts.returns or 1.0 if plan.operation == "GetItem" else 1.0
     if plan.operation in {"BatchGetItem", "BatchWriteItem"}:
-        times = _in_batch(plan, facts)
-        guesses += _batch_guesses(plan, facts)
+        times, assumed = _in_batch(plan, facts)
+        guesses += assumed
     if plan.operation in {"GetItem", "BatchGetItem"}:
         one = read_units(item_size(plan.entity).average, consistent=plan.consistent)
         return Expected(Units(read=one * times), times, times, guesses)
@@ -165,15 +165,13 @@ def _in_one_partition(plan: Plan, found: float, requests: float) -> float:
     return found if named else found / requests
 
 
-def _in_batch(plan: Plan, facts: Facts) -> float:
-    """How many items a batch is about."""
+def _in_batch(plan: Plan, facts: Facts) -> tuple[float, tuple[str, ...]]:
+    """How many items a batch is about, and what was assumed of that."""
     values = None if plan.walk is None else plan.walk[1].values
-    return facts.returns or (float(len(values)) if isinstance(values, tuple) else 1.0)
-
-
-def _batch_guesses(plan: Plan, facts: Facts) -> tuple[str, ...]:
-    told = facts.returns is not None or (plan.walk is not None and isinstance(plan.walk[1].values, tuple))
-    return () if told else (f"a call of {plan.pattern} is about one item",)
+    if isinstance(values, tuple):
+        return facts.returns or float(len(values)), ()
+    assumed = () if facts.returns is not None else (f"a call of {plan.pattern} is about one item",)
+    return facts.returns or 1.0, assumed
 
 
 # Writes.
