@@ -88,7 +88,9 @@ class Update(NamedTuple):
         None: nothing is created where there was no item and all that was asked is to remove something.
         """
         item = old.item if old is not None else dict(self.key)
+        changed: frozenset[str] = frozenset()
         if self.update is not None:
+            changed = self.update.attributes
             item = self.update.apply(item, self.values, exists=old is not None)
             for path in self.update.paths:
                 if len(path) > 1:  # what is put into a document may lie too deep there
@@ -97,7 +99,7 @@ class Update(NamedTuple):
                 return None
         if table.indexes:
             writes.check_index_keys(table, item, updated=True)
-        size = sizes.item_bytes(item) if old is None else sizes.changed_item_bytes(old.item, old.size, item)
+        size = sizes.item_bytes(item) if old is None else sizes.changed_item_bytes(old.item, old.size, item, changed)
         if size > limits.ITEM_BYTES:
             raise ValidationError(messages.UPDATED_ITEM_TOO_LARGE)
         return writes.Version(item, size, encoding.encode(item))

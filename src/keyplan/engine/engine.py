@@ -42,6 +42,8 @@ T = TypeVar("T")
 REGION = "us-east-1"
 ACCOUNT = "123456789012"
 _MOST_RESTARTS = 20
+_OUTDATED = (CatalogChanged, Failure, DecodeError)
+"""What an operation meets where tables change meanwhile, among other things."""
 
 
 class Engine:
@@ -158,6 +160,10 @@ class Engine:
             check(request, form.wire)  # before any fault
             if self.faults.meets(operation):
                 return self.faults.answer(operation, request, lambda: self._answer(operation, request, form))
+        try:
+            return run(self, request, form)
+        except _OUTDATED as error:
+            self._renew(error)
         return self.start_over(run, self, request, form)
 
     def start_over(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -165,7 +171,7 @@ class Engine:
         for _ in range(_MOST_RESTARTS):
             try:
                 return work(*args, **kwargs)
-            except (CatalogChanged, Failure, DecodeError) as error:
+            except _OUTDATED as error:
                 self._renew(error)
         raise CatalogChanged
 

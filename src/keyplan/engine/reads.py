@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -109,7 +109,7 @@ def compile_single_read_projection(request: dict[str, Any]) -> Projection | None
     projection = compile_read_projection(request)
     names = request.get("ExpressionAttributeNames")
     if projection is not None and names:
-        check_placeholders(names, None, projection.names_used, ())
+        check_placeholders(names, None, projection.names_used, frozenset())
     return projection
 
 
@@ -208,11 +208,11 @@ def check_scalar_keys(table: Table, condition: Condition | Projection | None) ->
         check_scalar_paths(table, condition.paths)
 
 
-def check_scalar_paths(table: Table, paths: Iterable[ResolvedPath]) -> None:
+def check_scalar_paths(table: Table, paths: Collection[ResolvedPath]) -> None:
     """The same of paths wherever they stand."""
-    nested = {str(path[0]) for path in paths if len(path) > 1}
-    if not nested:
+    if max(map(len, paths), default=1) == 1:
         return
+    nested = {str(path[0]) for path in paths if len(path) > 1}
     for name in table.key.names:
         if name in nested:
             raise ValidationError(messages.nested_key(name, of_index=False))

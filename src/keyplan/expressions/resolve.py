@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from typing import TypeAlias
 
 from keyplan import limits
@@ -16,6 +18,7 @@ from keyplan.values.types import Values
 ResolvedPath: TypeAlias = tuple[str | int, ...]
 """A document path with real names: strings for map members, integers for list elements."""
 
+_CACHED_KEYS = 1024
 _PLACEHOLDER = re.compile(r"[#:][A-Za-z0-9_]+\Z").match
 
 
@@ -71,7 +74,12 @@ def check_values(values: Values | None) -> None:
         return
     if not values:
         raise ValidationError(messages.VALUES_EMPTY)
-    for key in values:
+    _check_value_keys(tuple(values))
+
+
+@lru_cache(maxsize=_CACHED_KEYS)
+def _check_value_keys(keys: tuple[str, ...]) -> None:
+    for key in keys:
         _check_key("ExpressionAttributeValues", key, ":")
 
 
@@ -87,15 +95,15 @@ def _check_key(parameter: str, key: str, sign: str) -> None:
 def check_placeholders(
     names: Mapping[str, str] | None,
     values: Values | None,
-    used_names: Collection[str],
-    used_values: Collection[str],
+    used_names: AbstractSet[str],
+    used_values: AbstractSet[str],
 ) -> None:
     """Refuses names and values that no expression of the request uses."""
-    if names and (unused := [key for key in names if key not in used_names]):
-        listed = _listed(unused, len(names))
+    if names and not names.keys() <= used_names:
+        listed = _listed([key for key in names if key not in used_names], len(names))
         raise ValidationError(messages.unused("ExpressionAttributeNames", listed))
-    if values and (unused := [key for key in values if key not in used_values]):
-        listed = _listed(unused, len(values))
+    if values and not values.keys() <= used_values:
+        listed = _listed([key for key in values if key not in used_values], len(values))
         raise ValidationError(messages.unused("ExpressionAttributeValues", listed))
 
 

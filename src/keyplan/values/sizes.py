@@ -9,6 +9,7 @@ Source: developer guide, "DynamoDB item sizes and formats".
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from keyplan.values.keybytes import number_key
@@ -26,20 +27,19 @@ def item_bytes(item: Item) -> int:
     return total
 
 
-def changed_item_bytes(old: Item, old_bytes: int, new: Item) -> int:
-    """Size of a canonical item made from another of known size: only what is not shared with it is measured."""
+def changed_item_bytes(old: Item, old_bytes: int, new: Item, names: Iterable[str]) -> int:
+    """Size of a canonical item made from another of known size, which differ in these attributes at most."""
     total = old_bytes
-    kept = 0
-    for name, value in new.items():
-        before = old.get(name)
-        if before is None:
-            total += text_bytes(name) + value_bytes(value)
-            continue
-        kept += 1
-        if before is not value:
-            total += value_bytes(value) - value_bytes(before)
-    if kept < len(old):
-        total -= sum(text_bytes(name) + value_bytes(old[name]) for name in old.keys() - new.keys())
+    for name in names:
+        before, after = old.get(name), new.get(name)
+        if before is not None:
+            total -= value_bytes(before)
+        if after is not None:
+            total += value_bytes(after)
+        if before is None and after is not None:
+            total += text_bytes(name)
+        elif after is None and before is not None:
+            total -= text_bytes(name)
     return total
 
 

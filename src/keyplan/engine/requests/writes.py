@@ -44,7 +44,8 @@ _OLDER = ("AttributeUpdates", "Expected", "ConditionalOperator")
 
 def check_replacing(request: dict[str, Any]) -> None:
     """The parameters of PutItem and DeleteItem."""
-    _check_parameters(request, ("ConditionExpression",), ("Expected", "ConditionalOperator"))
+    if request.get("ConditionExpression") is None or not request.keys().isdisjoint(_OLDER):
+        _check_parameters(request, ("ConditionExpression",), _OLDER[1:])
 
 
 def check_replacing_late(request: dict[str, Any]) -> None:
