@@ -372,6 +372,28 @@ def test_a_runners_thread_delivers_as_changes_come_and_drains_when_it_is_stopped
         assert got == list(range(51))
 
 
+def test_a_runner_that_got_no_thread_can_be_started_again(inside: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop, came = inside.shop, threading.Event()
+
+    @shop.table.on_change(shop.Order)
+    def watch(change: Inserted) -> None:
+        came.set()
+
+    def start(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    runner = Runner(inside.engine, shop.table, poll_s=0.001)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start)
+        with pytest.raises(RuntimeError, match="can't start"):
+            runner.start()
+    runner.stop()
+    runner.start()
+    shop.orders(inside.db, 1)
+    assert came.wait(LONG_S)
+    runner.stop()
+
+
 def test_what_ends_the_thread_is_raised_by_stop(tmp_path: Path) -> None:
     shop, failed = Shop(), threading.Event()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,30 @@ def test_an_event_loop_runs_many_calls_at_once(tmp_path: Path, durability: str) 
             return found.count if found is not None else 0
 
     with Engine.open(tmp_path / "x.db", durability=durability) as engine:  # type: ignore[arg-type]  # one of two words
+        assert asyncio.run(work(engine)) == 20
+
+
+@pytest.mark.parametrize("few", [0, 1, 2])
+def test_an_event_loop_that_can_have_no_more_threads_makes_each_call_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    started, start = [], threading.Thread.start
+
+    def start_few(thread: threading.Thread) -> None:
+        if len(started) == few:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    async def work(engine: Engine) -> int:
+        async with await keyplan.connect_async(engine=engine) as db:
+            with monkeypatch.context() as patch:
+                patch.setattr(threading.Thread, "start", start_few)
+                await asyncio.gather(*(db.run(board.hit("c", 1)) for _ in range(20)))
+            found = await db.run(board.counter("c"))
+            return found.count if found is not None else 0
+
+    with Engine.open(tmp_path / "x.db", durability="full") as engine:
         assert asyncio.run(work(engine)) == 20
 
 

@@ -99,6 +99,19 @@ def test_writers_do_not_wait_for_a_long_read_until_the_log_is_crowded(stage: Sta
     stage.commit(CROWDED_PAGES, PASSIVE, PASSIVE, RESTART)
 
 
+def test_writers_do_not_wait_for_a_checkpoint_that_no_thread_can_make(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start)
+        stage.commit(CROWDED_PAGES)
+        assert not stage.checkpointer.crowded
+    stage.commit(CROWDED_PAGES + PASSIVE_PAGES, PASSIVE, PASSIVE, RESTART)
+
+
 def test_where_no_thread_can_be_had_commits_stand_and_the_log_grows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

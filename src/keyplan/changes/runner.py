@@ -164,8 +164,9 @@ class Runner:
             raise RuntimeError("the runner has been started already")
         self._stop.clear()
         self._hurries, self._error = False, None
-        self._thread = threading.Thread(target=self._run_thread, name=f"keyplan-changes-{self._name}", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._run_thread, name=f"keyplan-changes-{self._name}", daemon=True)
+        thread.start()
+        self._thread = thread
 
     def stop(self, *, drain: bool = True) -> None:
         """End the thread, after what is left has been delivered, or with `drain=False` after the present delivery.

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from functools import cache
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import cache, partial
 from typing import Any, Protocol
 
 from keyplan import errors
@@ -52,13 +55,32 @@ class AsyncEngineTransport:
     async def call(self, operation: str, request: Request) -> Answer:
         """Run one operation."""
         if self.engine.waits_for_disk and operation not in _READS:
-            return await asyncio.to_thread(self.engine.call, operation, request)
+            return await _in_thread(partial(self.engine.call, operation, request))
         return self.engine.call(operation, request)
 
     async def close(self) -> None:
         """Close the engine, if it was opened for this connection."""
         if self._owned:
             self.engine.close()
+
+
+async def _in_thread(call: Callable[[], Answer]) -> Answer:
+    """Make a call in another thread; where none is to be had, in this one."""
+    answer: Future[Answer] = Future()
+    unclaimed = threading.Lock()
+
+    def make() -> None:
+        if unclaimed.acquire(blocking=False) and answer.set_running_or_notify_cancel():
+            try:
+                answer.set_result(call())
+            except BaseException as error:  # noqa: BLE001 - it is raised where the answer is awaited
+                answer.set_exception(error)
+
+    try:
+        asyncio.get_running_loop().run_in_executor(None, make)
+    except RuntimeError:  # it is queued all the same, and a thread that there is may come to it, or have done so
+        make()
+    return await asyncio.wrap_future(answer)
 
 
 _READS = frozenset({"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems", "DescribeTable"})

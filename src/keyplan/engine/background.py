@@ -1,7 +1,8 @@
 """The engine's background thread: sweeps expired items, trims streams and histories, lets lagging indexes catch up.
 
-It starts with the first table that needs it and ends with the engine. A clock that does not run by itself
-has no use for it: then whoever moves the clock calls `sweep`, `trim_streams` and `trim_history` on the engine.
+It starts with the first table that needs it, or with a later look at a table if there is no thread to be had then, and
+ends with the engine. A clock that does not run by itself has no use for it: then whoever moves the clock calls `sweep`,
+`trim_streams` and `trim_history` on the engine.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from keyplan.clock import ManualClock
 from keyplan.errors import EngineClosedError
+from keyplan.store.threads import started
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
@@ -49,9 +51,7 @@ class Background:
             return
         with self._lock:
             if self._thread is None and not self._stopping.is_set():
-                thread = threading.Thread(target=self._run, name="keyplan-background", daemon=True)
-                thread.start()
-                self._thread = thread
+                self._thread = started(self._run, "keyplan-background")
 
     def stop(self) -> None:
         """End the thread. A sweep under way finishes its transaction first."""

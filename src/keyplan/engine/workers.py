@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
+from keyplan.store.threads import started
+
 T = TypeVar("T")
 
 
@@ -28,12 +30,10 @@ class Worker(ABC, Generic[T]):
         """Work until `_look` finds nothing; or end, and a later `wake` starts another thread for what is pending."""
 
     def wake(self) -> None:
-        """See to it that what is pending is worked on."""
+        """See to it that what is pending is worked on; by a later `wake` where there is no thread to be had now."""
         with self._lock:
             if self._thread is None and not self._stop.is_set() and self._pending():
-                thread = threading.Thread(target=self._work_on, name=self._name, daemon=True)
-                thread.start()
-                self._thread = thread
+                self._thread = started(self._work_on, self._name)
 
     def wait(self) -> None:
         """Wait until the thread has nothing left to do."""

@@ -18,6 +18,8 @@ import threading
 
 import apsw
 
+from keyplan.store.threads import started
+
 PASSIVE_PAGES = 4000  # each checkpoint syncs twice and moves a page once, however often it was written since
 RESTART_PAGES = 4 * PASSIVE_PAGES
 CROWDED_PAGES = 12 * PASSIVE_PAGES
@@ -35,7 +37,7 @@ class Checkpointer:
         self._wake = threading.Event()
         self.pages = 0
         """How long the log was after this process's last commit."""
-        self._begin_anew()
+        self._checkpoint_at, self._crowded_at = PASSIVE_PAGES, CROWDED_PAGES
         self.crowded = False
         """Whether the next writer is to call `wait_for_room` before it begins."""
         self._room = threading.Event()
@@ -48,10 +50,13 @@ class Checkpointer:
             self._begin_anew()
         self.pages = pages
         if pages >= self._checkpoint_at:
+            if self._thread is None:
+                self._thread = started(self._run, "keyplan-checkpoint")
+            if self._thread is None:  # the commit stands, and the log grows
+                self._checkpoint_at = pages + PASSIVE_PAGES
+                return apsw.SQLITE_OK
             if pages >= self._crowded_at:
                 self._have_writers_wait()
-            if self._thread is None:
-                self._start()
             self._wake.set()
         return apsw.SQLITE_OK
 
@@ -71,17 +76,6 @@ class Checkpointer:
         if self._thread is not None:
             self._thread.join()
         self._connection.close()
-
-    def _start(self) -> None:
-        thread = threading.Thread(target=self._run, name="keyplan-checkpoint", daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:
-            # The process may have no more threads, or is about to end. The commit stands, and the log grows.
-            self._checkpoint_at = self.pages + PASSIVE_PAGES
-            _log.warning("no thread for checkpoints", exc_info=True)
-        else:
-            self._thread = thread
 
     def _run(self) -> None:
         while True:

@@ -46,8 +46,8 @@ class Workers:
         """Begin; returns at once."""
         for state in self.states:
             thread = threading.Thread(target=self._run, args=(state,), name=f"keyplan-{state.worker.name}", daemon=True)
-            self._threads.append(thread)
             thread.start()
+            self._threads.append(thread)
 
     def stop(self, timeout_s: float = 20.0) -> bool:
         """Let each finish what there is to do; False where one did not end in time."""

@@ -26,6 +26,24 @@ def test_what_there_is_to_do_is_done_before_it_stops() -> None:
     assert workers.states[0].done == 100
 
 
+def test_those_that_were_started_can_be_stopped_where_no_more_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    started, start = [], threading.Thread.start
+
+    def start_one(thread: threading.Thread) -> None:
+        if started:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    workers = Workers([Worker(name, lambda: 0, every_s=60.0) for name in ("first", "second")])
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start_one)
+        with pytest.raises(RuntimeError, match="can't start"):
+            workers.start()
+    assert workers.stop()
+    assert not started[0].is_alive()
+
+
 def test_a_failure_is_told_and_tried_again() -> None:
     failed, mended, done = threading.Event(), threading.Event(), threading.Event()
 

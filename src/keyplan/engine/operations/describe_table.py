@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Find the table, describe it as of now."""
     table = tables.find(engine, request["TableName"])
+    engine.background.start_if_needed()
     if table.document.get("backfills"):
         engine.backfiller.wake()
     return {"Table": tables.describe(engine, engine.store.view(), table, engine.clock.now())}

@@ -20,6 +20,7 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     state = tables.status(table, now)
     if state in ("CREATING", "DELETING"):
         raise ValidationError(messages.expiry_unknown(state))
+    engine.background.start_if_needed()
     if backfill.EXPIRY in table.document.get("backfills", ()):
         engine.backfiller.wake()
     return {"TimeToLiveDescription": _describe(table.document, now)}
