@@ -54,7 +54,7 @@ def partition_span(index: Index | None, partition: tuple[AttributeValue, ...]) -
 
 
 def condition_span(index: Index | None, selected: KeyRange) -> Span:
-    """The keys that a key condition selects. Raises ValidationError for a partition key value that is too long."""
+    """The keys that a key condition selects. Raises ValidationError for a value that is too long for its key."""
     prefix = _prefix(index, selected.partition)
     if index is not None:
         prefix += IndexKey.sort_bytes(selected.sort_equals)
@@ -62,6 +62,8 @@ def condition_span(index: Index | None, selected: KeyRange) -> Span:
     if operator is None:
         return Span(prefix, successor(prefix))
     parts = [scalar_key(*next(iter(value.items()))) for value in selected.sort_values]
+    if sum(map(value_bytes, selected.sort_equals)) + max(map(len, parts)) > limits.SORT_KEY_BYTES:
+        raise ValidationError(item_messages.SORT_KEY_TOO_LONG)
     behind: Callable[[bytes], bytes] = _next  # in a table the sort key is the end of the stored key, as it is
     if index is not None:  # in an index it is escaped and terminated, and more follows
         parts, behind = [escaped(part) for part in parts], after_value
