@@ -41,7 +41,7 @@ def build(resources: Resources) -> Built:
         raise ValueError(f"{LINKS} is an https address, since the push service takes no other links: {links!r}")
     service = Service.over(resources.connection, resources.clock)
     failures = JsonLinesFolder(resources.folder / design_people.FAILED_COUNTS)
-    outbound, ranking = Outbound(_notifier(resources)), Ranking(service.base, failures)
+    outbound, ranking = Outbound(_notifier(resources)), Ranking(service.base, failures, resources.runner)
     pusher = Pusher(service.base, outbound, links)
     table = in_thread(resources.connection.run, design_questions.question_by_id(QUESTION_ID))
 

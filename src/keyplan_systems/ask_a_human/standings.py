@@ -85,8 +85,11 @@ class Standings:
 class Ranking:
     """The worker behind the ranks: counts who moves from one bucket of points to another, each move once."""
 
-    def __init__(self, base: Base, failures: Destination) -> None:
-        """`failures`: where changes go that could not be counted; `keyplan.changes.redrive` counts them later."""
+    def __init__(self, base: Base, failures: Destination, runner: str | None = None) -> None:
+        """`failures`: where changes go that could not be counted; `keyplan.changes.redrive` counts them later.
+
+        `runner`: its name among the readers of the stream.
+        """
         self._connection = base.connection
         self._runner = Runner(
             base.connection,
@@ -94,6 +97,7 @@ class Ranking:
             [CONSUMER],
             destinations={design_people.FAILED_COUNTS: failures},
             checkpoints=TableCheckpoints(base.connection, clock=base.clock, create=True),
+            runner=runner,
             clock=base.clock,
         )
         self._begun: set[str] = set()

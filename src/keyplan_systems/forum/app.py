@@ -50,6 +50,7 @@ def build(resources: Resources) -> Built:
         [design.notify_followers],
         destinations={"unnotified": failures},
         handlers={design.notify_followers: service.notify},
+        runner=resources.runner,
         clock=resources.clock,
     )
 

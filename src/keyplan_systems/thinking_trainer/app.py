@@ -32,6 +32,7 @@ def build(resources: Resources) -> Built:
         checkpoints=TableCheckpoints(resources.connection, create=True, clock=resources.clock),
         destinations={"unprofiled": JsonLinesFolder(resources.folder / "unprofiled")},
         handlers={design.follow: profiler.follow},
+        runner=resources.runner,
         clock=resources.clock,
     )
 

@@ -58,7 +58,7 @@ def _lake(resources: Resources) -> tuple[list[Worker], Callable[[], None]]:
 
     lake = Lake.open(os.environ.get(LAKE) or resources.folder / "lake", clock=resources.clock)
     failures = JsonLinesFolder(resources.folder / "lake-failures")
-    feed = Feed(resources.connection, lake, clock=resources.clock, failures=failures)
+    feed = Feed(resources.connection, lake, clock=resources.clock, failures=failures, runner=resources.runner)
     workers = [
         Worker("todo lake feed", feed.run_once, every_s=1.0),
         Worker("todo lake refresh", Keeping(lake).run_once, every_s=REFRESHED_EVERY_S),

@@ -26,6 +26,7 @@ from keyplan.server.asgi import DynamoDBApplication
 from keyplan.server.launch import is_loopback
 from keyplan_systems.up import registry
 from keyplan_systems.up.host import Host, Hosted
+from keyplan_systems.up.naming import runner_name
 from keyplan_systems.up.workers import Workers
 from keyplan_systems.web.development import DevelopmentKey, development_key
 from keyplan_systems.web.files import KeyFileError
@@ -116,10 +117,11 @@ def prepare(settings: Settings, stack: ExitStack, say: Callable[[str], None], cl
     connection, engine = _connection(settings, stack, clock)
     _create(connection, designs, say)
     verifier = _verifier(settings, stack, clock)
+    runner = stack.enter_context(runner_name(settings.folder))
     prices = book()
     hosted = []
     for system in systems:
-        built = _built(system, Resources(connection, _folder(settings, system), clock, verifier))
+        built = _built(system, Resources(connection, _folder(settings, system), clock, verifier, runner))
         stack.callback(built.close)
         if settings.sample:
             built.load_sample()

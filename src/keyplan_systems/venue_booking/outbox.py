@@ -142,8 +142,10 @@ def _history(item: OutboxItem, sent: Sent, now: datetime) -> NotificationItem:
     )
 
 
-def letter_runner(postman: Postman, failures: Path, checkpoints: Checkpoints | None = None) -> Runner:
-    """What reads the table's stream and sends new letters.
+def letter_runner(
+    postman: Postman, failures: Path, checkpoints: Checkpoints | None = None, *, runner: str | None = None
+) -> Runner:
+    """What reads the table's stream and sends new letters. `runner`: its name among the readers of the stream.
 
     A letter that fails again and again is noted in the folder `failures` and goes on waiting in the outbox.
     """
@@ -155,5 +157,6 @@ def letter_runner(postman: Postman, failures: Path, checkpoints: Checkpoints | N
         handlers={design.send_letter: postman.handle},
         destinations={"letters": JsonLinesFolder(failures)},
         checkpoints=checkpoints or TableCheckpoints(asking.connection, clock=asking.clock, create=True),
+        runner=runner,
         clock=asking.clock,
     )

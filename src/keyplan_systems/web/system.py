@@ -26,6 +26,9 @@ class Resources:
     clock: Clock
     verifier: TokenVerifier
     """For the tokens of its users."""
+    runner: str | None = None
+    """Its name among the readers of streams: no other living process has it, but the next one on these files, which
+    so takes up at once what this one held. None: a new name each time."""
 
 
 class UnfinishedError(ExceptionGroup[Exception]):
