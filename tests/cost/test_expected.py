@@ -640,7 +640,7 @@ def test_a_batch_writes_as_many_items_as_it_is_said_to_and_any_other_write_one()
     def keep_some(marks: list[Mark]) -> Change:
         return put(marks)
 
-    @table.put(Mark, returns=25)
+    @table.put(Mark)
     def keep_one(mark: Mark) -> Change:
         return put(mark)
 

@@ -337,3 +337,15 @@ def test_calls_take_arguments_as_functions_do() -> None:
         things("me", owner="you")  # type: ignore[misc]
     with pytest.raises(TypeError, match=r"things\(\) lacks owner"):
         things()  # type: ignore[call-arg]
+
+
+def test_a_call_may_return_more_than_a_page_where_it_reads_several() -> None:
+    @app.query(Thing, index="by_owner", limit=100, page_size=10, returns=60)
+    def many(owner: str) -> Cond:
+        return pk(owner=owner)
+
+    @app.query(Thing, index="by_owner", page_size=10, returns=60)
+    def of_several(owners: list[str]) -> Cond:
+        return pk(owner=each(owners))
+
+    assert [one.facts.returns for one in (many, of_several)] == [60, 60]

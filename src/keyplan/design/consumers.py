@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal, TypeVar, Union
 
 from keyplan.design.conditions import Condition, paths_of
 from keyplan.design.entities import Entity, EntitySpec
-from keyplan.design.given import check_flags, check_text, refused
+from keyplan.design.given import check_flags, check_text, refused, word
 from keyplan.design.keys import no_such_field
 from keyplan.design.places import DesignError, Place, names_around, of_function
 
@@ -77,6 +77,7 @@ class Changed:
     """The value it has now, where only that one counts."""
 
 
+@word
 def changed(field: str, becomes: object = None) -> Changed:
     """Only changes of this field; with `becomes` only to this value. Inserts count if they begin with it."""
     check_text("field", field)

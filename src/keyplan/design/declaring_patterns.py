@@ -10,9 +10,12 @@ from typing import Any, Literal
 from keyplan.design.asked import Asked
 from keyplan.design.entities import Entity, EntitySpec, spec_on
 from keyplan.design.options import (
+    BatchOptions,
     CheckOptions,
+    CountOptions,
     QueryOptions,
     ReadOptions,
+    ScanOptions,
     UpdateOptions,
     WriteOptions,
     check_options,
@@ -100,7 +103,30 @@ def declared_pattern(
         raise DesignError(f"{pattern.name} returns {pattern._terms!r}", place=pattern.place, fix=_RETURN[form.terms])
     _check_several(pattern)
     pattern.plan  # noqa: B018 - what has no meaning is refused where it is declared
+    _check_returns(pattern)
     return pattern
+
+
+def _check_returns(pattern: Pattern[..., Any]) -> None:
+    """Refuse more results than a call can give."""
+    plan, returns = pattern.plan, pattern.facts.returns
+    pages = plan.page_size if plan.limit is None and plan.walk is None else None
+    for most, bound, fix in (
+        (
+            1 if plan.operation == "GetItem" else None,
+            "the one that a read by key finds",
+            "say which share of calls find one",
+        ),
+        (plan.limit, f"limit={plan.limit}", "say how many one call gives, or raise the limit"),
+        (pages, f"page_size={pages}", "say how many one page holds: the next one is another call of the rate"),
+        (pattern.facts.evaluates, f"evaluates={pattern.facts.evaluates}", "say how many it reads to find them"),
+    ):
+        if returns is not None and most is not None and returns > most:
+            raise DesignError(
+                f"{pattern.name} returns {returns:g} items a call, more than {bound}",
+                place=pattern.place.at("returns="),
+                fix=fix,
+            )
 
 
 def _check_several(pattern: Pattern[..., Any]) -> None:
@@ -172,16 +198,16 @@ _FORMS: dict[Kind, Form] = {
     "get": Form(Read, "GetItem", Change, _plan_get, ReadOptions),
     "batch_get": Form(Read, "BatchGetItem", Change, _plan_batch_get, ReadOptions),
     "query": Form(Read, "Query", Cond, plan_query, QueryOptions),
-    "count": Form(Read, "Query", Cond, plan_query, QueryOptions, select="count"),
-    "scan": Form(Read, "Scan", Cond, plan_scan, QueryOptions),
+    "count": Form(Read, "Query", Cond, plan_query, CountOptions, select="count"),
+    "scan": Form(Read, "Scan", Cond, plan_scan, ScanOptions),
     "create": Form(Write, "PutItem", Change, plan_put, WriteOptions, exists="must_not"),
     "put": Form(Write, "PutItem", Change, plan_put, WriteOptions),
     "replace": Form(Write, "PutItem", Change, plan_put, WriteOptions, exists="must"),
     "update": Form(Write, "UpdateItem", Change, plan_update, UpdateOptions, exists="must", returns="new"),
     "delete": Form(Write, "DeleteItem", Change, plan_delete, WriteOptions, returns="old"),
-    "check": Form(Write, "ConditionCheck", Change, plan_check, CheckOptions),
-    "batch_put": Form(Batch, "BatchWriteItem", Change, _plan_batch_put, WriteOptions),
-    "batch_delete": Form(Batch, "BatchWriteItem", Change, _plan_batch_delete, WriteOptions),
+    "check": Form(Write, "ConditionCheck", Change, plan_check, CheckOptions, exists="must"),
+    "batch_put": Form(Batch, "BatchWriteItem", Change, _plan_batch_put, BatchOptions),
+    "batch_delete": Form(Batch, "BatchWriteItem", Change, _plan_batch_delete, BatchOptions),
 }
 
 _RETURN: dict[type[Cond | Change], str] = {

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from keyplan.design.entities import EntitySpec
-from keyplan.design.given import check_text
+from keyplan.design.given import check_text, word
 from keyplan.design.patterns import Pattern
 from keyplan.design.places import UNKNOWN, DesignError, Place, caller
 from keyplan.design.tables import Table
@@ -36,6 +36,7 @@ class Suppression:
     place: Place = UNKNOWN
 
 
+@word
 def accept(code: str, *, on: str = "", reason: str) -> Suppression:
     """Accept a finding: accepted = [accept("KP405", on="by_status", reason="...")] in the design's module."""
     for option, text in (("code", code), ("on", on), ("reason", reason)):

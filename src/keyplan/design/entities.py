@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, TypeVar, overload
 from pydantic import BaseModel
 
 from keyplan.design.fields import StoredField
-from keyplan.design.given import check_text, refused
+from keyplan.design.given import check_text, refused, word
 from keyplan.design.keys import BoundIndexKey, BoundKey, KeyAttribute, KeySpec
 from keyplan.design.places import DesignError, Place
 from keyplan.design.schema import Index, Schema, check_choice
@@ -49,6 +49,7 @@ class Unique:
         check_choice("by", self.by, Enforcement)
 
 
+@word
 def unique(*fields: str, key: KeySpec | None = None, by: Enforcement = "sentinel") -> Unique:
     """Fields whose values, taken together, no two items share."""
     return Unique(fields, key, by)

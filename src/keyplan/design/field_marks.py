@@ -12,10 +12,12 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from keyplan.design.field_types import StoredAs, UnstorableTypeError, without_none
+from keyplan.design.given import word
 
 _STORED_AS: tuple[StoredAs, ...] = get_args(StoredAs)
 
 
+@word
 @dataclass(frozen=True)
 class Attribute:
     """Beside a field's type: how it is stored. `Annotated[datetime, Attribute("createdAt", stored="epoch_s")]`."""

@@ -6,11 +6,13 @@ the inside of this package, with no word of which option they were about.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from keyplan.design.places import DesignError, caller
@@ -32,6 +34,62 @@ def shown(value: object) -> str:
 
 
 _SHOWN = 60
+
+
+Word = TypeVar("Word", bound=Callable[..., Any])
+
+
+def word(made: Word) -> Word:
+    """A function or class of the language: calls that it cannot take are refused at their own line."""
+    if not isinstance(made, type):
+        return _refusing(made, made.__qualname__.removesuffix(".__init__"))  # type: ignore[no-any-return]
+    made.__init__ = _refusing(made.__init__, made.__name__)  # type: ignore[misc]
+    return made
+
+
+def _refusing(function: Any, name: str) -> Any:
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*given: Any, **options: Any) -> Any:
+        try:
+            signature.bind(*given, **options)
+        except TypeError:
+            raise _unfit(name, signature, given, options) from None
+        return function(*given, **options)
+
+    return call
+
+
+def _unfit(name: str, signature: inspect.Signature, given: tuple[Any, ...], options: Mapping[str, Any]) -> DesignError:
+    """What says that a call names an option that there is not, lacks one, or does not name one."""
+    takes = [one for one in signature.parameters.values() if one.name not in {"self", "cls"}]
+    if not any(one.kind is one.VAR_KEYWORD for one in takes):
+        known = [one.name for one in takes if one.kind is not one.VAR_POSITIONAL]
+        for option in options:
+            if option not in known:
+                return no_option(option, known)
+    fix = f"write {name}({', '.join(map(_form, takes))})"
+    try:
+        bound = signature.bind_partial(*given, **options).arguments
+    except TypeError:
+        return DesignError(f"{name} is not called like that", place=caller(), fix=fix)
+    needed = [one.name for one in takes if one.default is one.empty and _form(one) != "..."]
+    lacking = [name for name in needed if name not in bound]
+    return DesignError(f"{name} is given no {' and no '.join(lacking)}", place=caller(), fix=fix)
+
+
+def _form(one: inspect.Parameter) -> str:
+    """A parameter as it is given."""
+    if one.kind in {one.VAR_POSITIONAL, one.VAR_KEYWORD}:
+        return "..."
+    return one.name if one.default is one.empty and one.kind is not one.KEYWORD_ONLY else f"{one.name}=..."
+
+
+def no_option(option: str, options: Iterable[str]) -> DesignError:
+    """What says that there is no such option, and which there are."""
+    known = ", ".join(sorted(options))
+    return DesignError(f"there is no option {option} here", place=caller(), fix=f"use one of {known}")
 
 
 def check_text(option: str, value: object, *, may_be_none: bool = False) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from keyplan.design.conditions import Condition, paths_of
 from keyplan.design.field_types import TypeCode
 from keyplan.design.fields import StoredField
-from keyplan.design.given import check_text
+from keyplan.design.given import check_text, word
 from keyplan.design.places import DesignError, Place, caller
 from keyplan.design.schema import Index, Schema
 from keyplan.design.templates import BoundTemplate, Field, TemplateError, parse
@@ -36,6 +36,7 @@ class KeySpec:
     place: Place
 
 
+@word
 def key(pk: KeyParts, sk: KeyParts | None = None, *, when: Condition | None = None) -> KeySpec:
     """How an entity's key is made: templates such as "TASK#{task_id}", or attr("points") for a plain field.
 
@@ -57,6 +58,7 @@ def key(pk: KeyParts, sk: KeyParts | None = None, *, when: Condition | None = No
     return KeySpec(partition, sort, when, caller())
 
 
+@word
 def attr(field: str) -> Attr:
     """In a key: the field's own stored value, for example a Number to sort by."""
     check_text("attr", field)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
-from keyplan.design.given import all_of, check_flags, check_text
+from keyplan.design.given import all_of, check_flags, check_text, no_option
 from keyplan.design.patterns import Facts, claims_of
 from keyplan.design.places import DesignError, caller
 from keyplan.design.schema import check_choice
@@ -31,20 +31,30 @@ class ReadOptions(TypedDict, total=False):
     """How many items a call is expected to find."""
 
 
-class QueryOptions(ReadOptions, total=False):
-    """What may be said of a read of many items."""
+class CountOptions(ReadOptions, total=False):
+    """What may be said of a count: it reads all that there is, in any order."""
 
     index: str
-    descending: bool
-    """The highest sort key first."""
+    evaluates: float
+    """How many items a call is expected to read, where a filter makes that more than it returns."""
+
+
+class ScanOptions(CountOptions, total=False):
+    """What may be said of a read of many items."""
+
     limit: int
     """The most results of a call."""
     page_size: int
     """The most items that one request evaluates."""
-    evaluates: float
-    """How many items a call is expected to read, where a filter makes that more than it returns."""
     ordered_by: str
     """The field the results are expected to be ordered by; "-field" for the highest first."""
+
+
+class QueryOptions(ScanOptions, total=False):
+    """What may be said of a read of a range."""
+
+    descending: bool
+    """The highest sort key first."""
 
 
 class WriteOptions(TypedDict, total=False):
@@ -52,10 +62,15 @@ class WriteOptions(TypedDict, total=False):
 
     rate: Rate
     claims: Claims
-    returns: float
-    """How many items a call is expected to write, of batches."""
     retried: bool
     """Whether callers repeat it when no answer came."""
+
+
+class BatchOptions(WriteOptions, total=False):
+    """What may be said of a write of many items."""
+
+    returns: float
+    """How many items a call is expected to write."""
 
 
 class UpdateOptions(WriteOptions, total=False):
@@ -76,9 +91,7 @@ def check_options(options: Mapping[str, Any], known: frozenset[str]) -> None:
     """Refuse options that a kind of pattern does not have, and limits that leave nothing."""
     for name in options:
         if name not in known:
-            raise DesignError(
-                f"there is no option {name} here", place=caller(), fix=f"use one of {', '.join(sorted(known))}"
-            )
+            raise no_option(name, known)
     for name in ("limit", "page_size"):
         value = options.get(name)
         if value is not None and not (isinstance(value, int) and not isinstance(value, bool) and value >= 1):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from keyplan.design.given import all_of, check_flags, check_text, refused
+from keyplan.design.given import all_of, check_flags, check_text, refused, word
 from keyplan.design.places import UNKNOWN, DesignError, Place, caller
 from keyplan.design.workload import Billing, Provisioned
 
@@ -63,6 +63,7 @@ class Index:
         return isinstance(self.project, tuple) and attribute in self.project
 
 
+@word
 def GSI(  # noqa: N802 - the field's own name for it
     name: str,
     *,
@@ -82,6 +83,7 @@ def GSI(  # noqa: N802 - the field's own name for it
     return Index(name, "GSI", _key("pk", pk), _key("sk", sk), _projection(project), billing, caller())
 
 
+@word
 def LSI(name: str, *, sk: str, project: Projection | Sequence[str] | None = "all") -> Index:  # noqa: N802
     """A local secondary index: the table's partition key with another sort key; only at a table's creation."""
     check_text("name", name)
@@ -116,6 +118,7 @@ def _projection(project: Projection | Sequence[str] | None) -> Projection | tupl
     return listed
 
 
+@word
 @dataclass(frozen=True)
 class TTL:
     """Expiry by an attribute that holds epoch seconds."""

@@ -5,15 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import FunctionType
-from typing import Any, Literal, ParamSpec, TypeVar, Unpack, overload
+from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
 from keyplan.design.consumers import Consumer, When, consumer
 from keyplan.design.declaring_entities import declare
 from keyplan.design.declaring_patterns import checked_facts, declared_pattern
 from keyplan.design.entities import Entity, EntitySpec, Unique, spec_on
-from keyplan.design.given import all_of, check_flags, check_text, refused
+from keyplan.design.given import all_of, check_flags, check_text, refused, word
 from keyplan.design.keys import KeySpec
-from keyplan.design.options import QueryOptions, ReadOptions, UpdateOptions, WriteOptions
+from keyplan.design.options import (
+    BatchOptions,
+    CheckOptions,
+    CountOptions,
+    QueryOptions,
+    ReadOptions,
+    ScanOptions,
+    UpdateOptions,
+    WriteOptions,
+)
 from keyplan.design.patterns import Batch, Kind, Page, Pattern, Read, Write, check_function
 from keyplan.design.places import DesignError, caller, of_function
 from keyplan.design.schema import TTL, Index, Schema, StreamView, TableClass
@@ -32,6 +41,7 @@ C = TypeVar("C")
 class Table:
     """A table of a design: its keys, its indexes, and everything that is declared on it."""
 
+    @word
     def __init__(
         self,
         name: str,
@@ -80,6 +90,7 @@ class Table:
     def __repr__(self) -> str:
         return f"<Table {self.name}>"
 
+    @word
     def entity(
         self,
         *,
@@ -132,6 +143,7 @@ class Table:
 
     # Reads.
 
+    @word
     def get(
         self, entity: type[E], /, **options: Unpack[ReadOptions]
     ) -> Callable[[Callable[P, Key]], Read[P, E | None]]:
@@ -159,27 +171,28 @@ class Table:
         return self._declare("query", entities, options)
 
     def count(
-        self, *entities: type[Entity], **options: Unpack[QueryOptions]
+        self, *entities: type[Entity], **options: Unpack[CountOptions]
     ) -> Callable[[Callable[P, Cond]], Read[P, int]]:
         """Declare a count of a range. Everything counted is read, and paid for."""
         return self._declare("count", entities, options)
 
     @overload
     def scan(
-        self, first: type[E], /, **options: Unpack[QueryOptions]
+        self, first: type[E], /, **options: Unpack[ScanOptions]
     ) -> Callable[[Callable[P, Cond]], Read[P, Page[E]]]: ...
     @overload
     def scan(
-        self, first: type[E], second: type[E2], /, **options: Unpack[QueryOptions]
+        self, first: type[E], second: type[E2], /, **options: Unpack[ScanOptions]
     ) -> Callable[[Callable[P, Cond]], Read[P, Page[E | E2]]]: ...
     @overload
     def scan(
-        self, first: type[Entity], /, *more: type[Entity], **options: Unpack[QueryOptions]
+        self, first: type[Entity], /, *more: type[Entity], **options: Unpack[ScanOptions]
     ) -> Callable[[Callable[P, Cond]], Read[P, Page[Any]]]: ...
-    def scan(self, *entities: type[Entity], **options: Unpack[QueryOptions]) -> Any:
+    def scan(self, *entities: type[Entity], **options: Unpack[ScanOptions]) -> Any:
         """Declare a read of the whole table, or of a whole index: the body returns everything() or where(...)."""
         return self._declare("scan", entities, options)
 
+    @word
     def batch_get(
         self, entity: type[E], /, **options: Unpack[ReadOptions]
     ) -> Callable[[Callable[P, Key]], Read[P, list[E | None]]]:
@@ -191,16 +204,19 @@ class Table:
 
     # Writes.
 
+    @word
     def create(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, Change]], Write[P, E]]:
         """Declare the creation of an item, refused where one is: the body returns put(item)."""
         return self._declare("create", (entity,), options)
 
+    @word
     def put(self, entity: type[E], /, **options: Unpack[WriteOptions]) -> Callable[[Callable[P, Change]], Write[P, E]]:
         """Declare a write of a whole item, whether or not one is there: the body returns put(item)."""
         return self._declare("put", (entity,), options)
 
+    @word
     def replace(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, Change]], Write[P, E]]:
@@ -210,6 +226,7 @@ class Table:
         """
         return self._declare("replace", (entity,), options)
 
+    @word
     def update(
         self, entity: type[E], /, **options: Unpack[UpdateOptions]
     ) -> Callable[[Callable[P, Change]], Write[P, E]]:
@@ -219,32 +236,37 @@ class Table:
         """
         return self._declare("update", (entity,), options)
 
+    @word
     def delete(
         self, entity: type[E], /, **options: Unpack[WriteOptions]
     ) -> Callable[[Callable[P, Change]], Write[P, E | None]]:
         """Declare the deletion of an item: the body returns key_of(...). Gives the item that was there."""
         return self._declare("delete", (entity,), options)
 
+    @word
     def check(
-        self, entity: type[Entity], /, *, exists: Literal["must", "must_not", "may"] = "must"
+        self, entity: type[Entity], /, **options: Unpack[CheckOptions]
     ) -> Callable[[Callable[P, Change]], Write[P, None]]:
         """Declare a condition on an item, as part of transactions: the body returns key_of(...) & when(...)."""
-        return self._declare("check", (entity,), {"exists": exists})
+        return self._declare("check", (entity,), options)
 
+    @word
     def batch_put(
-        self, entity: type[Entity], /, **options: Unpack[WriteOptions]
+        self, entity: type[Entity], /, **options: Unpack[BatchOptions]
     ) -> Callable[[Callable[P, Change]], Batch[P, None]]:
         """Declare a write of many items, one by one, without conditions: the body returns put(items)."""
         return self._declare("batch_put", (entity,), options)
 
+    @word
     def batch_delete(
-        self, entity: type[Entity], /, **options: Unpack[WriteOptions]
+        self, entity: type[Entity], /, **options: Unpack[BatchOptions]
     ) -> Callable[[Callable[P, Change]], Batch[P, None]]:
         """Declare a deletion of many items, one by one, without conditions: key_of(...) with one each(...)."""
         return self._declare("batch_delete", (entity,), options)
 
     # Changes.
 
+    @word
     def on_change(
         self,
         *entities: type[Entity],

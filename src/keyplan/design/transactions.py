@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from keyplan.design.field_types import without_none
 from keyplan.design.field_uses import field_uses
 from keyplan.design.fields import validator
+from keyplan.design.given import word
 from keyplan.design.patterns import Facts, Pattern, TransactionCall, WriteCall, claims_of
 from keyplan.design.places import DesignError
 from keyplan.design.plan import Plan
@@ -48,6 +49,12 @@ class Transaction(Pattern[P, None]):
     def __init__(self, function: Callable[P, Iterable[WriteCall[Any]]], facts: Facts) -> None:
         super().__init__(function, "transaction", facts, _plan)
         self.steps: tuple[Step, ...] = tuple(_step(call, self) for call in _calls(self))
+        if facts.returns is not None and not any(step.repeated for step in self.steps):
+            raise DesignError(
+                f"{self.name} says how often a step is repeated, and repeats none",
+                place=self.place.at("returns="),
+                fix="leave it out: returns= is for transactions with each(...)",
+            )
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> TransactionCall[None]:
         return TransactionCall(self, self.arguments(args, kwargs))
@@ -128,6 +135,7 @@ def _plan(pattern: Pattern[Any, None], _terms: object) -> Plan:
     )
 
 
+@word
 def transaction(
     *,
     rate: Rate | None = None,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from keyplan.design.given import check_figures, check_text, is_figure, refused
+from keyplan.design.given import check_figures, check_text, is_figure, refused, word
 from keyplan.design.places import UNKNOWN, DesignError, Place, caller
 
 
@@ -19,6 +19,7 @@ def _is_whole(value: object, least: float = 0.0) -> bool:
     return is_figure(value, least) and value == int(value)  # type: ignore[call-overload]
 
 
+@word
 @dataclass(frozen=True)
 class Rate:
     """Calls per second."""
@@ -37,6 +38,7 @@ class Rate:
         return self.average if self.peak is None else self.peak
 
     @classmethod
+    @word
     def monthly(cls, calls: float, *, peak: float | None = None) -> Rate:
         """So many calls in a month of 730 hours."""
         check_figures(calls=calls, peak=peak)
@@ -44,6 +46,7 @@ class Rate:
         return cls(average, None if peak is None else max(peak, average))
 
 
+@word
 @dataclass(frozen=True)
 class Bytes:
     """Sizes of items as the service counts them, in bytes of names and values."""
@@ -63,6 +66,7 @@ class Bytes:
             least = least if size is None else size
 
 
+@word
 @dataclass(frozen=True)
 class Distinct:
     """How many different values a field has, and how unevenly they are used."""
@@ -86,6 +90,7 @@ Shares = Mapping[object, float]
 """The share of each value of a field with few values: {"open": 0.1, "done": 0.9}."""
 
 
+@word
 @dataclass(frozen=True)
 class Items:
     """How many items of an entity there are, how large they are, how their fields vary."""
@@ -138,6 +143,7 @@ def _are_shares(told: object) -> bool:
     return isinstance(told, Mapping) and all(is_figure(share) for share in told.values()) and sum(told.values()) > 0
 
 
+@word
 @dataclass(frozen=True)
 class Claim:
     """What a document says of a pattern: "0.5 RCU", "1-5 RCU", "single-digit ms", "$0.25 per million reads"."""
@@ -154,6 +160,7 @@ class Claim:
         object.__setattr__(self, "place", caller() if self.place is UNKNOWN else self.place)
 
 
+@word
 @dataclass(frozen=True)
 class OnDemand:
     """Capacity paid by the request."""
@@ -172,6 +179,7 @@ class OnDemand:
         return max(self.warm_read, OnDemand.warm_read), max(self.warm_write, OnDemand.warm_write)
 
 
+@word
 @dataclass(frozen=True)
 class Provisioned:
     """Capacity bought by the hour."""

@@ -97,7 +97,7 @@ def add_event(event: Event) -> Change:
     return put(event)
 
 
-@transaction(rate=Rate(average=0.1, peak=5), returns=1)
+@transaction(rate=Rate(average=0.1, peak=5))
 def store_first_event(
     head: Head, mark: Mark, event: Event
 ) -> list[WriteCall[Head] | WriteCall[Mark] | WriteCall[Event]]:
@@ -105,7 +105,7 @@ def store_first_event(
     return [begin_head(head), add_mark(mark), add_event(event)]
 
 
-@transaction(rate=EVENTS, returns=1)
+@transaction(rate=EVENTS)
 def store_event(head: Head, mark: Mark, event: Event) -> list[WriteCall[Head] | WriteCall[Mark] | WriteCall[Event]]:
     """One more event, with its mark, on the head as it was read."""
     return [move_head(head), add_mark(mark), add_event(event)]
@@ -187,7 +187,7 @@ def drop_connection(connection_id: str, version: int) -> Change:
     return key_of(connection_id=connection_id) & at_version(version)
 
 
-@transaction(rate=Rate(average=2, peak=100), returns=1)
+@transaction(rate=Rate(average=2, peak=100))
 def subscribe(
     subscription: Subscription, connection_id: str, threads: frozenset[str]
 ) -> list[WriteCall[Subscription] | WriteCall[Connected]]:
@@ -195,7 +195,7 @@ def subscribe(
     return [add_subscription(subscription), note_thread(connection_id, threads)]
 
 
-@transaction(rate=Rate(average=1, peak=50), returns=1)
+@transaction(rate=Rate(average=1, peak=50))
 def unsubscribe(
     place: Place, connection_id: str, threads: frozenset[str]
 ) -> list[WriteCall[Subscription | None] | WriteCall[Connected]]:
@@ -206,7 +206,7 @@ def unsubscribe(
 Watched = Annotated[list[Place], Field(max_length=MOST_WATCHED)]
 
 
-@transaction(rate=Rate(average=1, peak=50), returns=1)
+@transaction(rate=Rate(average=1, peak=50))
 def disconnect(
     connection_id: str, version: int, places: Watched
 ) -> list[WriteCall[Connected | None] | WriteCall[Subscription | None]]:
