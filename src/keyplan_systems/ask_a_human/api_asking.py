@@ -106,6 +106,7 @@ STYLE = ProblemStyle(
     malformed_status=400,
     malformed_code="VALIDATION_ERROR",
     server_code="SERVER_ERROR",
+    unreadable_code="SERVER_ERROR",
     codes=UPPER_CODES,
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
+from keyplan.connections.errors import UnreadableItemError
 from keyplan_systems.ask_a_human import entities
 from keyplan_systems.ask_a_human.domain import abuse, boards, notifications, questions, scoring
 from keyplan_systems.ask_a_human.domain.abuse import Past
@@ -116,7 +117,15 @@ def stored_stats(of: scoring.Stats, past: Past, version: int) -> UserStats:
 
 
 def stats(stored: UserStats) -> scoring.Stats:
-    """A stored record."""
+    """A stored record. Raises UnreadableItemError for values that the rules do not know."""
+    try:
+        return _stats(stored)
+    except ValueError as error:
+        key = {"fingerprint_hash": stored.fingerprint_hash}
+        raise UnreadableItemError(f"the record of a person: {error}", entity="UserStats", key=key) from error
+
+
+def _stats(stored: UserStats) -> scoring.Stats:
     return scoring.Stats(
         fingerprint_hash=stored.fingerprint_hash,
         created_at_ms=parse_iso(stored.created_at),

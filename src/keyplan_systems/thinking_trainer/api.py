@@ -19,6 +19,7 @@ from keyplan_systems.thinking_trainer.domain.errors import (
     AttemptClosed,
     EvaluationFailed,
     EvaluationRefused,
+    ItemUnreadable,
 )
 from keyplan_systems.thinking_trainer.domain.profiles import Profile
 from keyplan_systems.thinking_trainer.domain.records import values_of
@@ -266,6 +267,7 @@ TRANSLATIONS: Mapping[type[Exception], Callable[[Any], Problem]] = {
     UnknownScenarioError: _refused(404),
     NotYoursError: _refused(403),
     EvaluationRefused: _refused(502),
+    ItemUnreadable: lambda error: Problem(500, str(error), code="unreadable_item"),
     EvaluationFailed: lambda error: Problem(503, str(error), headers={"Retry-After": "30"}),
     CursorError: lambda _error: Problem(400, "The next token is not one of this list.", code="invalid"),
     ThrottledError: _busy,

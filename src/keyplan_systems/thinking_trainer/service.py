@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,12 +22,14 @@ from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.design import StoredAttempt, StoredScenario, UnversionedProfile
 from keyplan_systems.thinking_trainer.domain import attempts
 from keyplan_systems.thinking_trainer.domain.attempts import SILENCE, Attempt
-from keyplan_systems.thinking_trainer.domain.errors import TrainerError
+from keyplan_systems.thinking_trainer.domain.errors import ItemUnreadable, TrainerError
 from keyplan_systems.thinking_trainer.domain.profiles import Profile
 from keyplan_systems.thinking_trainer.domain.records import instant_of, values_of
 from keyplan_systems.thinking_trainer.domain.scenarios import MAX_ID_CHARACTERS, Difficulty, Scenario
 from keyplan_systems.thinking_trainer.evaluation.evaluator import Evaluator, Submission
 from keyplan_systems.web.system import UnfinishedError
+
+_log = logging.getLogger(__name__)
 
 HISTORY_OF_A_CHART = 200
 THROTTLED_AGAIN_S = 2.0
@@ -127,11 +130,11 @@ class Service:
 
     def submitted(self, user_id: str, limit: int, cursor: str | None) -> Page[StoredAttempt]:
         """A user's submitted attempts, newest first. Raises CursorError."""
-        return self.db.run(design.submitted_attempts(user_id), limit=limit, cursor=cursor)
+        return self.db.run(design.submitted_attempts(user_id), limit=limit, cursor=cursor, unreadable=_left_out)
 
     def in_progress(self, user_id: str, limit: int, cursor: str | None) -> Page[StoredAttempt]:
         """A user's attempts in progress, last touched first. Raises CursorError."""
-        return self.db.run(design.open_attempts(user_id), limit=limit, cursor=cursor)
+        return self.db.run(design.open_attempts(user_id), limit=limit, cursor=cursor, unreadable=_left_out)
 
     def _graded(self, attempt: Attempt, scenario: Scenario, texts: Mapping[str, str]) -> Attempt:
         attempts.require_open(attempt, "submitted")  # before anybody is asked to grade it
@@ -183,9 +186,8 @@ class Service:
 
     def on_offer(self, difficulty: Difficulty | None) -> list[StoredScenario]:
         """Active scenarios, easiest first, or those of one difficulty."""
-        if difficulty is None:
-            return self.db.all(design.active_scenarios())
-        return self.db.all(design.scenarios_of_difficulty(difficulty))
+        wanted = design.active_scenarios() if difficulty is None else design.scenarios_of_difficulty(difficulty)
+        return list(self.db.iterate(wanted, unreadable=_left_out))
 
     def offer(self, scenario_id: str, active: bool) -> StoredScenario:
         """Put a scenario on offer, or take it off. Raises UnknownScenarioError."""
@@ -225,14 +227,25 @@ class Service:
 
     def history(self, user_id: str, limit: int, cursor: str | None) -> Page[Profile]:
         """A user's profiles, newest first. Raises CursorError."""
-        page = self.db.run(design.profile_history(user_id), limit=limit, cursor=cursor)
-        return Page(tuple(_of_today(found) for found in page.items), page.cursor)
+        page = self.db.run(design.profile_history(user_id), limit=limit, cursor=cursor, unreadable=_left_out)
+        found: list[Profile] = []
+        for one in page.items:
+            try:
+                found.append(_of_today(one))
+            except ItemUnreadable as error:
+                _left_out(error)
+        return Page(tuple(found), page.cursor)
 
     def progress(self, user_id: str) -> list[Profile]:
         """The newest profiles for a chart, oldest first."""
         page = self.history(user_id, HISTORY_OF_A_CHART, None)
         # Within one second a snapshot of version 0.9 may be stored out of order.
         return sorted(page.items, key=lambda profile: profile.snapshot_key)
+
+
+def _left_out(error: Exception) -> None:
+    """Tell the log of an item that a list is shown without, because nobody can read it."""
+    _log.error("an item cannot be read and is left out", exc_info=error)
 
 
 def _of_today(found: Profile | UnversionedProfile) -> Profile:

@@ -16,7 +16,6 @@ from keyplan.connections.errors import (
     ThrottledError,
     TransactionConflictError,
     UnavailableError,
-    UnreadableItemError,
 )
 from keyplan_systems.todo.bodies import task_body
 from keyplan_systems.todo.domain import fingerprint
@@ -111,12 +110,6 @@ def _busy(_error: Exception) -> Problem:
     )
 
 
-def _unreadable(error: UnreadableItemError) -> Problem:
-    """Which item it is: sending the request again does not help, and its owner or an operator can look for it."""
-    told = f"What is stored as {error.entity} cannot be read: another program wrote it, or has changed it."
-    return Problem(500, told, code="unreadable_item", details={"entity": error.entity, "key": error.key})
-
-
 TRANSLATIONS: Mapping[type[Exception], Translation] = {
     MissingError: _refusal(404),
     ConflictError: _refusal(409),
@@ -127,6 +120,5 @@ TRANSLATIONS: Mapping[type[Exception], Translation] = {
     ThrottledError: _busy,
     TransactionConflictError: _busy,
     UnavailableError: _busy,
-    UnreadableItemError: _unreadable,
 }
 """Every refusal and failure that routes let through, and its answer."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
 from fastapi import FastAPI
@@ -21,6 +22,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.websockets import WebSocket, WebSocketState
 
+from keyplan.connections.errors import UnreadableItemError
 from keyplan_systems.web.encoding import encoded
 from keyplan_systems.web.notes import current_notes
 
@@ -103,6 +105,7 @@ class ProblemStyle:
     malformed_status: int = 400
     malformed_code: str = "malformed"
     server_code: str = "server_error"
+    unreadable_code: str = "unreadable_item"
     codes: Mapping[int, str] = field(default_factory=lambda: LOWER_CODES)
 
     def code_of(self, status: int) -> str:
@@ -131,6 +134,12 @@ def problem_response(problem: Problem, style: ProblemStyle) -> Response:
 def server_problem(style: ProblemStyle) -> Problem:
     """What a client learns of an error nobody expected: that it happened, and the id to ask about it."""
     return Problem(500, "The server could not answer this request.", code=style.server_code)
+
+
+def unreadable_problem(error: UnreadableItemError, style: ProblemStyle) -> Problem:
+    """Which item it is: sending the request again does not help, and its owner or an operator can look for it."""
+    told = f"What is stored as {error.entity} cannot be read: another program wrote it, or has changed it."
+    return Problem(500, told, code=style.unreadable_code, details={"entity": error.entity, "key": error.key})
 
 
 def validation_details(errors: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
@@ -164,8 +173,11 @@ def install_problems(
     """Give every error of this application the one shape.
 
     `translations` names the application's own exception classes (subclasses are found too) and the function
-    that makes a `Problem` of each. What nobody foresaw is answered by `RequestMiddleware`.
+    that makes a `Problem` of each; items that cannot be read are told for all. What nobody foresaw is answered by
+    `RequestMiddleware`.
     """
+    told: dict[type[Exception], Translation] = {UnreadableItemError: partial(unreadable_problem, style=style)}
+    told.update(translations or {})
 
     async def on_http_error(connection: HTTPConnection, error: Exception) -> Response | None:
         problem = error if isinstance(error, Problem) else framework_problem(cast("HTTPException", error))
@@ -178,7 +190,7 @@ def install_problems(
     app.add_exception_handler(HTTPException, cast("Any", on_http_error))
     app.add_exception_handler(RequestValidationError, cast("Any", on_invalid))
     app.add_exception_handler(WebSocketRequestValidationError, cast("Any", on_invalid))
-    for kind, translate in (translations or {}).items():
+    for kind, translate in told.items():
         app.add_exception_handler(kind, cast("Any", _translated(translate, style)))
 
 

@@ -314,7 +314,7 @@ def test_a_response_that_nobody_can_read_is_left_out_of_its_questions_poll_and_l
     assert len([one for one in caplog.records if "cannot be read" in one.message]) == 1
 
 
-def spoil(stage: Stage, table: Any, key: dict[str, Any], attribute: str, value: dict[str, str]) -> None:
+def spoil(stage: Stage, table: Any, key: dict[str, Any], attribute: str, value: dict[str, Any]) -> None:
     """As another program may leave an item: with a value that its entity cannot have."""
     told = {"UpdateExpression": "SET #a = :a", "ExpressionAttributeNames": {"#a": attribute}}
     values = {"ExpressionAttributeValues": {":a": value}}
@@ -364,3 +364,25 @@ def test_ten_subscriptions_an_hour_by_address(stage: Stage) -> None:
         assert stage.subscribe(f"token-{number}", "ada", address="10.0.0.1").status_code == 201
     assert refused(stage.subscribe("token-10", "ada", address="10.0.0.1")) == (429, "RATE_LIMITED")
     assert stage.subscribe("token-10", "ada", address="10.0.0.2").status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value"),
+    [("total_points", {"S": "many"}), ("answers_by_category", {"M": {"gardening": {"N": "1"}}})],
+    ids=["no item of its kind", "values that the rules do not know"],
+)
+def test_a_record_that_cannot_be_read_is_named_to_its_person_and_hinders_nobody_else(
+    stage: Stage, engine: Engine | Elsewhere, attribute: str, value: dict[str, Any]
+) -> None:
+    first, second = stage.asked(min_responses=5), stage.asked(min_responses=5)
+    assert stage.answer(first, "ada").status_code == 201
+    kept = next(one for one in items(engine, entities.user_stats) if "daily_points" in one)
+    spoil(stage, entities.user_stats, {"fingerprint_hash": kept["fingerprint_hash"]}, attribute, value)
+    for answer in (stage.get("/stats", "ada"), stage.answer(second, "ada")):
+        assert refused(answer) == (500, "SERVER_ERROR")
+        error = answer.json()["error"]
+        assert error["message"].startswith("What is stored as UserStats cannot be read")
+        assert error["details"] == {"entity": "UserStats", "key": {"fingerprint_hash": kept["fingerprint_hash"]["S"]}}
+    assert stage.answer(second, "ben").status_code == 201
+    assert stage.get("/stats", "ben").json()["total_answers"] == 1
+    assert len(stage.get("/leaderboard", "ben").json()["entries"]) == 2

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import matplotlib.image
 import pytest
 from tests.systems.thinking_trainer.making import snapshot
+from tests.systems.thinking_trainer.older import old_profile, raw
 from tests.systems.thinking_trainer.stage import ANSWERS, Caller, Stage
 
 from keyplan.clock import ManualClock
@@ -126,3 +127,13 @@ def test_where_pictures_cannot_be_drawn_the_remedy_is_told(
     refused = ada.get("/users/ada/progress", format="png")
     assert (refused.status_code, refused.json()["error"]["code"]) == (501, "not_installed")
     assert "keyplan[charts]" in refused.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("dimensions", [[], "none"], ids=["of an old version", "of none"])
+def test_a_profile_that_cannot_be_read_is_told(stage: Stage, ada: Caller, dimensions: object) -> None:
+    item = raw(old_profile(userId="ada", dimensions=dimensions))
+    stage.connection.transport.call("PutItem", {"TableName": "Profiles", "Item": item})
+    answer = ada.get("/users/ada/profile")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "unreadable_item")
+    assert ada.get("/users/ada/profiles").json()["items"] == []
+    assert stage.person("ben").get("/users/ben/profile").status_code == 404

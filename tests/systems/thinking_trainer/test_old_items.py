@@ -112,3 +112,19 @@ def test_an_old_profile_of_three_dimensions_is_refused_with_the_reason(db: Conne
     put(db, "Profiles", old_profile(dimensions=old_profile()["dimensions"][:3]))
     with pytest.raises(ItemUnreadable, match=r"profile of version '0\.9' has no"):
         service.profile(USER)
+
+
+def test_lists_are_shown_without_what_nobody_can_read(
+    db: Connection, service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    attempt = completed(7).model_copy(update={"user_id": USER})
+    Profiler(db, db.context.clock).take_in(db.run(design.start_attempt(stored(attempt))))
+    put(db, "Attempts", old_attempt(schemaVersion="2.0"))
+    put(db, "Profiles", old_profile(dimensions=old_profile()["dimensions"][:3]))
+    put(db, "Profiles", {**old_profile(), "timestamp": "2020-01-01T10:35:00Z", "dimensions": "none"})
+    put(db, "Scenarios", old_scenario(schemaVersion="2.0", activeKey="ACTIVE", difficultyKey="1#beginner"))
+    assert [one.attempt_id for one in service.submitted(USER, 10, None)] == [attempt_id(7)]
+    assert [one.source_attempt_id for one in service.history(USER, 10, None)] == [attempt_id(7)]
+    assert len(service.progress(USER)) == 1
+    assert service.on_offer(None) == []
+    assert sum("cannot be read" in one.message for one in caplog.records) == 6
