@@ -5,11 +5,19 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from keyplan.clock import SystemClock
+
+ABANDONED_S: Final = 3600.0
+"""How old a draft is whose writer was killed: one that lives takes moments."""
+_DRAFT_BYTES: Final = 8
 
 
 class KeyFileError(Exception):
@@ -22,7 +30,7 @@ def put_once(path: Path, content: bytes) -> bool:
     It is written completely under another name and then linked: of several writers at once the first one's counts.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(_DRAFT_BYTES)}")
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
@@ -36,6 +44,15 @@ def put_once(path: Path, content: bytes) -> bool:
         draft.unlink(missing_ok=True)
     _sync_folder(path.parent)
     return True
+
+
+def clear_drafts(folder: Path) -> None:
+    """Remove what writers that were killed have left of files they were to put into a folder."""
+    before = SystemClock().now() - ABANDONED_S
+    for draft in folder.glob(".*." + "[0-9a-f]" * 2 * _DRAFT_BYTES):
+        with suppress(FileNotFoundError):  # another process clears too
+            if draft.stat().st_mtime < before:
+                draft.unlink()
 
 
 def _sync_folder(folder: Path) -> None:

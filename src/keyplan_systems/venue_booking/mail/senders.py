@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from keyplan_systems.venue_booking.mail.letters import Letter
-from keyplan_systems.web.files import put_once
+from keyplan_systems.web.files import clear_drafts, put_once
 
 _CLOSING: Final = 421
 """The code of a server that ends the conversation: it takes nothing now (RFC 5321, 3.8)."""
@@ -168,6 +168,7 @@ class FolderSender:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        clear_drafts(folder)
 
     def send(self, letter: Letter) -> Sent:
         """Write the letter, which its owner alone may read; one that is there already stays as it is."""

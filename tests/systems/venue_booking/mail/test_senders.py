@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email
+import os
 import socket
 import stat
 import threading
@@ -248,6 +249,29 @@ def test_a_second_delivery_changes_nothing(tmp_path: Path) -> None:
     assert sender.send(letter()) == Sent(first_time=False)
     assert file.read_bytes() == b"read and marked"
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_what_a_killed_sender_left_is_cleared_at_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(_path: Path, _draft: Path) -> None:
+        raise KeyboardInterrupt
+
+    sender = FolderSender(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "hardlink_to", killed)
+        patch.setattr(Path, "unlink", lambda _path, missing_ok: None)
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                sender.send(letter())
+    first, second = tmp_path.iterdir()
+    kept = [tmp_path / name for name in (".notes.txt", "mine.eml")]
+    for path in (first, *kept):
+        path.write_text("of the day before")
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+    FolderSender(tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted([second, *kept])  # the second may be another process's, still at it
+    assert sender.send(letter()) == Sent()
 
 
 def test_of_all_who_deliver_at_once_exactly_one_is_first(tmp_path: Path) -> None:
