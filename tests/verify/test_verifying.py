@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +218,64 @@ def of_owner(owner: str) -> Cond:
 @files.query(File, index="by_kind", descending=True)
 def of_kind(kind: str) -> Cond:
     return pk(kind=kind)
+"""
+
+
+def test_a_limit_that_leaves_others_than_the_first_in_the_order_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "scores.py"
+    path.write_text(SCORES)
+    report = verify(Design.load(str(path)))
+    (text,) = texts(report, "best_of_player", "wrong")
+    assert re.match(r"returns \d+ where points \d+ comes first \(\d+ of 20 calls\)", text), text
+    assert all("returns True where done False comes first" in text for text in texts(report, "not_done", "wrong"))
+    assert texts(report, "not_done", "wrong")
+    assert texts(report, "lowest_word", "wrong")
+    assert [result(report, name).verdict for name in ("best", "worst_two", "best_of_all", "maybe")] == ["OK"] * 4
+
+
+SCORES = """
+from __future__ import annotations
+from typing import Literal
+from keyplan.design import *
+
+scores = Table("scores", pk="player", sk="game", indexes=[GSI("by_points", pk="player", sk="points")])
+
+@scores.entity(items=Items(count=60, distinct={"player": 5}))
+class Score(Entity):
+    player: str
+    game: str
+    points: int
+    word: Literal["low", "high"]
+    done: bool
+    rank: int | None = None
+
+@scores.query(Score, limit=1, ordered_by="-points")
+def best_of_player(player: str) -> Cond:
+    return pk(player=player)
+
+@scores.query(Score, limit=1, ordered_by="word")
+def lowest_word(player: str) -> Cond:
+    return pk(player=player)
+
+@scores.query(Score, limit=1, ordered_by="done")
+def not_done(player: str) -> Cond:
+    return pk(player=player)
+
+@scores.query(Score, limit=1, ordered_by="rank")
+def maybe(player: str) -> Cond:
+    return pk(player=player)
+
+@scores.query(Score, index="by_points", limit=1, descending=True, ordered_by="-points")
+def best(player: str) -> Cond:
+    return pk(player=player)
+
+@scores.query(Score, index="by_points", limit=2, ordered_by="points")
+def worst_two(player: str) -> Cond:
+    return pk(player=player)
+
+@scores.query(Score, index="by_points", limit=3, descending=True, ordered_by="-points")
+def best_of_all(players: list[str]) -> Cond:
+    return pk(player=each(players))
 """
 
 

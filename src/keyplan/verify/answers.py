@@ -39,7 +39,7 @@ def difference(pattern: Pattern[..., Any], stock: Stock, arguments: Arguments, a
     if isinstance(answer, int):
         return None if answer == len(meant) else f"counts {answer}, {len(meant)} have {text}"
     got = entities_in(answer)
-    return next(_differences(meaning, text, meant, got, arguments), None) or _out_of_order(pattern, got)
+    return next(_differences(meaning, text, meant, got, arguments), None) or _out_of_order(pattern, meant, got)
 
 
 def _differences(
@@ -94,22 +94,37 @@ def _lacking(meaning: Meaning, missing: Meant, arguments: Arguments) -> str:
     return ""
 
 
-def _out_of_order(pattern: Pattern[..., Any], got: Sequence[Entity]) -> str | None:
-    """Whether results come in another order than the pattern says."""
+def _out_of_order(pattern: Pattern[..., Any], meant: Meant, got: Sequence[Entity]) -> str | None:
+    """Whether results come in another order than the pattern says, or a limit leaves others than the first in it."""
     wanted = pattern.facts.ordered_by
     if not wanted:
         return None
     name = wanted.removeprefix("-")
     spec = next((spec for spec in pattern.plan.entities if name in spec.fields), None)
     values = [getattr(one, name) for one in got if getattr(one, name, None) is not None]
-    if spec is None or len(values) < 2:
+    if spec is None:
         return None
     falls = pattern.plan.descending or wanted != name
-    if has_choices(spec.fields[name]):
-        return None if _ranked(spec, pattern.plan, name) else _unlike_choices(spec, name, values, falls=falls)
-    if not _rises(values[::-1] if falls else values):
-        return f"does not come in the order of {name}"
-    return None
+    there = [getattr(entity, name, None) for _, entity in meant]
+    choices = _choices(spec, name) if has_choices(spec.fields[name]) else None
+    if choices and (_ranked(spec, pattern.plan, name) or not set(values) | set(there) <= {*choices, None}):
+        return None
+    rank = choices.index if choices else _itself
+    if not _rises([rank(value) for value in (reversed(values) if falls else values)]):
+        return _spelled(values, name) if choices else f"does not come in the order of {name}"
+    first = [] if None in there else sorted(there, key=rank, reverse=falls)
+    late = next((pair for pair in zip(first, values, strict=False) if pair[0] != pair[1]), None)
+    return None if late is None else f"returns {plain(late[1])!r} where {name} {plain(late[0])!r} comes first"
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _choices(spec: EntitySpec, name: str) -> list[Any]:
+    """What a field may be, as its type lists it."""
+    kind = spec.fields[name].annotation
+    return [False, True] if kind is bool else list(get_args(kind)) or list(kind)
 
 
 def _ranked(spec: EntitySpec, plan: Plan, name: str) -> bool:
@@ -119,13 +134,7 @@ def _ranked(spec: EntitySpec, plan: Plan, name: str) -> bool:
     return any(hole.name == name and hole.spec.startswith("rank") for hole in holes)
 
 
-def _unlike_choices(spec: EntitySpec, name: str, values: Sequence[Any], *, falls: bool) -> str | None:
-    """Whether words come in another order than the field's type lists them."""
-    kind = spec.fields[name].annotation
-    choices = list(get_args(kind)) or list(kind)
-    ranks = [choices.index(value) for value in values if value in choices]
-    if _rises(ranks[::-1] if falls else ranks):
-        return None
+def _spelled(values: Sequence[Any], name: str) -> str:
     shown = ", ".join(str(plain(one)) for one in dict.fromkeys(values))
     return f"comes in the order {shown}: the alphabet's, not that of {name}"
 
