@@ -16,7 +16,7 @@ _CASE = re.compile(
     r"(?:^```python\n(?P<old>[^`]*?)^```$\n+)?^```python\n(?P<source>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-_EXPECTED = re.compile(r"(?:# expect *)+$", re.MULTILINE)
+_EXPECTED = re.compile(r"# expect.*$", re.MULTILINE)
 _NOTE = "<!-- fmt: off -->\n\nThe designs below are tests of the rule, as they stand there; imports are left out."
 
 

@@ -1,5 +1,7 @@
 """Every rule has a Markdown file of designs; lines marked `# expect` are where its findings must be, one each.
 
+Words behind a mark are of the finding's severity and problem: `# expect error: place reads`, `# expect and 1 more`.
+
 A case of a rule of changes has two designs, the old one and the new one, which has the marks.
 """
 
@@ -80,8 +82,11 @@ def loaded(path: Path, source: str) -> Design:
 
 def judge(findings: tuple[Finding, ...], path: Path, code: str, title: str) -> None:
     lines = enumerate(path.read_text().splitlines(), 1)
-    wanted = [number for number, line in lines for _ in range(line.count("# expect"))]
-    assert sorted(line_of(finding.place) for finding in findings) == wanted
+    wanted = [(number, words.strip()) for number, line in lines for words in line.split("# expect")[1:]]
+    assert sorted(line_of(finding.place) for finding in findings) == [number for number, _ in wanted]
+    told = [(line_of(finding.place), f"{finding.severity}: {finding.problem}") for finding in findings]
+    for number, words in wanted:
+        assert any(number == line and words in text for line, text in told), told
     assert all(finding.code == code for finding in findings)
     assert bool(wanted) == title.startswith("bad"), "a bad design has a finding, a good one none"
     assert all(finding.severity in PAGES[code].rule.severities for finding in findings)

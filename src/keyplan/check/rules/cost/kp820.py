@@ -1,6 +1,7 @@
 """A price that is not the price
 
-A claimed price of a million requests is compared with the book of prices that is shipped: on demand, Standard class.
+A claimed price of a million requests is compared with the book of prices that is shipped: on demand, Standard class,
+to one per cent.
 $0.25 and $1.25 for a million reads and writes were right in us-east-1 until 31 October 2024; since then they are
 half of that.
 

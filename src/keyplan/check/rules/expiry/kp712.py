@@ -2,6 +2,7 @@
 
 A consumer that takes the changes of one entity of several, or only insertions, is still called for batches of
 everything where nothing filters before it. Each call costs, and the batches that matter wait behind those that do not.
+Found where more than half of the declared writes are of others.
 
 Say which changes count with `when=` (a condition, or `changed("status")`), and let the export of the consumer put the
 entity's key prefix and the kind of change into the filter of the event source.

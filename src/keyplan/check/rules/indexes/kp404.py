@@ -2,7 +2,7 @@
 
 Entries of an index are copies that are written, stored and billed. Two kinds are for nothing: entries of an
 entity that no reader of the index asks for, which happens in overloaded indexes when an entity stores fields
-under the index's attributes; and whole items in an index that patterns only count.
+under the index's attributes; and whole items of more than 1 KB, one write unit, in an index that patterns only count.
 
 Leave the entity out of the index (another attribute name, a key with `when=`), or project keys only.
 

@@ -7,8 +7,9 @@ and an order by time keeps even that from being split. An index on a status, a t
 Spread the key over shards (`FEED#{post_id:shard(8)}`, read with `every_shard()`), put something with many
 values in front (the tenant, the day), or let the index be sparse, so that little is in it.
 
-Without declared rates such a key is pointed out as it is. With them it is a matter of numbers: this reports keys
-that take more than half of what a partition serves, and KP501 those that take more than all of it.
+Without declared rates such a key is pointed out as it is, up to ten of them, of more than a thousand items. With rates
+it is a matter of numbers: this reports keys that take more than half of what a partition serves, and KP501 those that
+take more than all of it.
 
 Source: developer guide, "Best practices for designing and using partition keys effectively".
 """

@@ -3,7 +3,8 @@
 The service counts its `Limit` before the filter: of ten items that were read, two may be left, or none, and the
 page still says that there is more. Keyplan's `limit` counts results, so it reads on until it has them: ten
 results of which one in a hundred passes cost a thousand reads, and the last page of all reads to the end of
-the partition. With `page_size` pages come back short, or empty with a cursor.
+the partition. With `page_size` pages come back short, or empty with a cursor. A filter that is declared to let four
+fifths through is left alone.
 
 Let the key select, by a sort key prefix or a sparse index of what the filter lets through; then the limit is
 exact and cheap.

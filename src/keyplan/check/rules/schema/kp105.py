@@ -2,7 +2,8 @@
 
 A write is billed for the whole item, not for what it changes: setting one flag of a 100 KB item costs 100
 write units, and the same again in every index that projects what changed. Above 100 KB, rates that look small
-use up a partition, which takes 1,000 write units a second.
+use up a partition, which takes 1,000 write units a second. Found from 25 write units a second on, some forty
+dollars a month.
 
 Keep what changes in a small item of its own (the counter, the status, the version), next to the large one in
 the same item collection, so that one query still reads both.
