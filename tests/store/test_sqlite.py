@@ -124,6 +124,21 @@ def test_a_group_commits_at_its_end_and_isolates_failures(store: SqliteStore) ->
     assert [row[0] for row in store.view().span(tree, b"", None)] == [b"a", b"b"]
 
 
+def test_a_group_in_which_the_store_is_closed_is_not_written(tmp_path: Path) -> None:
+    store = SqliteStore(str(tmp_path / "data.db"))
+
+    def close_in_a_group() -> None:
+        with store.group():
+            store.write(lambda transaction: transaction.put_document("n", b"1"))
+            store.close()
+
+    with pytest.raises(EngineClosedError):
+        close_in_a_group()
+    again = SqliteStore(str(tmp_path / "data.db"))
+    assert again.view().document("n") is None
+    again.close()
+
+
 def test_a_group_that_raises_writes_nothing(tmp_path: Path) -> None:
     store = SqliteStore(str(tmp_path / "data.db"))
     tree = new_tree(store)

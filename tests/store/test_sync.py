@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -111,3 +113,43 @@ def test_a_log_that_is_not_synced_is_as_long_as_what_is_in_it(tmp_path: Path) ->
     store = filled(tmp_path / "x.db", 3, durability="normal")
     assert log_of(tmp_path / "x.db").stat().st_size < LEAST_PIECE_BYTES
     store.close()
+
+
+def test_a_commit_that_is_not_synced_yet_when_the_store_is_closed_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = filled(tmp_path / "x.db", 1)
+    assert store.sync is not None
+    committed, closed, wait = threading.Event(), threading.Event(), store.sync.wait
+
+    def wait_late(commit: int) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            committed.set()
+            assert closed.wait(60)
+        wait(commit)
+
+    monkeypatch.setattr(store.sync, "wait", wait_late)
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(put, store, 1)
+        assert committed.wait(60)
+        store.close()
+        closed.set()
+        writing.result()
+    again = SqliteStore(str(tmp_path / "x.db"))
+    assert len(keys(again)) == 2
+    again.close()
+
+
+def test_a_commit_that_cannot_be_synced_fails_and_the_store_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = filled(tmp_path / "x.db", 1)
+
+    def fail(_descriptor: int) -> None:
+        raise OSError("no such disk")
+
+    monkeypatch.setattr("keyplan.store.sync._sync_data", fail)
+    with pytest.raises(StorageError, match="no such disk"):
+        put(store, 1)
+    store.close()
+    assert not log_of(tmp_path / "x.db").exists()

@@ -141,7 +141,8 @@ class SqliteStore:
                 self._group_lost = None
                 if self._group_begun:
                     self._group_begun = False
-                    self._rollback()
+                    with failures(self.path):
+                        self._rollback()
         if self.sync is not None:
             self.sync.wait(self.sync.committed)
 
@@ -336,6 +337,9 @@ class SqliteStore:
             if self._closed:
                 return
             self._closed = True
+            if self.sync is not None:
+                with suppress(StorageError):  # told to whoever waits for it, outside the lock
+                    self.sync.wait(self.sync.committed)
             if self._checkpointer is not None:
                 self._checkpointer.stop()
             self._readers.close()

@@ -96,7 +96,7 @@ class LogSync:
             os.close(folder)
 
     def close(self) -> None:
-        """Close the log. The last commits are synced by the database's own last checkpoint."""
+        """Close the log, once all that was committed has been waited for: it may be gone a moment later."""
         with self._lock:
             if self._descriptor is not None:
                 os.close(self._descriptor)
