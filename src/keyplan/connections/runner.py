@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -40,14 +40,7 @@ def run(context: Context, call: Call[Any], wanted: Wanted = EVERYTHING) -> Progr
         raise TypeError(f"{call!r} is no call of a pattern: run pattern(arguments), not the pattern itself") from None
     if plan not in context.ready:
         yield from _prepare(context, plan)
-    try:
-        return (yield from _program(context, call, plan, wanted))
-    except ServiceError as error:
-        raise refused(plan, context.table(plan.schema), error) from error
-    except KeyplanError:
-        raise
-    except (ValueError, MissingField, UnstorableTypeError) as error:
-        raise KeyValueError(f"{plan.pattern}: {error}", entity=plan.entity.name) from error
+    return (yield from _guarded(context, plan, lambda: _program(context, call, plan, wanted)))
 
 
 def _program(context: Context, call: Call[Any], plan: Plan, wanted: Wanted) -> Program[Any]:
@@ -95,7 +88,7 @@ def transact(context: Context, calls: Sequence[Call[Any]], token: str | None) ->
     for plan in plans:
         if plan not in context.ready:
             yield from _prepare(context, plan)
-    yield from _guarded(context, plans[0], transactions.transact(context, list(flat(calls)), token))
+    yield from _guarded(context, plans[0], lambda: transactions.transact(context, list(flat(calls)), token))
 
 
 def transact_get(context: Context, calls: Sequence[Call[Any]]) -> Program[tuple[Any, ...]]:
@@ -110,13 +103,14 @@ def transact_get(context: Context, calls: Sequence[Call[Any]]) -> Program[tuple[
         gets.append((plan, {**call.arguments, NOW: context.now_s()}))
     if not gets:
         return ()
-    found: tuple[Any, ...] = yield from _guarded(context, gets[0][0], reads.transact_get(context, gets))
+    found: tuple[Any, ...] = yield from _guarded(context, gets[0][0], lambda: reads.transact_get(context, gets))
     return found
 
 
-def _guarded(context: Context, plan: Plan, program: Program[Any]) -> Program[Any]:
+def _guarded(context: Context, plan: Plan, program: Callable[[], Program[Any]]) -> Program[Any]:
+    """A program, begun with its failures put in our words."""
     try:
-        return (yield from program)
+        return (yield from program())
     except ServiceError as error:
         raise refused(plan, context.table(plan.schema), error) from error
     except KeyplanError:
