@@ -22,10 +22,12 @@ from keyplan.design import (
     Provisioned,
     Rate,
     Table,
+    WriteCall,
     key_of,
     pk,
     put,
     set_,
+    transaction,
 )
 
 
@@ -150,3 +152,73 @@ def test_a_local_index_takes_the_tables_capacity_and_is_recovered_with_it() -> N
     assert own.provisioned == pytest.approx(200 * 0.4745 + 72 * 0.0949)  # at 70 % use: 140 writes, 50 reads
     assert month.recovered_bytes == own.storage_bytes + local.storage_bytes
     assert month.point_in_time == pytest.approx(2 * 1.1 * 0.20)
+
+
+def test_a_month_of_two_classes_recovery_and_transactions() -> None:
+    """Pricing page: 25 GB are free in the Standard class alone; recovery is $0.20, storage $0.25 and $0.10 for a GB."""
+    kept = Table("kept", pk="id", point_in_time_recovery=True)
+    by_kind = GSI("by_kind", pk="kind", project="keys")
+    archive = Table("archive", pk="id", table_class="STANDARD_INFREQUENT_ACCESS", indexes=[by_kind])
+
+    @kept.entity(items=Items(40_000_000, bytes=Bytes(900)))
+    class Kept(Entity):
+        id: str
+
+    @archive.entity(items=Items(10_000_000, bytes=Bytes(1_900)))
+    class Old(Entity):
+        id: str
+        kind: str
+
+    @kept.create(Kept, rate=Rate.monthly(1_000_000, peak=10))
+    def keep(one: Kept) -> Change:
+        return put(one)
+
+    @kept.get(Kept)
+    def look_up(id: str) -> Key:
+        return key_of(id=id)
+
+    @kept.delete(Kept)
+    def forget(id: str) -> Change:
+        return key_of(id=id)
+
+    @archive.create(Old)
+    def file(one: Old) -> Change:
+        return put(one)
+
+    @archive.query(Old, index="by_kind", returns=1, rate=Rate.monthly(4_000_000))
+    def of_kind(kind: str) -> Cond:
+        return pk(kind=kind)
+
+    @transaction(rate=Rate.monthly(1_000_000, peak=5))
+    def put_away(id: str, one: Old) -> list[WriteCall[Kept] | WriteCall[Old]]:
+        return [forget(id), file(one)]
+
+    month = estimate(Design("records", (kept, archive), (put_away,)), book())
+    standard, rare = month.tables
+    second = 730 * 3600
+
+    assert [part.name for part in (*standard.parts, *rare.parts)] == ["kept", "archive", "archive/by_kind"]
+    writes = [part.write * second / 1e6 for part in (*standard.parts, *rare.parts)]
+    assert writes == pytest.approx([1 + 2, 2 * 2, 1]), "two units for each kilobyte in a transaction, one in an index"
+    assert [part.read * second / 1e6 for part in rare.parts] == pytest.approx([0, 2])
+    assert (standard.parts[0].peak_write, rare.parts[0].peak_write, rare.parts[1].peak_write) == (20, 20, 5)
+    assert rare.parts[1].peak_read == pytest.approx(4e6 / second / 2)
+
+    assert standard.requests == pytest.approx(3 * 0.625)
+    assert (standard.storage, standard.storage_ia) == pytest.approx((40 * 0.25, 40 * 0.10))
+    assert standard.point_in_time == pytest.approx(40 * 0.20)
+    assert standard.requests_ia == pytest.approx(3 * 0.78)
+    assert standard.total == pytest.approx(3 * 0.625 + 40 * 0.25 + 40 * 0.20)
+    stored = 20 + rare.parts[1].storage_bytes / 1e9
+    assert (rare.requests, rare.requests_ia) == pytest.approx((5 * 0.78 + 2 * 0.155,) * 2)
+    assert (rare.storage, rare.total) == pytest.approx((stored * 0.10, stored * 0.10 + 5 * 0.78 + 2 * 0.155))
+    assert month.free_storage == pytest.approx(25 * 0.25)
+    assert month.total == pytest.approx(standard.total + rare.total - 25 * 0.25)
+
+    told = {one.name: (one.table, one.calls, one.requests, one.per_million) for one in month.patterns}
+    assert told["keep"] == pytest.approx(("kept", 1e6, 0.625, 0.625))
+    assert told["look_up"] == ("kept", 0, 0, 0)
+    assert told["of_kind"] == pytest.approx(("archive", 4e6, 2 * 0.155, 0.5 * 0.155))
+    assert [guess for guess in month.guesses if "rate" in guess] == [
+        f"{name} declares no rate" for name in ("look_up", "forget", "file")
+    ]

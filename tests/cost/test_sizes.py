@@ -1,4 +1,4 @@
-"""Sizes of index entries, from what their index holds."""
+"""Sizes of items that declare none, and of index entries, from what their index holds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from keyplan.cost.sizes import entry_size
+from keyplan.cost.sizes import Size, entry_size, item_size, read_size
 from keyplan.design import GSI, LSI, Bytes, Entity, Items, Table, attr, key
 
 songs = Table(
@@ -66,3 +66,52 @@ def test_a_key_attribute_that_two_keys_share_is_stored_once() -> None:
     (bound,) = spec.indexes
     key_texts = len("PKS#{song}") + 16 + len("SKSONG")
     assert entry_size(spec, bound).average == key_texts + len("kind") + TEXT
+
+
+def test_an_item_that_declares_no_size_has_its_fields_and_every_made_key() -> None:
+    app = Table("app", pk="PK", sk="id", indexes=[GSI("one", pk="G1", sk="kind"), GSI("two", pk="G2")])
+
+    @app.entity(
+        key=key("S#{song}#{take}", attr("id")),
+        indexes={"one": key("KIND#{kind}", attr("kind")), "two": key("{id}")},
+    )
+    class Take(Entity):
+        song: str
+        take: str
+        id: str
+        kind: Literal["live", "demo"]
+
+    (spec,) = app.entities
+    fields = len("songtakeidkind") + 4 * TEXT
+    keys = len("PK" + "S#{song}#{take}") + 2 * 16 + len("G1" + "KIND#live") + len("G2" + "{id}") + 16
+    assert item_size(spec) == Size(fields + keys, fields + keys, None, declared=False)
+
+
+@pytest.mark.parametrize(
+    ("told", "size"),
+    [
+        (Bytes(3_000), Size(86, 86, None, declared=True)),
+        (Bytes(60), Size(60, 60, None, declared=True)),
+        (Bytes(60, p99=80), Size(60, 80, None, declared=True)),
+        (Bytes(60, p99=300, most=900), Size(60, 86, None, declared=True)),
+    ],
+)
+def test_an_entry_is_no_larger_than_its_item(told: Bytes, size: Size) -> None:
+    app = Table("app", pk="artist", sk="title", indexes=[GSI("by_genre", pk="genre", sk="year", project="keys")])
+
+    @app.entity(items=Items(9, bytes=told))
+    class Single(Entity):
+        artist: str
+        title: str
+        genre: str
+        year: int
+
+    @app.entity(key=key("L#{name}", "LABEL"), items=Items(9, bytes=Bytes(700)))
+    class Label(Entity):
+        name: str
+
+    single, label = app.entities
+    (bound,) = single.indexes
+    assert entry_size(single, bound) == read_size(single, bound.index) == size
+    assert read_size(single, None) == item_size(single)
+    assert read_size(label, bound.index) == item_size(label), "it is never in the index"

@@ -21,6 +21,7 @@ from keyplan.design import (
     Items,
     Table,
     Write,
+    add,
     key,
     key_of,
     known,
@@ -196,8 +197,50 @@ def test_what_nothing_is_said_of_is_as_the_items_are() -> None:
     def end(id: str, at: str) -> Change:
         return key_of(id=id) & set_(state="done") & known(at=at)
 
+    @table.update(Ride)
+    def give_or_take(id: str, courier: str | None) -> Change:
+        return key_of(id=id) & set_(courier=courier)
+
+    @table.update(Ride)
+    def give_first(id: str) -> Change:
+        return key_of(id=id) & set_(courier="first")
+
+    @table.update(Ride)
+    def shift(id: str, at: str, state: Literal["open", "done"]) -> Change:
+        return key_of(id=id) & set_(at=at, state=state)
+
     assert expected(give).units.indexes == {"by_courier": 0.25 * 2 + 0.75, "open": 0.1}
     assert expected(move).units.indexes == {"by_courier": 2, "open": 2}, "it is taken to be in what it moves in"
     assert expected(note).units.indexes == {"by_courier": 0.25, "open": 0.1}
     assert expected(note_open).units.indexes == {"by_courier": 0.25, "open": 1}
     assert expected(end).units.indexes == {"by_courier": 0.25, "open": 1}
+    assert expected(give_or_take).units.indexes == {"by_courier": 2, "open": 0.1}, "nothing tells how often it is which"
+    assert expected(give_first).units.indexes == {"by_courier": 0.25 * 2 + 0.75, "open": 0.1}
+    assert expected(shift).units.indexes == {"by_courier": 2, "open": 2}
+
+
+def test_what_is_added_to_and_counted_on_every_update_shows_in_indexes() -> None:
+    table = Table(
+        "players",
+        pk="id",
+        indexes=[GSI("board", pk="league", sk="points"), GSI("versions", pk="league", project=["version"])],
+    )
+
+    @table.entity(items=Items(100, bytes=Bytes(300)), version="version")
+    class Player(Entity):
+        id: str
+        league: str
+        points: int = 0
+        version: int = 0
+        stats: dict[str, int]
+
+    @table.update(Player)
+    def score(id: str, points: int) -> Change:
+        return key_of(id=id) & add(points=points)
+
+    @table.update(Player)
+    def note(id: str, stats: dict[str, int]) -> Change:
+        return key_of(id=id) & set_(stats=stats)
+
+    assert expected(score).units.indexes == {"board": 2, "versions": 1}, "an entry whose key changes is deleted and put"
+    assert expected(note).units.indexes == {"board": 1, "versions": 1}
