@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from keyplan.cost.matching import same_field
 from keyplan.cost.shares import choices_of
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import KeyAttribute
@@ -36,8 +37,17 @@ def _hole_share(hole: BoundHole, entity: EntitySpec) -> float | None:
     return share
 
 
-def key_share(parts: Sequence[KeyAttribute], entity: EntitySpec, sources: Mapping[str, Source]) -> float | None:
-    """The share of load that goes to the most used key made of these attributes."""
+def key_share(
+    parts: Sequence[KeyAttribute],
+    entity: EntitySpec,
+    sources: Mapping[str, Source],
+    others: Sequence[EntitySpec] = (),
+) -> float | None:
+    """The share of load that goes to the most used key made of these attributes.
+
+    Fields of which nothing is said, and that are together the whole key of the entity, or of one of the others, have
+    as many combinations as there are of it.
+    """
     shares: dict[str, float | None] = {}
     for part in parts:
         holes = part.template.holes if part.template is not None else ()
@@ -49,6 +59,13 @@ def key_share(parts: Sequence[KeyAttribute], entity: EntitySpec, sources: Mappin
             name = part.field.name
             shares[name] = 1.0 if is_constant(sources.get(name)) else field_share(entity, name)
     total = 1.0
+    for owner in sorted((entity, *others), key=lambda one: -len(one.key.fields)):
+        names = owner.key.fields
+        if owner.items is None or not all(name in shares and same_field(owner, entity, name) for name in names):
+            continue
+        if any(shares[name] is None for name in names) and not any(is_constant(sources.get(name)) for name in names):
+            total /= max(1, owner.items.count)
+            shares = {name: share for name, share in shares.items() if name not in names}
     for share in shares.values():
         if share is None:
             return None

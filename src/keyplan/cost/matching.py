@@ -155,7 +155,7 @@ def _number_of(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None,
         return told.count, ""
     if entity.items is not None and entity.key.fields == (name,):
         return entity.items.count, ""
-    others = [one for one in plan.siblings if one is not entity and one.items is not None and _alike(one, entity, name)]
+    others = [one for one in plan.siblings if one is not entity and one.items is not None and same_field(one, entity, name)]
     for owner in others:
         if owner.items is not None and owner.key.fields == (name,):
             return owner.items.count, f"{entity.name}.{name} is taken to have as many values as there are {owner.name}"
@@ -169,7 +169,7 @@ def _number_of(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None,
     return None, ""
 
 
-def _alike(one: EntitySpec, other: EntitySpec, name: str) -> bool:
+def same_field(one: EntitySpec, other: EntitySpec, name: str) -> bool:
     """Whether two entities have a field of this name and of one type, so that it means the same."""
     mine = other.fields.get(name)
     return mine is not None and name in one.fields and one.fields[name].annotation == mine.annotation
@@ -186,7 +186,7 @@ def _combinations(alike: Mapping[str, Values], entity: EntitySpec, plan: Plan, g
         names = owner.key.fields
         if owner.items is None or len(names) < 2 or not all(name in left for name in names):
             continue
-        if not all(_alike(owner, entity, name) for name in names):
+        if not all(same_field(owner, entity, name) for name in names):
             continue
         sure = not any(left[name].guess for name in names)
         if not sure or prod(left[name].number or 1 for name in names) > owner.items.count:

@@ -11,7 +11,7 @@ Source: developer guide, "Local Secondary Indexes", item collection size limit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from keyplan import limits
 from keyplan.check.finding import Finding
@@ -31,7 +31,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         locals_ = [index for index in table.schema.indexes if index.kind == "LSI"]
         if not locals_:
             continue
-        sizes = {entity.name: _largest(entity) for entity in table.entities}
+        sizes = {entity.name: _largest(entity, table.entities) for entity in table.entities}
         known = [size for size in sizes.values() if size is not None]
         total = sum(known)
         if total > limits.ITEM_COLLECTION_BYTES:
@@ -58,9 +58,9 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _largest(entity: EntitySpec) -> float | None:
+def _largest(entity: EntitySpec, others: Sequence[EntitySpec]) -> float | None:
     """Bytes of the largest collection of an entity, with its entries in local indexes."""
-    items, share = entity.items, key_share(entity.key.partition, entity, {})
+    items, share = entity.items, key_share(entity.key.partition, entity, {}, others)
     if items is None or share is None:
         return None
     one = float(item_size(entity).average)

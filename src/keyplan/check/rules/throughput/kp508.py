@@ -15,7 +15,7 @@ Source: developer guide, "Partitions and data distribution" and "Item collection
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from keyplan import limits
 from keyplan.check.finding import Finding
@@ -37,7 +37,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         for bound in (entity.key, *entity.indexes):
             if bound.index is not None and bound.index.kind == "LSI":
                 continue
-            stored = _bytes_under(entity, bound)
+            stored = _bytes_under(entity, bound, table.entities)
             if stored <= limits.PARTITION_BYTES:
                 continue
             refused = local and bound.index is None
@@ -55,10 +55,10 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _bytes_under(entity: EntitySpec, bound: BoundKey) -> float:
+def _bytes_under(entity: EntitySpec, bound: BoundKey, others: Sequence[EntitySpec]) -> float:
     if entity.items is None or not bound.sort:
         return 0.0
-    share = key_share(bound.partition, entity, {})
+    share = key_share(bound.partition, entity, {}, others)
     if share is None:
         return 0.0
     return entity.items.count * share_in_index(entity, bound) * share * entry_size(entity, bound).average
