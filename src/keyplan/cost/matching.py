@@ -155,7 +155,9 @@ def _number_of(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None,
         return told.count, ""
     if entity.items is not None and entity.key.fields == (name,):
         return entity.items.count, ""
-    others = [one for one in plan.siblings if one is not entity and one.items is not None and same_field(one, entity, name)]
+    others = [
+        one for one in plan.siblings if one is not entity and one.items is not None and same_field(one, entity, name)
+    ]
     for owner in others:
         if owner.items is not None and owner.key.fields == (name,):
             return owner.items.count, f"{entity.name}.{name} is taken to have as many values as there are {owner.name}"

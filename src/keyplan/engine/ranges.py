@@ -61,9 +61,7 @@ def condition_span(index: Index | None, selected: KeyRange) -> Span:
     operator = selected.sort_op
     if operator is None:
         return Span(prefix, successor(prefix))
-    parts = [scalar_key(*next(iter(value.items()))) for value in selected.sort_values]
-    if sum(map(value_bytes, selected.sort_equals)) + max(map(len, parts)) > limits.SORT_KEY_BYTES:
-        raise ValidationError(item_messages.SORT_KEY_TOO_LONG)
+    parts = _sort_parts(selected)
     behind: Callable[[bytes], bytes] = _next  # in a table the sort key is the end of the stored key, as it is
     if index is not None:  # in an index it is escaped and terminated, and more follows
         parts, behind = [escaped(part) for part in parts], after_value
@@ -84,6 +82,14 @@ def condition_span(index: Index | None, selected: KeyRange) -> Span:
             return Span(start, successor(start))
         case _:
             return Span(first, behind(prefix + parts[1]))
+
+
+def _sort_parts(selected: KeyRange) -> list[bytes]:
+    """The values that the sort key, or the last of an index's several, is compared with."""
+    parts = [scalar_key(*next(iter(value.items()))) for value in selected.sort_values]
+    if sum(map(value_bytes, selected.sort_equals)) + max(map(len, parts)) > limits.SORT_KEY_BYTES:
+        raise ValidationError(item_messages.SORT_KEY_TOO_LONG)
+    return parts
 
 
 def _next(key: bytes) -> bytes:

@@ -4,7 +4,8 @@ An index key with a condition holds items while the condition is true. If no pat
 condition, replaces the item or deletes it, and it does not expire, every item stays: the index grows like the
 table, and its queries with it.
 
-Declare the pattern that ends the condition (`set_(status="done")`), or give the items an expiry.
+Declare the pattern that ends the condition (`set_(status="done")`), or give the items an expiry. An index of a class of
+items that is meant to be for ever, such as premium accounts, is one to accept with that reason.
 
 Source: developer guide, "Take advantage of sparse indexes".
 """
@@ -17,6 +18,7 @@ from keyplan.check.finding import Finding
 from keyplan.check.load import Work
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
+from keyplan.cost.shares import choices_of
 from keyplan.design.conditions import paths_of
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey
@@ -34,7 +36,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             if bound.when is None or not writes or expires:
                 continue
             names = {path.field for path in paths_of(bound.when)}
-            if not any(_ends(work, names, bound, entity) for work in writes):
+            varies = any(choices_of(entity.fields[name]) != 1 for name in names)
+            if varies and not any(_ends(work, names, bound, entity) for work in writes):
                 yield Finding(
                     RULE.code,
                     "warning",
@@ -50,7 +53,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _ends(work: Work, names: set[str], bound: BoundKey, entity: EntitySpec) -> bool:
     """Whether a write can take an item out of the index."""
     plan = work.plan
-    if plan.operation == "DeleteItem" or (plan.operation == "BatchWriteItem" and plan.item is None):
+    if plan.operation in {"DeleteItem", "BatchWriteItem"}:
         return True
     if plan.operation == "PutItem":
         return plan.exists != "must_not"

@@ -6,6 +6,9 @@ lists, and then gets each. Every get costs at least half a read unit and a round
 before it rounds: forty items of 100 bytes cost 0.5 units by one query and 20 by gets. Found of lists of five entries
 and more, where the gets are as often as these, give or take a fifth.
 
+An entity points to another by a field of the same name and type; one that is only called `id` is its own. Nothing is
+found where nothing tells how many entries are listed, or where a pattern reads the items in batches.
+
 Project what is shown into the index, keep the items in one collection so that one query returns them, or read
 them in one batch.
 
@@ -22,6 +25,8 @@ from keyplan.check.load import number
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import expected
+from keyplan.cost.matching import same_field
+from keyplan.design.entities import EntitySpec
 from keyplan.design.patterns import Pattern
 from keyplan.design.plan import Plan
 
@@ -34,8 +39,9 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Gets whose rate is that of a query which lists them, times what it returns."""
     for table in subject.tables:
         lists = [one for one in table.patterns if one.plan.operation == "Query" and one.plan.select == "all"]
+        in_batches = {one.plan.entity for one in table.patterns if one.plan.operation == "BatchGetItem"}
         for one in table.patterns:
-            if one.plan.operation != "GetItem" or one.facts.rate is None:
+            if one.plan.operation != "GetItem" or one.facts.rate is None or one.plan.entity in in_batches:
                 continue
             listed = next((many for many in lists if _leads_to(many, one, one.facts.rate.average)), None)
             if listed is not None and listed.facts.rate is not None:
@@ -60,12 +66,18 @@ def _leads_to(many: Pattern[..., Any], one: Pattern[..., Any], gets: float) -> b
         points = index is not None and (index.project == "keys" or isinstance(index.project, tuple))
     else:
         needed = set(wanted.key.fields)
-        points = not needed <= _given(many.plan) and any(needed <= set(entity.fields) for entity in many.plan.entities)
-    if not points or rate is None:
+        points = not needed <= _given(many.plan) and any(_points(entity, wanted) for entity in many.plan.entities)
+    told = expected(many)
+    if not points or rate is None or not told.is_counted:
         return False
-    returned = expected(many).returned
+    returned = told.returned
     listed = rate.average * returned
     return returned >= _FEW and abs(gets - listed) <= _NEAR * listed
+
+
+def _points(entity: EntitySpec, wanted: EntitySpec) -> bool:
+    """Whether an entity names the key of another: a field that is only called id is its own."""
+    return all(name != "id" and same_field(entity, wanted, name) for name in wanted.key.fields)
 
 
 def _given(plan: Plan) -> set[str]:
