@@ -1,6 +1,6 @@
 """Every rule has a Markdown file of designs; lines marked `# expect` are where its findings must be, one each.
 
-Words behind a mark are of the finding's severity and problem: `# expect error: place reads`, `# expect and 1 more`.
+Words behind a mark are of the finding: of its severity, problem or fix, as in `# expect error: task is claimed`.
 
 A case of a rule of changes has two designs, the old one and the new one, which has the marks.
 """
@@ -84,7 +84,7 @@ def judge(findings: tuple[Finding, ...], path: Path, code: str, title: str) -> N
     lines = enumerate(path.read_text().splitlines(), 1)
     wanted = [(number, words.strip()) for number, line in lines for words in line.split("# expect")[1:]]
     assert sorted(line_of(finding.place) for finding in findings) == [number for number, _ in wanted]
-    told = [(line_of(finding.place), f"{finding.severity}: {finding.problem}") for finding in findings]
+    told = [(line_of(finding.place), f"{finding.severity}: {finding.problem}; {finding.fix}") for finding in findings]
     for number, words in wanted:
         assert any(number == line and words in text for line, text in told), told
     assert all(finding.code == code for finding in findings)

@@ -355,8 +355,25 @@ def test_a_walk_reads_as_many_as_are_wanted_from_each_partition() -> None:
     def all_of(game: str) -> Cond:
         return pk(game=game, player=every_shard())
 
+    rows = Table("rows", pk="board", sk="place")
+
+    @rows.entity(items=Items(240, bytes=Bytes(300), distinct={"board": 24}))
+    class Row(Entity):
+        board: str
+        place: int
+
+    @rows.query(Row, limit=5)
+    def first(boards: Annotated[list[str], Field(max_length=8)]) -> Cond:
+        return pk(board=each(boards))
+
+    @rows.query(Row, limit=15)
+    def of_two() -> Cond:
+        return pk(board=each(("a", "b")))
+
     told = expected(best)
     assert (told.evaluated, told.returned, told.units.read) == (80, 10, 40)
+    assert expected(first).evaluated == 8 * 5
+    assert expected(of_two).evaluated == 2 * 10
     assert expected(all_of).evaluated == 800
 
 
@@ -428,6 +445,16 @@ def test_several_partitions_that_the_caller_names_are_so_many_requests() -> None
     def many_rows(boards: list[str]) -> Cond:
         return pk(board=each(boards))
 
+    @table.query(Row)
+    def any_rows(boards: Annotated[list[str], Field(max_length=8)]) -> Cond:
+        return pk(board=each(boards))
+
+    @table.query(Row, returns=4)
+    def of_two() -> Cond:
+        return pk(board=each(("a", "b")))
+
+    assert expected(any_rows).units.read == 37, "one of 300,000 bytes: nothing says how many are asked"
+    assert expected(of_two).units.read == 1, "two requests of 600 bytes"
     assert expected(rows).units.read == 8, "eight requests of 7,500 bytes"
     assert expected(many_rows).units.read == pytest.approx(3 * 36.5 + 1.5, abs=2), "three, of a thousand rows each"
 
@@ -466,6 +493,24 @@ def test_what_new_items_are_taken_to_be_is_told() -> None:
     begin, *rest = loans().patterns
     assert expected(begin).guesses == ("every new Loan is in index out, by its defaults",)
     assert not any(expected(one).guesses for one in rest)
+
+
+def test_new_items_whose_defaults_keep_them_out_of_an_index_are_as_the_others() -> None:
+    table = Table("jobs", pk="id", indexes=[GSI("failed", pk="F")])
+
+    @table.entity(
+        indexes={"failed": key("FAILED", when=F.state == "failed")},
+        items=Items(1_000, bytes=Bytes(300), distinct={"state": {"done": 0.75, "failed": 0.25}}),
+    )
+    class Job(Entity):
+        id: str
+        state: Literal["done", "failed"] = "done"
+
+    @table.create(Job)
+    def begin(job: Job) -> Change:
+        return put(job)
+
+    assert (expected(begin).units.indexes, expected(begin).guesses) == ({"failed": 0.25}, ())
 
 
 def test_how_often_a_transaction_repeats_a_step_is_told_or_assumed() -> None:
@@ -667,7 +712,11 @@ def test_pages_are_the_megabytes_that_are_read() -> None:
     def keep(line: Line) -> Change:
         return put(line)
 
-    assert [pages(one) for one in (of_book, now_of_book, keep)] == pytest.approx([9.765625, 9.765625, 0])
+    @table.get(Line)
+    def one(book: str, line: int) -> Key:
+        return key_of(book=book, line=line)
+
+    assert [pages(one) for one in (of_book, now_of_book, keep, one)] == pytest.approx([9.765625, 9.765625, 0, 0])
 
 
 def test_a_batch_reads_the_keys_that_are_named_or_as_many_as_it_is_said_to() -> None:
@@ -689,7 +738,17 @@ def test_a_batch_reads_the_keys_that_are_named_or_as_many_as_it_is_said_to() -> 
     def some(marks: list[str]) -> Key:
         return key_of(mark=each(marks))
 
-    assert [expected(one).units.read for one in (three, seven, some)] == [1.5, 3.5, 0.5]
+    @table.batch_get(Mark, returns=2)
+    def two_of_three() -> Key:
+        return key_of(mark=each(("a", "b", "c")))
+
+    @table.get(Mark, returns=0.1)
+    def seldom_there(mark: str) -> Key:
+        return key_of(mark=mark)
+
+    batches = (three, seven, some, two_of_three)
+    assert [expected(one).units.read for one in batches] == [1.5, 3.5, 0.5, 1.5]
+    assert expected(seldom_there).units.read == 0.5, "what is not there is read and paid for too"
 
 
 def test_each_item_that_a_local_index_lacks_is_read_whole() -> None:
@@ -727,3 +786,68 @@ def test_a_stored_field_is_pinned_by_its_value_and_not_by_a_beginning_of_it() ->
         return pk(kind=kind) & sk.begins_with(title=letters)
 
     assert [expected(one).evaluated for one in (called, beginning)] == [10, 1000]
+
+
+def test_what_is_told_of_a_read_goes_before_what_follows_from_numbers() -> None:
+    table = Table("goods", pk="category", sk="sku", indexes=[GSI("of_state", pk="state")])
+    notes = Table("notes", pk="topic", sk="note")
+
+    @table.entity(
+        items=Items(1_000, bytes=Bytes(600), distinct={"category": 10, "state": {"new": 1.0, "gone": 0.0}}),
+    )
+    class Good(Entity):
+        category: str
+        sku: str
+        state: Literal["new", "gone"]
+        cents: int
+
+    @table.entity(items=Items(500, bytes=Bytes(600)))
+    class Leaflet(Entity):
+        category: str
+        sku: str
+        pages: int
+
+    @notes.entity()
+    class Note(Entity):
+        topic: str
+        note: str
+        text: str
+
+    @table.query(Good, page_size=7)
+    def page(category: str) -> Cond:
+        return pk(category=category)
+
+    @table.query(Good, limit=7)
+    def cheap(category: str, cents: int) -> Cond:
+        return pk(category=category) & where(F.cents < cents)
+
+    @table.query(Good, limit=7, returns=3)
+    def few(category: str) -> Cond:
+        return pk(category=category)
+
+    @table.query(Good, index="of_state")
+    def gone() -> Cond:
+        return pk(state="gone")
+
+    @table.scan(Good, evaluates=40)
+    def some() -> Cond:
+        return everything()
+
+    @notes.query(Note, returns=3)
+    def notes_on(topic: str) -> Cond:
+        return pk(topic=topic)
+
+    @notes.query(Note, returns=3)
+    def notes_with(topic: str, text: str) -> Cond:
+        return pk(topic=topic) & where(F.text.contains(text))
+
+    @notes.query(Note)
+    def all_on(topic: str) -> Cond:
+        return pk(topic=topic)
+
+    told = [expected(one) for one in (page, cheap, few, gone, some, notes_on, notes_with, all_on)]
+    assert [(one.evaluated, one.returned) for one in told] == [
+        (7, 7), (100, 100), (3, 3), (0, 0), (40, 40), (3, 3), (3, 3), (20, 20),
+    ]  # fmt: skip
+    assert [one.is_counted for one in told] == [True] * 7 + [False]
+    assert expected(gone).units.read == 0.5, "an empty page is paid for too"

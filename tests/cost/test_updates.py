@@ -242,5 +242,10 @@ def test_what_is_added_to_and_counted_on_every_update_shows_in_indexes() -> None
     def note(id: str, stats: dict[str, int]) -> Change:
         return key_of(id=id) & set_(stats=stats)
 
+    @table.check(Player)
+    def has_points(id: str) -> Change:
+        return key_of(id=id) & when(F.points > 0)
+
+    assert expected(has_points).units.indexes == {}
     assert expected(score).units.indexes == {"board": 2, "versions": 1}, "an entry whose key changes is deleted and put"
     assert expected(note).units.indexes == {"board": 1, "versions": 1}

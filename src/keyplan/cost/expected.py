@@ -55,7 +55,7 @@ def of_plan(plan: Plan, facts: Facts) -> Expected:
     if plan.operation in {"Query", "Scan"}:
         return _range(plan, facts)
     guesses = _size_guesses(plan)
-    times = facts.returns or 1.0 if plan.operation == "GetItem" else 1.0
+    times = 1.0
     if plan.operation in {"BatchGetItem", "BatchWriteItem"}:
         times, assumed = _in_batch(plan, facts)
         guesses += assumed
@@ -169,7 +169,7 @@ def _in_batch(plan: Plan, facts: Facts) -> tuple[float, tuple[str, ...]]:
     """How many items a batch is about, and what was assumed of that."""
     values = None if plan.walk is None else plan.walk[1].values
     if isinstance(values, tuple):
-        return facts.returns or float(len(values)), ()
+        return float(len(values)), ()
     assumed = () if facts.returns is not None else (f"a call of {plan.pattern} is about one item",)
     return facts.returns or 1.0, assumed
 
@@ -228,7 +228,7 @@ def _share_written(plan: Plan, bound: BoundKey) -> float:
 
 def beginning(plan: Plan, bound: BoundKey) -> dict[str, Any]:
     """The defaults of fields that put a new item into an index; empty where a call makes none, or they do not."""
-    if plan.operation != "PutItem" or plan.exists != "must_not" or bound.when is None:
+    if plan.exists != "must_not":
         return {}
     fields = {path.field: plan.entity.fields[path.field].info for path in paths_of(bound.when)}
     told = {name: info.default for name, info in fields.items() if info.default is not PydanticUndefined}

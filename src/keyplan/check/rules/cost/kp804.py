@@ -38,13 +38,14 @@ def check(subject: Subject) -> Iterator[Finding]:
         price = subject.book.of_class("storage_gb_month", table.schema.table_class)
         dollars = entity.items.count * names * copies / GB * price
         if names > size.average * _SHARE and dollars >= _DOLLARS:
+            held = "1 index" if copies == 2 else f"{copies - 1} indexes"
             longest = max(entity.fields.values(), key=lambda field: len(field.attribute))
             yield Finding(
                 RULE.code,
                 "advice",
                 entity.name,
                 f"{names} of the {size.average} bytes of a {entity.name} are names of attributes: ${dollars:,.0f} a"
-                f" month of storage with {copies - 1} indexes, and more units for each write",
+                f" month of storage with {held}, and more units for each write",
                 f'store fields under short names: {longest.name}: Annotated[..., Attribute("{longest.name[0]}")]',
                 entity.place,
             )

@@ -1,8 +1,8 @@
 """Scans that an export would do for less
 
 A scan pays for every item each time. An export to S3 pays once for each gigabyte, takes no capacity from users, and
-can be read as often as one likes. Where scans of a table cost more in a month than an export every day, let the jobs
-read the export.
+can be read as often as one likes. Where scans of a table cost five dollars a month more than an export every day,
+let the jobs read the export.
 
 Exports need point-in-time recovery.
 

@@ -4,8 +4,8 @@ Stream, expiry, recovery, capacity and class belong to the table, so everything 
 written a thousand times as often as orders make recovery and the stream of the orders' table as expensive as
 their own, and an accident with one is an accident with both.
 
-It is found where a table with a stream or point-in-time recovery takes ten times as many writes of entities that
-expire as of entities that stay.
+It is found where a table with a stream or point-in-time recovery takes more than ten times as many writes of
+entities that expire as of entities that stay, and ten of them a second.
 
 Give what is written much and kept briefly a table of its own. Transactions and reads work across tables.
 

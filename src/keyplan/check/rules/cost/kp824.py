@@ -52,7 +52,8 @@ def _parts(subject: Subject) -> str:
     storage = sum(table.storage for table in month.tables)
     copies = sum(len(table.parts) - 1 for table in month.tables)
     tables = "the table" if len(month.tables) == 1 else f"{len(month.tables)} tables"
-    told = f"storage of {tables} and of {copies} copies in indexes is paid for whether or not it is used"
+    held = "1 copy" if copies == 1 else f"{copies} copies"
+    told = f"storage of {tables} and of {held} in indexes is paid for whether or not it is used"
     if stored >= 0.01:
         told += f" ({stored:,.2f} GB, ${storage:,.2f} a month before the {subject.book.free['storage_gb']:g} GB that"
         told += " are free in an account)"

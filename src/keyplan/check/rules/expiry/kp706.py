@@ -4,8 +4,8 @@ A value more than five years in the past is ignored: it protects tables from bei
 item whose expiry is set to 0 or 1 "so that it goes at once" therefore stays for ever. So does one whose expiry is
 a duration: 7,200 seconds are a moment of 1970.
 
-Set the expiry to now or to a moment ahead, or delete the item. Found are defaults and constants of updates that are
-long past, numbers whose greatest value is, and fields that are durations.
+Set the expiry to now or to a moment ahead, or delete the item. Found are defaults and constants of updates that lie
+before November 2021, numbers whose greatest value is, and fields that are durations.
 
 Source: developer guide, "Using time to live (TTL)": items with a timestamp older than five years are not deleted.
 """
