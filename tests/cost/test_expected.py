@@ -746,9 +746,20 @@ def test_a_batch_reads_the_keys_that_are_named_or_as_many_as_it_is_said_to() -> 
     def seldom_there(mark: str) -> Key:
         return key_of(mark=mark)
 
+    texts = Table("texts", pk="name")
+
+    @texts.entity(items=Items(10, bytes=Bytes(20_000)))
+    class Text(Entity):
+        name: str
+
+    @texts.get(Text, returns=0.25)
+    def seldom_there_and_long(name: str) -> Key:
+        return key_of(name=name)
+
     batches = (three, seven, some, two_of_three)
     assert [expected(one).units.read for one in batches] == [1.5, 3.5, 0.5, 1.5]
     assert expected(seldom_there).units.read == 0.5, "what is not there is read and paid for too"
+    assert expected(seldom_there_and_long).units.read == 0.25 * 2.5 + 0.75 * 0.5, "but only as a small item"
 
 
 def test_each_item_that_a_local_index_lacks_is_read_whole() -> None:

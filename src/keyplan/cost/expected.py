@@ -61,6 +61,9 @@ def of_plan(plan: Plan, facts: Facts) -> Expected:
         guesses += assumed
     if plan.operation in {"GetItem", "BatchGetItem"}:
         one = read_units(item_size(plan.entity).average, consistent=plan.consistent)
+        if plan.operation == "GetItem" and facts.returns is not None:  # what is not there is paid for as a small item
+            missed = 1 - facts.returns
+            one = facts.returns * one + missed * read_units(0, consistent=plan.consistent)
         return Expected(Units(read=one * times), times, times, guesses)
     return Expected(_write(plan) * times, times, times, guesses + _new_ones(plan))
 
