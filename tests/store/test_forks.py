@@ -70,3 +70,39 @@ def test_a_child_is_refused_the_database_of_its_parent_and_may_open_its_own(dura
     given = [sys.executable, "-W", "ignore", "-c", PROGRAM, str(tmp_path / "data.db"), durability]
     said = subprocess.run(given, capture_output=True, check=True, text=True, timeout=120).stdout.splitlines()
     assert said == [" was opened before this process was forked: open it anew here", "['after', 'before', 'child']"]
+
+
+CLOSING = """
+import os, sys, threading
+from keyplan.engine.engine import Engine
+
+engine = Engine.open(sys.argv[1])
+looking, forked = threading.Event(), threading.Event()
+
+
+def look():
+    looking.set()
+    forked.wait(60)
+    return []
+
+
+engine.backfiller._pending = look
+thread = threading.Thread(target=engine.backfiller.wake)
+thread.start()
+looking.wait(60)
+child = os.fork()
+if not child:
+    engine.close()
+    print("closed", flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+forked.set()
+thread.join()
+engine.close()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_a_child_closes_whatever_threads_of_its_parent_are_at(tmp_path: Path) -> None:
+    given = [sys.executable, "-W", "ignore", "-c", CLOSING, str(tmp_path / "data.db")]
+    assert subprocess.run(given, capture_output=True, check=True, text=True, timeout=30).stdout == "closed\n"

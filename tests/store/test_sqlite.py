@@ -367,6 +367,30 @@ def test_a_copy_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     store.close()
 
 
+def test_a_copy_does_not_take_the_place_of_what_was_made_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, target, copy = SqliteStore(str(tmp_path / "data.db")), tmp_path / "copies" / "other.db", sqlite.copy
+    target.parent.mkdir()
+    made: list[SqliteStore] = []
+
+    def copy_slowly(source: apsw.Connection, to: apsw.Connection) -> None:
+        copy(source, to)
+        made.append(SqliteStore(str(target)))
+        made[0].write(lambda transaction: transaction.put_document("n", b"1"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite, "copy", copy_slowly)
+        with pytest.raises(FileExistsError):
+            store.copy_to(str(target))
+    made[0].close()
+    assert list(target.parent.iterdir()) == [target]
+    again = SqliteStore(str(target))
+    assert again.view().document("n") == b"1"
+    again.close()
+    store.close()
+
+
 def test_threads_may_copy_to_one_place_at_once(tmp_path: Path) -> None:
     store = SqliteStore(str(tmp_path / "data.db"))
     tree = new_tree(store)

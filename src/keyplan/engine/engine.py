@@ -299,6 +299,8 @@ class Engine:
 
     def close(self) -> None:
         """Close the database. Calling twice is harmless."""
+        if self.store.left_behind:  # its threads are the parent's, and locks that they held stay so here
+            return
         self.backfiller.close()
         self.jobs.close()
         self._closed = True

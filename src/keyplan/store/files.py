@@ -79,6 +79,12 @@ def copy(source: apsw.Connection, target: apsw.Connection) -> None:
         backup.step()
 
 
+def check_free(path: str) -> None:
+    """Raise FileExistsError if there is a file."""
+    if Path(path).exists():
+        raise FileExistsError(f"{path} exists already")
+
+
 @contextmanager
 def new_file(path: str) -> Iterator[apsw.Connection]:
     """A database to be filled; it stands at its path once it is whole, and nothing does if that fails."""
@@ -88,6 +94,7 @@ def new_file(path: str) -> Iterator[apsw.Connection]:
         yield connection
         connection.pragma("journal_mode", "wal")
         connection.close()
+        check_free(path)  # anybody may have made one meanwhile
         for left in ("-wal", "-shm"):  # by a database of that name that is gone: SQLite would take it for this one's
             Path(f"{path}{left}").unlink(missing_ok=True)
         unfinished.replace(path)

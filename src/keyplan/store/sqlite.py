@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Literal, TypeVar, cast, get_args
 
 import apsw
@@ -21,7 +20,7 @@ from keyplan.store import statements
 from keyplan.store.checkpoint import Checkpointer
 from keyplan.store.combine import Call, Combiner
 from keyplan.store.failures import failures, storage_error
-from keyplan.store.files import connect, copy, new_file, prepare
+from keyplan.store.files import check_free, connect, copy, new_file, prepare
 from keyplan.store.forks import LeftBehind, watch
 from keyplan.store.readers import FileReaders, MemoryReaders
 from keyplan.store.rows import Row, Transaction, Tree
@@ -46,6 +45,8 @@ class SqliteStore:
         self.in_memory = path == MEMORY
         self._lock = threading.RLock()
         self._closed = False
+        self.left_behind = False
+        """Whether this is in a child of the process that opened it."""
         self._group_thread: int | None = None
         self._group_begun = False
         self._group_lost: StorageError | None = None
@@ -292,8 +293,7 @@ class SqliteStore:
 
     def copy_to(self, path: str) -> None:
         """Copy the whole database, as of one moment, into a file that is not there yet."""
-        if Path(path).exists():
-            raise FileExistsError(f"{path} exists already")
+        check_free(path)
         with failures(f"{path}, a copy of {self.path},"), new_file(path) as target:
             self._copy(target)
 
@@ -328,7 +328,7 @@ class SqliteStore:
         self._lock = threading.RLock()  # a thread that is not there any more may have had it
         self._writing = cast(Writing, LeftBehind(self.path))
         self._checkpointer = self._combiner = self._group_thread = None
-        self._closed = True
+        self._closed = self.left_behind = True
         return left
 
     def close(self) -> None:
