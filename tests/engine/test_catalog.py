@@ -9,7 +9,8 @@ import pytest
 from tests.engine.table_making import add_index, create, describe, put, scan, update
 
 from keyplan.clock import ManualClock
-from keyplan.engine.catalog import Catalog, CatalogChanged
+from keyplan.engine import fsck
+from keyplan.engine.catalog import Catalog, CatalogChanged, Table
 from keyplan.engine.engine import Engine
 from keyplan.engine.writes import Version
 from keyplan.errors import ServiceError
@@ -34,6 +35,33 @@ def test_what_another_engine_changed_is_noticed_inside_the_write(tmp_path: Path)
             other.write(old, lambda transaction: None)
         put(other, "a", tagKey={"S": "x"})
         assert scan(one, "tag") == ["a"]
+
+
+@pytest.mark.parametrize("by_statements", [False, True])
+def test_a_change_between_the_looks_of_one_transaction_is_noticed(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, by_statements: bool
+) -> None:
+    create(engine)
+    find, looks = engine.table, 0
+
+    def find_and_change(name: str) -> Table:
+        nonlocal looks
+        looks += 1
+        table = find(name)
+        if looks == 1:
+            add_index(engine, "tag")
+        return table
+
+    monkeypatch.setattr(engine, "table", find_and_change)
+    if by_statements:
+        statements = [{"Statement": f"INSERT INTO notes VALUE {{'id': '{id_}', 'tagKey': 'x'}}"} for id_ in "ab"]
+        engine.call("ExecuteTransaction", {"TransactStatements": statements})
+    else:
+        items = [{"id": {"S": id_}, "tagKey": {"S": "x"}} for id_ in "ab"]
+        puts = [{"Put": {"TableName": "notes", "Item": item}} for item in items]
+        engine.call("TransactWriteItems", {"TransactItems": puts})
+    assert scan(engine, "tag") == ["a", "b"]
+    assert fsck.check(engine) == []
 
 
 def test_an_index_that_another_engine_made_is_read(tmp_path: Path) -> None:

@@ -80,7 +80,8 @@ def write_together(
 ) -> dict[str, Any]:
     """Decide and write all steps in one transaction; the answer."""
     work = _Work(engine, form, steps, token, asked)
-    return engine.write_all({step.table.name: step.table for step in steps}.values(), work.run)
+    # Not one of each name: the table may have been changed while it was looked up for one step after another.
+    return engine.write_all([step.table for step in steps], work.run)
 
 
 @late_check(SHAPE)
