@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.diff.pairs import compared
+from tests.diff.pairs import BASE, compared
 
+from keyplan.diff.changes import Rewrite
 from keyplan.diff.rollout import rollout
 
 SHOP = """from __future__ import annotations
@@ -75,3 +76,39 @@ def test_an_item_under_another_key_is_named_in_its_sentinels(tmp_path: Path) -> 
     (step,) = (one for one in change.steps if one.phase == "backfill")
     assert step.operation == "TransactWriteItems"
     assert step.text.endswith("delete it under the old in one transaction, and name the new one in its sentinels")
+
+
+WHEN = ', when=F.state == "open"'
+
+
+@pytest.mark.parametrize(
+    ("new", "what", "written"),
+    [
+        (("{due}", "{due:month}"), "the key of Task in index due is GSI1SK = {due:month}, and was GSI1SK = {due}", "GSI1SK"),  # noqa: E501
+        (("DUE#", "OPEN#"), "the key of Task in index due is GSI1PK = OPEN#{user}, and was GSI1PK = DUE#{user}", "GSI1PK"),  # noqa: E501
+        (('"{due}")', f'"{{due}}"{WHEN})'), "who of Task is in index due is another", "GSI1PK, GSI1SK"),
+        (
+            ('"{due}")', f'"{{due:month}}"{WHEN})'),
+            "the key of Task in index due is GSI1SK = {due:month}, and was GSI1SK = {due}, and so is who is in it",
+            "GSI1PK, GSI1SK",
+        ),
+    ],
+    ids=["sort key", "partition key", "members", "both"],
+)  # fmt: skip
+def test_of_a_key_in_an_index_only_what_changes_is_named(
+    new: tuple[str, str], what: str, written: str, tmp_path: Path
+) -> None:
+    changes = compared(tmp_path, BASE, BASE.replace(*new)).of("key changed")
+    (change,) = (one for one in changes if one.facts.get("index") == "due")
+    assert change.what == what
+    assert [step.text for step in change.steps if step.phase == "backfill"] == [
+        f"set {written} of every stored Task anew"
+    ]
+    assert isinstance(change.work, Rewrite)
+    assert ", ".join(sorted(change.work.attributes)) == written
+
+
+def test_of_a_key_that_is_written_as_before_the_attribute_is_named_that_another_type_makes(tmp_path: Path) -> None:
+    monthly = BASE.replace('"{due}"', '"{due:month}"')
+    changes = compared(tmp_path, monthly, monthly.replace("    due: date", "    due: datetime")).of("key changed")
+    assert [change.what for change in changes] == ["what GSI1SK of Task in index due is made of is another"]

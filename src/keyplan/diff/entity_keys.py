@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from keyplan.design.entities import EntitySpec
 from keyplan.design.fields import StoredField
-from keyplan.design.keys import BoundIndexKey, BoundKey, KeyAttribute
+from keyplan.design.keys import BoundIndexKey, BoundKey, KeyAttribute, text_of
 from keyplan.diff.changes import Change, Rewrite, Step, staged
 from keyplan.diff.fields import Entities, field_names, key_names, rewritten_attributes
 from keyplan.diff.forms import condition_form
@@ -61,7 +61,7 @@ def _key_differs(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> bool
     return condition_form(was.when) != condition_form(now.when)
 
 
-def _own_form(spec: EntitySpec, bound: BoundKey, names: Mapping[str, str]) -> Form:
+def _own_form(spec: EntitySpec, bound: BoundKey, names: Mapping[str, str]) -> tuple[tuple[str, Form], ...]:
     """What an index's key makes, but for attributes of the primary key, which is told of by itself."""
     own = _own_names(spec, bound)
     return tuple(
@@ -129,13 +129,14 @@ def _enters(pair: Entities, now: BoundIndexKey) -> Change:
     name = now.index.name
     what = f"{pair.new.name} is in index {name} now: {now.text}"
     how = f"Stored items have no key there, and are missing from what {name} answers until they get one."
-    written = unsaid(pair, _own_names(pair.new, now))
+    own = _own_names(pair.new, now)
+    written = unsaid(pair, own)
     steps = staged(
         write=written and f"a version that writes {written} of {pair.new.name}",
         backfill=written and f"set {written} of every stored {pair.new.name}",
         read=f"the new version, which reads {pair.new.name} by {name}",
     )
-    return _index_change(pair, now, None, what=what, how=how, steps=steps)
+    return _index_change(pair, now, None, what=what, how=how, steps=steps, attributes=own)
 
 
 def _leaves(pair: Entities, was: BoundIndexKey) -> Change:
@@ -147,23 +148,39 @@ def _leaves(pair: Entities, was: BoundIndexKey) -> Change:
         write=f"a version that writes {', '.join(gone)} of {pair.new.name} no more",
         backfill=f"remove {', '.join(gone)} from every stored {pair.new.name}",
     )
-    return _index_change(pair, None, was, what=what, how=how, steps=steps)
+    return _index_change(pair, None, was, what=what, how=how, steps=steps, attributes=gone)
 
 
 def _index_key(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> Change:
-    if was.text == now.text:
-        what = f"who of {pair.new.name} is in index {now.index.name}, or what its key is made of, is another"
-    else:
-        what = f"the key of {pair.new.name} in index {now.index.name} is {now.text}, and was {was.text}"
-    how = f"Stored items keep the old key: reads of {now.index.name} by the new one do not find them."
     name, index = pair.new.name, now.index.name
+    made = _made_otherwise(pair, was, now)
+    before, after = (text_of(part for part in one.attributes if part.attribute in made) for one in (was, now))
+    if before != after:
+        what = f"the key of {name} in index {index} is {after}, and was {before}"
+    elif made:
+        what = f"what {', '.join(made)} of {name} in index {index} is made of is another"
+    else:
+        what = f"who of {name} is in index {index} is another"
+    entering = condition_form(was.when) != condition_form(now.when)
+    written = _own_names(pair.new, now) if entering else made
+    if entering and made:
+        what += ", and so is who is in it"
+    how = f"Stored items keep the old key: reads of {index} by the new one do not find them."
+    if not made:
+        how = f"Stored items are in {index}, or are not, as they were last written."
     steps = staged(
         accept=f"a version that reads {name} in {index} by the old keys and the new, and writes the old",
         write=f"a version that writes the new keys of {name} in {index}",
-        backfill=f"set {', '.join(_own_names(pair.new, now))} of every stored {name} anew",
+        backfill=f"set {', '.join(written)} of every stored {name} anew",
         read=f"the new version, which reads {name} in {index} by the new keys only",
     )
-    return _index_change(pair, now, was, what=what, how=how, steps=steps)
+    return _index_change(pair, now, was, what=what, how=how, steps=steps, attributes=written)
+
+
+def _made_otherwise(pair: Entities, was: BoundIndexKey, now: BoundIndexKey) -> list[str]:
+    """The attributes of an index's key, beside the primary key's, that are made of something else."""
+    old, new = (dict(form) for form in (_own_form(pair.old, was, {}), _own_form(pair.new, now, key_names(pair))))
+    return [name for name, form in new.items() if name not in old or not agree(old[name], form)]
 
 
 def _index_change(
@@ -174,12 +191,12 @@ def _index_change(
     what: str,
     how: str,
     steps: tuple[Step, ...],
+    attributes: Iterable[str],
 ) -> Change:
     bound = now if now is not None else was
     assert bound is not None, "one of them is given"
     name = bound.index.name
-    attributes = frozenset(own_attributes(pair, bound)) if now is None else frozenset(_own_names(pair.new, now))
-    work = Rewrite(pair.old, pair.new, attributes=attributes, indexes=frozenset({name}))
+    work = Rewrite(pair.old, pair.new, attributes=frozenset(attributes), indexes=frozenset({name}))
     place = now.place if now is not None else pair.new.place
     other = was.place if was is not None else pair.old.place
     facts = {"index": name}
