@@ -171,3 +171,28 @@ def test_what_is_done_in_steps_is_refused_at_once(tmp_path: Path) -> None:
         other = {"TableName": "app", "TimeToLiveSpecification": {"AttributeName": "points", "Enabled": True}}
         with pytest.raises(ServiceError, match="TimeToLive"):
             engine.call("UpdateTimeToLive", other)
+
+
+def test_new_indexes_and_those_that_are_there_are_as_warm_as_their_table(tmp_path: Path) -> None:
+    warm = BASE.replace(*setting("billing=OnDemand(warm_write=8_000)"))
+    new = warm.replace('GSI("by_state", pk="state")', 'GSI("by_state", pk="state"), GSI("by_points", pk="points")')
+    assert warmth(rolled(compared(tmp_path, BASE, new))) == {
+        None: 8_000,
+        "due": 8_000,
+        "by_state": 8_000,
+        "by_points": 8_000,
+    }
+    assert warmth(rolled(compared(tmp_path, warm, new)))["by_points"] == 8_000
+
+
+def rolled(comparison: Comparison) -> dict[str, Any]:
+    with Engine.memory() as engine:
+        created(engine, comparison.old.tables)
+        rolled_out(engine, comparison)
+        found: dict[str, Any] = engine.call("DescribeTable", {"TableName": "app"})["Table"]
+        return found
+
+
+def warmth(table: dict[str, Any]) -> dict[str | None, int]:
+    parts = [table, *table["GlobalSecondaryIndexes"]]
+    return {part.get("IndexName"): part["WarmThroughput"]["WriteUnitsPerSecond"] for part in parts}

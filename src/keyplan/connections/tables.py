@@ -12,8 +12,8 @@ from keyplan.connections.sending import send
 from keyplan.connections.steps import Program, Request, Wait
 from keyplan.design.entities import EntitySpec
 from keyplan.design.faults import table_faults
-from keyplan.design.schema import Index, Schema
-from keyplan.design.workload import OnDemand, Provisioned
+from keyplan.design.requests_tables import capacity_units, index_request, key_schema, warm_throughput
+from keyplan.design.schema import Schema
 from keyplan.errors import ServiceError
 
 _FIRST_POLL_S, _MOST_POLL_S = 0.05, 1.0
@@ -47,7 +47,7 @@ def create_request(table: Declared, name: str) -> Request:
     types = key_types(table)
     request: Request = {
         "TableName": name,
-        "KeySchema": _key_schema((schema.partition,), schema.key[1:]),
+        "KeySchema": key_schema((schema.partition,), schema.key[1:]),
         "AttributeDefinitions": [
             {"AttributeName": attribute, "AttributeType": types.get(attribute, "S")}
             for attribute in schema.key_attributes()
@@ -55,12 +55,12 @@ def create_request(table: Declared, name: str) -> Request:
         **_billing(schema),
     }
     for kind, member in (("GSI", "GlobalSecondaryIndexes"), ("LSI", "LocalSecondaryIndexes")):
-        indexes = [_index(index, schema) for index in schema.indexes if index.kind == kind]
+        indexes = [index_request(index, schema) for index in schema.indexes if index.kind == kind]
         if indexes:
             request[member] = indexes
     if schema.stream is not None:
         request["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": schema.stream}
-    warm = _warm(schema)
+    warm = warm_throughput(schema)
     if warm is not None:
         request["WarmThroughput"] = warm
     if schema.table_class != "STANDARD":
@@ -83,48 +83,10 @@ def key_types(table: Declared) -> dict[str, str]:
     return types
 
 
-def _key_schema(partition: Sequence[str], sort: Sequence[str]) -> list[Request]:
-    return [{"AttributeName": name, "KeyType": "HASH"} for name in partition] + [
-        {"AttributeName": name, "KeyType": "RANGE"} for name in sort
-    ]
-
-
 def _billing(schema: Schema) -> Request:
     if schema.provisioned is None:
         return {"BillingMode": "PAY_PER_REQUEST"}
-    return {"BillingMode": "PROVISIONED", "ProvisionedThroughput": _capacity(schema.provisioned)}
-
-
-def _capacity(bought: Provisioned) -> Request:
-    return {"ReadCapacityUnits": bought.read, "WriteCapacityUnits": bought.write}
-
-
-def _index(index: Index, schema: Schema) -> Request:
-    made: Request = {
-        "IndexName": index.name,
-        "KeySchema": _key_schema(index.partition, index.sort),
-        "Projection": _projection(index),
-    }
-    if index.kind == "GSI" and schema.provisioned is not None:
-        made["ProvisionedThroughput"] = _capacity(index.billing or schema.provisioned)
-    warm = _warm(schema)
-    if index.kind == "GSI" and warm is not None:
-        made["WarmThroughput"] = warm
-    return made
-
-
-def _warm(schema: Schema) -> Request | None:
-    """What is to be served at once, where that is more than any new table serves."""
-    if not isinstance(schema.billing, OnDemand) or schema.billing.served == OnDemand().served:
-        return None
-    read, write = schema.billing.served
-    return {"ReadUnitsPerSecond": read, "WriteUnitsPerSecond": write}
-
-
-def _projection(index: Index) -> Request:
-    if isinstance(index.project, tuple):
-        return {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(index.project)}
-    return {"ProjectionType": "KEYS_ONLY" if index.project == "keys" else "ALL"}
+    return {"BillingMode": "PROVISIONED", "ProvisionedThroughput": capacity_units(schema.provisioned)}
 
 
 # Programs.

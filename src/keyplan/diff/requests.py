@@ -6,26 +6,16 @@ Source: API reference, UpdateTable, UpdateTimeToLive, UpdateContinuousBackups.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
 
+from keyplan.design.requests_tables import Request, capacity_units, index_request
 from keyplan.design.schema import Index, Schema, StreamView
 from keyplan.design.workload import OnDemand, Provisioned
-
-Request = dict[str, Any]
 
 
 def create_index(schema: Schema, index: Index, types: Mapping[str, str], name: str | None = None) -> Request:
     """UpdateTable: a global index of a new design, of another name if one is given."""
-    made: Request = {
-        "IndexName": name or index.name,
-        "KeySchema": [
-            *({"AttributeName": one, "KeyType": "HASH"} for one in index.partition),
-            *({"AttributeName": one, "KeyType": "RANGE"} for one in index.sort),
-        ],
-        "Projection": _projection(index),
-    }
-    if schema.provisioned is not None:
-        made["ProvisionedThroughput"] = _units(index.billing or schema.provisioned)
+    made = index_request(replace(index, name=name or index.name), schema)
     return {
         "TableName": schema.name,
         "AttributeDefinitions": [
@@ -35,12 +25,6 @@ def create_index(schema: Schema, index: Index, types: Mapping[str, str], name: s
     }
 
 
-def _projection(index: Index) -> Request:
-    if isinstance(index.project, tuple):
-        return {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(index.project)}
-    return {"ProjectionType": "KEYS_ONLY" if index.project == "keys" else "ALL"}
-
-
 def delete_index(table: str, index: str) -> Request:
     """UpdateTable: without an index."""
     return {"TableName": table, "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": index}}]}
@@ -48,12 +32,12 @@ def delete_index(table: str, index: str) -> Request:
 
 def capacity(table: str, bought: Provisioned) -> Request:
     """UpdateTable: other units of a provisioned table."""
-    return {"TableName": table, "ProvisionedThroughput": _units(bought)}
+    return {"TableName": table, "ProvisionedThroughput": capacity_units(bought)}
 
 
 def index_capacity(table: str, index: str, bought: Provisioned) -> Request:
     """UpdateTable: other units of an index of a provisioned table."""
-    update = {"IndexName": index, "ProvisionedThroughput": _units(bought)}
+    update = {"IndexName": index, "ProvisionedThroughput": capacity_units(bought)}
     return {"TableName": table, "GlobalSecondaryIndexUpdates": [{"Update": update}]}
 
 
@@ -66,22 +50,28 @@ def provisioned(old: Schema, new: Schema, bought: Provisioned) -> Request:
     """UpdateTable: paid by the hour, with every index that is there at that moment."""
     own = {index.name: index.billing for index in new.indexes}
     updates = [
-        {"Update": {"IndexName": index.name, "ProvisionedThroughput": _units(own.get(index.name) or bought)}}
+        {"Update": {"IndexName": index.name, "ProvisionedThroughput": capacity_units(own.get(index.name) or bought)}}
         for index in old.indexes
         if index.kind == "GSI"
     ]
-    request = {"TableName": new.name, "BillingMode": "PROVISIONED", "ProvisionedThroughput": _units(bought)}
+    request = {"TableName": new.name, "BillingMode": "PROVISIONED", "ProvisionedThroughput": capacity_units(bought)}
     return {**request, "GlobalSecondaryIndexUpdates": updates} if updates else request
-
-
-def _units(bought: Provisioned) -> Request:
-    return {"ReadCapacityUnits": bought.read, "WriteCapacityUnits": bought.write}
 
 
 def warm(table: str, was: OnDemand, now: OnDemand) -> Request:
     """UpdateTable: more that is served at once; what would be less is left."""
+    return {"TableName": table, **_served(was, now)}
+
+
+def index_warm(table: str, index: str, was: OnDemand, now: OnDemand) -> Request:
+    """UpdateTable: more that an index serves at once."""
+    update = {"IndexName": index, **_served(was, now)}
+    return {"TableName": table, "GlobalSecondaryIndexUpdates": [{"Update": update}]}
+
+
+def _served(was: OnDemand, now: OnDemand) -> Request:
     read, write = map(max, was.served, now.served)
-    return {"TableName": table, "WarmThroughput": {"ReadUnitsPerSecond": read, "WriteUnitsPerSecond": write}}
+    return {"WarmThroughput": {"ReadUnitsPerSecond": read, "WriteUnitsPerSecond": write}}
 
 
 def table_class(table: str, name: str) -> Request:

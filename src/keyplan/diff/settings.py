@@ -80,8 +80,12 @@ def _warm(old: Schema, new: Schema, was: OnDemand, now: OnDemand) -> Iterator[Ch
             return
     else:
         how = "It is paid once for what is added, takes minutes, and is a request of its own."
-    step = Step("prepare", f"warm {new.name} for {told[0]}", "UpdateTable", requests.warm(new.name, was, now))
-    yield _online(old, new, what, how, step, text="billing=")
+    steps = [Step("prepare", f"warm {new.name} for {told[0]}", "UpdateTable", requests.warm(new.name, was, now))]
+    for index in old.indexes:
+        if index.kind == "GSI" and new.index(index.name) is not None:
+            request = requests.index_warm(new.name, index.name, was, now)
+            steps.append(Step("prepare", f"warm index {index.name} for {told[0]}", "UpdateTable", request))
+    yield _online(old, new, what, how, *steps, text="billing=")
 
 
 def _index_billing(old: Schema, new: Schema) -> Iterator[Change]:
