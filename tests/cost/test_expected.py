@@ -671,7 +671,7 @@ def test_writes_that_keep_unique_values_are_transactions_with_their_sentinels(
 
 
 def test_a_batch_writes_as_many_items_as_it_is_said_to_and_any_other_write_one() -> None:
-    table = Table("marks", pk="mark")
+    table = Table("marks", pk="mark", indexes=[GSI("marks", pk="mark")])
 
     @table.entity(items=Items(1_000, bytes=Bytes(1_500)))
     class Mark(Entity):
@@ -689,7 +689,23 @@ def test_a_batch_writes_as_many_items_as_it_is_said_to_and_any_other_write_one()
     def keep_one(mark: Mark) -> Change:
         return put(mark)
 
-    assert [expected(one).units.written for one in (keep, keep_some, keep_one)] == [50, 2, 2]
+    assert [expected(one).units.written for one in (keep, keep_some, keep_one)] == [100, 4, 4]
+
+
+def test_a_large_item_that_is_looked_at_before_it_is_written_is_read_in_blocks() -> None:
+    table = Table("files", pk="path")
+
+    @table.entity(unique=["digest"], items=Items(1_000, bytes=Bytes(9_000)))
+    class File(Entity):
+        path: str
+        digest: str
+
+    @table.replace(File)
+    def keep(file: File) -> Change:
+        return put(file)
+
+    units = expected(keep).units
+    assert (units.read, units.written) == (3, 2 * (9 + 1)), "4 KB a block; twice 1 KB a block and the sentinel"
 
 
 def test_pages_are_the_megabytes_that_are_read() -> None:
@@ -844,6 +860,10 @@ def test_what_is_told_of_a_read_goes_before_what_follows_from_numbers() -> None:
     def some() -> Cond:
         return everything()
 
+    @table.scan(Good, returns=1)
+    def cheapest(cents: int) -> Cond:
+        return where(F.cents < cents)
+
     @notes.query(Note, returns=3)
     def notes_on(topic: str) -> Cond:
         return pk(topic=topic)
@@ -856,9 +876,9 @@ def test_what_is_told_of_a_read_goes_before_what_follows_from_numbers() -> None:
     def all_on(topic: str) -> Cond:
         return pk(topic=topic)
 
-    told = [expected(one) for one in (page, cheap, few, gone, some, notes_on, notes_with, all_on)]
+    told = [expected(one) for one in (page, cheap, few, gone, some, cheapest, notes_on, notes_with, all_on)]
     assert [(one.evaluated, one.returned) for one in told] == [
-        (7, 7), (100, 100), (3, 3), (0, 0), (40, 40), (3, 3), (3, 3), (20, 20),
+        (7, 7), (100, 100), (3, 3), (0, 0), (40, 40), (1_500, 1), (3, 3), (3, 3), (20, 20),
     ]  # fmt: skip
-    assert [one.is_counted for one in told] == [True] * 7 + [False]
+    assert [one.is_counted for one in told] == [True] * 8 + [False]
     assert expected(gone).units.read == 0.5, "an empty page is paid for too"
