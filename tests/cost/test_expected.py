@@ -118,6 +118,30 @@ def test_a_scan_reads_what_it_is_not_about_too() -> None:
     assert expected(some_devices).evaluated == 10 + 9_000, "a tenth of the devices, after as much of the rest"
 
 
+def test_a_scan_of_an_index_reads_what_is_in_it() -> None:
+    table = Table("papers", pk="PK", indexes=[GSI("dated", pk="day")])
+
+    @table.entity(key=key("INVOICE#{number}"), items=Items(400, bytes=Bytes(600), present={"day": 0.25}))
+    class Invoice(Entity):
+        number: str
+        day: str | None = None
+
+    @table.entity(key=key("RECEIPT#{number}"), items=Items(50, bytes=Bytes(600)))
+    class Receipt(Entity):
+        number: str
+        day: str
+
+    @table.entity(key=key("NOTE#{number}"), items=Items(9_000, bytes=Bytes(600)))
+    class Note(Entity):
+        number: str
+
+    @table.scan(Invoice, index="dated")
+    def dated() -> Cond:
+        return everything()
+
+    assert expected(dated).evaluated == 100 + 50
+
+
 def test_a_field_that_is_the_whole_key_of_an_entity_has_as_many_values_as_there_are_of_it() -> None:
     all_of, _, _ = shop({}).patterns
     told = expected(all_of)
@@ -406,7 +430,7 @@ def test_what_stands_in_front_of_a_range_selects_and_the_range_does_not() -> Non
 
     @table.entity(
         key=key("{device}", "{state}#{cell}#{at:06d}"),
-        items=Items(count=600, bytes=Bytes(99), distinct={"device": 3, "state": 2, "cell": 100}),
+        items=Items(count=600, bytes=Bytes(99), distinct={"device": 3, "state": 2, "cell": 100, "at": 10}),
     )
     class Log(Entity):
         device: str

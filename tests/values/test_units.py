@@ -42,6 +42,8 @@ def test_write_units(size: int, expected: float) -> None:
         (1500, 1500, True, True, 0.0),
         (500, 2500, True, False, 3.0),
         (2560, 2560, False, True, 6.0),
+        (1500, 2500, False, False, 5.0),
+        (2500, 500, True, False, 3.0),
     ],
 )
 def test_index_write_units(

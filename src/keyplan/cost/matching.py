@@ -30,10 +30,7 @@ def matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
     bound = entity.key_in(plan.index)
     if bound is None:
         return 0.0
-    found = float(items.count)
-    if plan.index is not None:
-        found *= share_in_index(entity, bound)
-    found *= _written_share(plan, entity, bound)
+    found = items.count * share_in_index(entity, bound) * _written_share(plan, entity, bound)
     alike: dict[str, Values] = {}
     for asked, source, shards in _pinned(plan):
         name = _own_name(asked, plan, entity, bound)
