@@ -9,7 +9,7 @@ from tests.export import diary
 from keyplan.check.finding import Finding
 from keyplan.cost.estimate import estimate
 from keyplan.cost.prices import PriceBook
-from keyplan.design import GSI, Entity, Key, Table, key_of
+from keyplan.design import GSI, Cond, Entity, Key, Table, everything, key_of, pk
 from keyplan.design.design import Design
 from keyplan.export.markdown import document, of_patterns, of_table, rows
 
@@ -85,3 +85,23 @@ def test_a_pattern_is_told_by_the_first_line_of_its_docstring() -> None:
 
     row = list(of_patterns(Design("plain", (table,))))[1].splitlines()[-1]
     assert row.startswith("| `thing`: One thing. | GetItem | plain |")
+
+
+def test_a_pattern_says_how_much_it_reads_and_which_way() -> None:
+    table = Table("plain", pk="owner", sk="day")
+
+    @table.entity()
+    class Note(Entity):
+        owner: str
+        day: str
+
+    @table.query(Note, descending=True, limit=20)
+    def last_notes(owner: str) -> Cond:
+        return pk(owner=owner)
+
+    @table.scan(Note, page_size=100)
+    def notes() -> Cond:
+        return everything()
+
+    rows = list(of_patterns(Design("plain", (table,))))[1].splitlines()[2:]
+    assert [row.split(" | ")[3] for row in rows] == ["owner = {owner} (descending, limit 20)", "(pages of 100)"]

@@ -157,10 +157,13 @@ def _pattern(pattern: Pattern[..., Any], plan: Plan) -> list[str]:
         where = ", ".join(dict.fromkeys(step.schema.name for step in plan.steps))
     name = f"`{pattern.name}`" + (f": {pattern.doc.splitlines()[0]}" if pattern.doc else "")
     asks = key_condition(plan) or ", ".join(step.pattern for step in plan.steps)
-    direction = " (descending)" if plan.descending else ""
+    said = ["descending"] if plan.descending else []
+    said += [f"limit {plan.limit}"] if plan.limit else []
+    said += [f"pages of {plan.page_size}"] if plan.page_size else []
+    how = f" ({', '.join(said)})" if said else ""
     filters = condition(plan.filter) or condition(plan.condition)
     claims = ", ".join(claim.text for claim in pattern.facts.claims)
-    return [name, plan.operation, where, asks + direction, filters, cost, claims]
+    return [name, plan.operation, where, (asks + how).lstrip(), filters, cost, claims]
 
 
 def of_consumers(design: Design) -> Iterator[str]:
