@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from pydantic import Field
 from tests.connections.conftest import NOW
 
 import keyplan
+from keyplan.connections.errors import UnreadableItemError
+from keyplan.connections.tables import create_request
 from keyplan.cost.expected import expected
 from keyplan.cost.prices import book
-from keyplan.design import GSI, LSI, Change, Cond, DesignError, Entity, F, Items, Table, key, pk, put, where
+from keyplan.design import GSI, LSI, Attribute, Change, Cond, DesignError, Entity, F, Items, Table, key, pk, put, where
 from keyplan.design.design import Design
 from keyplan.design.requests import build
 from keyplan.engine.engine import Engine
@@ -252,3 +254,46 @@ def test_a_local_index_cannot_be_filtered_by_what_it_lacks() -> None:
             "KP306",
             f"{pattern.plan.pattern} reads Leaflet from index by_size, which lacks colour",
         )
+
+
+bills = Table("bills", pk="number", indexes=[GSI("by_payer", pk="payer", project=None)])
+
+
+@bills.entity()
+class Bill(Entity):
+    number: str
+    payer: str
+    cents: int
+    remark: str | None
+    title: Annotated[str, Attribute("heading")]
+
+
+@bills.create(Bill)
+def write_bill(new: Bill) -> Change:
+    return put(new)
+
+
+@bills.query(Bill, index="by_payer")
+def bills_of(payer: str) -> Cond:
+    return pk(payer=payer)
+
+
+def test_an_index_that_gives_too_little_of_an_item_is_named_with_what_it_lacks(engine: Engine) -> None:
+    pytest.importorskip("boto3")
+    from keyplan.testing.clients import make_client  # noqa: PLC0415 - needs boto3
+
+    narrow = create_request(bills, "bills")
+    narrow["GlobalSecondaryIndexes"][0]["Projection"] = {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["cents"]}
+    engine.call("CreateTable", narrow)
+    with keyplan.connect(client=make_client("dynamodb", engine)) as db:
+        db.run(write_bill(Bill(number="1", payer="ann", cents=500, remark=None, title="Rent")))
+        told: list[UnreadableItemError] = []
+        assert list(db.iterate(bills_of("ann"), unreadable=told.append)) == []
+        with pytest.raises(UnreadableItemError) as raised:
+            db.run(bills_of("ann"))
+    assert [error.problem for error in told] == [raised.value.problem]
+    assert raised.value.problem == (
+        "Bill number='1' cannot be read as Bill: title: Field required;"
+        " by_payer gave no heading: either it does not project that, or the item has none"
+    )
+    assert (raised.value.entity, raised.value.key) == ("Bill", {"number": "1"})

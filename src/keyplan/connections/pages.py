@@ -17,7 +17,7 @@ from keyplan.connections.sending import send
 from keyplan.connections.steps import Program, Request
 from keyplan.design.conditions import Condition
 from keyplan.design.conditions_evaluation import holds, with_values
-from keyplan.design.entities import Entity
+from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.patterns import Page
 from keyplan.design.plan import Plan
 from keyplan.design.projections import neighbours
@@ -99,13 +99,26 @@ class RangeReader:
             try:
                 entity = its.entity(item)
             except UnreadableItemError as error:
+                told = self._told(error, its.spec, item)
                 if unreadable is None:
-                    raise
-                unreadable(error)
+                    raise told from error.__cause__
+                unreadable(told)
                 continue
             if left is None or holds(left, entity.__dict__) is True:
                 found.append((item, entity))
         return found
+
+    def _told(self, error: UnreadableItemError, spec: EntitySpec, item: Item) -> UnreadableItemError:
+        """The same; of an index that gives less than the item needs also that it may not project it."""
+        index = self.plan.index
+        stored = (one for name, one in spec.fields.items() if name not in spec.is_in_key_only)
+        needed = (one.attribute for one in stored if one.info.is_required() and not one.optional)
+        absent = [name for name in needed if name not in item]
+        if index is None or index.kind != "GSI" or not absent:
+            return error
+        names = ", ".join(absent)
+        problem = f"{error}; {index.name} gave no {names}: either it does not project that, or the item has none"
+        return UnreadableItemError(problem, entity=error.entity, key=error.key)
 
     def _left(self, arguments: Arguments) -> Condition | None:
         """What the key condition could not say, with a call's values."""

@@ -12,7 +12,7 @@ from keyplan.design.keys import BoundKey, KeyAttribute, index_of, no_such_field
 from keyplan.design.places import DesignError, Fault
 from keyplan.design.plan import KeyCondition, KeyValue, Plan
 from keyplan.design.planning_sort import given_fields, plan_sort
-from keyplan.design.projections import lacking
+from keyplan.design.projections import lacking, to_hold
 from keyplan.design.schema import Index
 from keyplan.design.symbols import Each, EveryShard, Source
 from keyplan.design.terms_reads import Cond
@@ -232,7 +232,7 @@ def _unprojected(asked: Asked, index: Index, draft: Plan) -> list[Fault]:
                 asked.fault(
                     "KP306",
                     f"{asked.name} reads {entity.name} from index {index.name}, which lacks {', '.join(needed)}",
-                    f"add {', '.join(needed)} to the index's project=[...], or project all",
+                    to_hold(index, [entity.fields[name].attribute for name in needed]),
                     index.place,
                 )
             )

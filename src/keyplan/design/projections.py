@@ -31,6 +31,14 @@ def lacking(index: Index, spec: EntitySpec) -> list[str]:
     ]
 
 
+def to_hold(index: Index, attributes: Sequence[str]) -> str:
+    """What to do about attributes that an index lacks."""
+    if isinstance(index.project, tuple):
+        return f"add {', '.join(attributes)} to the index's project=[...], or project all"
+    listed = ", ".join(f'"{name}"' for name in attributes)
+    return f'write project=[{listed}] instead of project="keys", or project all'
+
+
 def wants_whole(plan: Plan) -> bool:
     """Whether a range of a local index asks for whole items, because entities are made of more than it holds."""
     if plan.index is None or plan.index.kind != "LSI" or (plan.select == "count" and plan.residue is None):
@@ -106,7 +114,7 @@ def range_faults(plan: Plan) -> list[Fault]:
                 f"{plan.pattern} reads {spec.name} from index {index.name}, which lacks {name}: nothing in it tells"
                 f" {spec.name} from {other.name}"
             )
-            fix = f"add {name} to the index's project=[...], or give the two keys that differ"
+            fix = f"{to_hold(index, [name])}, or give the two keys that differ"
             return [Fault("KP306", problem, fix, index.place, other.place)]
     return []
 

@@ -22,7 +22,7 @@ from keyplan.check.subject import Subject
 from keyplan.design.conditions import paths_of
 from keyplan.design.patterns import Pattern
 from keyplan.design.plan import Plan
-from keyplan.design.projections import lacking
+from keyplan.design.projections import lacking, to_hold
 from keyplan.design.schema import Index
 
 RULE = Rule("KP306", "not-projected", ("error", "warning"))
@@ -64,7 +64,7 @@ def _lacking(pattern: Pattern[..., Any], plan: Plan, index: Index) -> Iterator[F
                 pattern.name,
                 f"{pattern.name} reads {entity.name} from index {index.name}, which lacks {', '.join(empty)}: they come"
                 " back as if the item had none",
-                f"add {', '.join(empty)} to the index's project=[...], or project all",
+                to_hold(index, [entity.fields[name].attribute for name in empty]),
                 pattern.place,
                 index.place,
             )
