@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import apsw
 import pytest
 from tests.engine.table_making import add_index, create, describe, put, scan, update
 
@@ -14,7 +15,7 @@ from keyplan.engine.catalog import Catalog, CatalogChanged, Table
 from keyplan.engine.engine import Engine
 from keyplan.engine.writes import Version
 from keyplan.errors import ServiceError
-from keyplan.store.rows import Transaction
+from keyplan.store.rows import Transaction, View
 
 
 def test_a_table_that_has_changed_is_noticed_inside_the_write(engine: Engine) -> None:
@@ -62,6 +63,24 @@ def test_a_change_between_the_looks_of_one_transaction_is_noticed(
         engine.call("TransactWriteItems", {"TransactItems": puts})
     assert scan(engine, "tag") == ["a", "b"]
     assert fsck.check(engine) == []
+
+
+@pytest.mark.parametrize("kind", [apsw.SQLError, apsw.SchemaChangeError])
+def test_a_read_that_finds_no_tree_any_more_starts_over(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, kind: type[apsw.Error]
+) -> None:
+    create(engine)
+    put(engine, "a")
+    look, failures = engine.view, [kind("no such table: tree_1")]
+
+    def view() -> View:
+        if failures:
+            raise failures.pop()
+        return look()
+
+    monkeypatch.setattr(engine, "view", view)
+    assert engine.call("Scan", {"TableName": "notes"})["Count"] == 1
+    assert not failures
 
 
 def test_an_index_that_another_engine_made_is_read(tmp_path: Path) -> None:

@@ -41,8 +41,11 @@ def storage_error(error: apsw.Error, path: str) -> StorageError:
 
 
 def is_missing_tree(error: apsw.Error) -> bool:
-    """Whether the failure only says that another process dropped the tree meanwhile."""
-    return isinstance(error, apsw.SQLError) and "no such table" in str(error)
+    """Whether the failure only says that another process dropped the tree meanwhile.
+
+    It is a SchemaChangeError where tables were made or dropped again while SQLite looked for the tree once more.
+    """
+    return isinstance(error, (apsw.SQLError, apsw.SchemaChangeError)) and "no such table" in str(error)
 
 
 @contextmanager
