@@ -18,7 +18,7 @@ from tests.engine.table_making import add_index, create, put
 from keyplan.clock import ManualClock
 from keyplan.engine import commands, fsck, lag
 from keyplan.engine import engine as engine_module
-from keyplan.engine.catalog import CatalogChanged
+from keyplan.engine.catalog import CatalogChanged, Table
 from keyplan.engine.engine import Engine
 from keyplan.errors import (
     DatabaseCorruptError,
@@ -190,6 +190,23 @@ def test_a_closed_engine_says_so(operation: str, in_file: bool, tmp_path: Path) 
     thread.start()
     thread.join()
     assert len(told) == 1
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+def test_an_operation_that_starts_over_while_the_engine_is_closed_says_so(
+    in_file: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Engine.open(tmp_path / "data.db") if in_file else Engine.memory()
+    create(engine)
+    engine.call("Scan", {"TableName": "notes"})
+
+    def close(_name: str) -> Table:
+        engine.close()
+        raise CatalogChanged
+
+    monkeypatch.setattr(engine, "table", close)
+    with pytest.raises(EngineClosedError):
+        engine.call("Scan", {"TableName": "notes"})
 
 
 def test_maintenance_of_a_closed_engine_says_so(tmp_path: Path) -> None:

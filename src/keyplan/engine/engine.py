@@ -181,7 +181,10 @@ class Engine:
             raise _unreadable(self.store, error) from error
         if isinstance(error, Failure) and (self._closed or not is_missing_tree(error)):
             raise self._told(error) from error
-        self.catalog.reload(self.store.view())
+        try:
+            self.catalog.reload(self.store.view())
+        except Failure as failure:
+            raise self._told(failure) from failure
 
     def _told(self, error: Failure) -> KeyplanError:
         """What a failure of the store means to a caller."""
