@@ -341,6 +341,26 @@ def test_a_field_varies_as_its_type_or_another_entity_says() -> None:
     assert expected(in_state).guesses == ("the 3 values of Order.state are taken to be used alike",)
 
 
+def test_fields_of_one_name_and_of_different_types_are_not_taken_to_vary_alike() -> None:
+    table = Table("shop", pk="PK", sk="SK", indexes=[GSI("of_shop", pk="shop")])
+
+    @table.entity(key=key("SHOP#{shop}", "SHOP"), items=Items(50, bytes=Bytes(400)))
+    class Shop(Entity):
+        shop: str
+
+    @table.entity(key=key("SALE#{sale}", "SALE"), items=Items(600, bytes=Bytes(400)))
+    class Sale(Entity):
+        sale: str
+        shop: int
+
+    @table.query(Sale, index="of_shop")
+    def sales_of(shop: int) -> Cond:
+        return pk(shop=shop)
+
+    assert expected(sales_of).evaluated == 600
+    assert expected(sales_of).guesses == ("how many values Sale.shop has is not declared",)
+
+
 def test_the_beginning_of_a_field_is_reckoned_as_a_range_is() -> None:
     table = Table("logs", pk="PK", sk="SK")
 

@@ -101,7 +101,7 @@ def _written_share(plan: Plan, entity: EntitySpec, bound: BoundKey) -> float:
         if value.sources or value.template is None or part.template is None or len(part.template.fields) != 1:
             continue
         (name,) = part.template.fields
-        shares = shares_of(entity, name, bound.when) or {}
+        shares = shares_of(entity, name, bound.when)
         if shares:
             text = value.template.render({})
             share *= sum(one for choice, one in shares.items() if part.template.render({name: choice}) == text)
