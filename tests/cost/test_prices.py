@@ -128,7 +128,8 @@ def test_an_index_is_priced_by_the_capacity_of_its_own() -> None:
 
 
 def test_a_local_index_takes_the_tables_capacity_and_is_recovered_with_it() -> None:
-    table = Table("notes", pk="owner", sk="at", indexes=[LSI("by_title", sk="title")], point_in_time_recovery=True)
+    indexes = [LSI("by_title", sk="title"), GSI("titles", pk="title")]
+    table = Table("notes", pk="owner", sk="at", indexes=indexes, point_in_time_recovery=True)
 
     @table.entity(items=Items(count=1_000_000, bytes=Bytes(1000), distinct={"owner": 10_000}))
     class Note(Entity):
@@ -146,9 +147,10 @@ def test_a_local_index_takes_the_tables_capacity_and_is_recovered_with_it() -> N
         return pk(owner=owner)
 
     (month,) = estimate(Design("notes", (table,)), book()).tables
-    own, local = month.parts
-    assert (own.write, local.write) == (70, 70)
+    own, local, other = month.parts
+    assert (own.write, local.write, other.write) == (70, 70, 70)
     assert local.provisioned == 0
+    assert other.provisioned == pytest.approx(100 * 0.4745 + 0.0949), "the least that can be bought is one unit"
     assert own.provisioned == pytest.approx(200 * 0.4745 + 72 * 0.0949)  # at 70 % use: 140 writes, 50 reads
     assert month.recovered_bytes == own.storage_bytes + local.storage_bytes
     assert month.point_in_time == pytest.approx(2 * 1.1 * 0.20)
@@ -160,7 +162,7 @@ def test_a_month_of_two_classes_recovery_and_transactions() -> None:
     by_kind = GSI("by_kind", pk="kind", project="keys")
     archive = Table("archive", pk="id", table_class="STANDARD_INFREQUENT_ACCESS", indexes=[by_kind])
 
-    @kept.entity(items=Items(40_000_000, bytes=Bytes(900)))
+    @kept.entity(items=Items(20_000_000, bytes=Bytes(900)))
     class Kept(Entity):
         id: str
 
@@ -205,15 +207,15 @@ def test_a_month_of_two_classes_recovery_and_transactions() -> None:
     assert rare.parts[1].peak_read == pytest.approx(4e6 / second / 2)
 
     assert standard.requests == pytest.approx(3 * 0.625)
-    assert (standard.storage, standard.storage_ia) == pytest.approx((40 * 0.25, 40 * 0.10))
-    assert standard.point_in_time == pytest.approx(40 * 0.20)
+    assert (standard.storage, standard.storage_ia) == pytest.approx((20 * 0.25, 20 * 0.10))
+    assert standard.point_in_time == pytest.approx(20 * 0.20)
     assert standard.requests_ia == pytest.approx(3 * 0.78)
-    assert standard.total == pytest.approx(3 * 0.625 + 40 * 0.25 + 40 * 0.20)
+    assert standard.total == pytest.approx(3 * 0.625 + 20 * 0.25 + 20 * 0.20)
     stored = 20 + rare.parts[1].storage_bytes / 1e9
     assert (rare.requests, rare.requests_ia) == pytest.approx((5 * 0.78 + 2 * 0.155,) * 2)
     assert (rare.storage, rare.total) == pytest.approx((stored * 0.10, stored * 0.10 + 5 * 0.78 + 2 * 0.155))
-    assert month.free_storage == pytest.approx(25 * 0.25)
-    assert month.total == pytest.approx(standard.total + rare.total - 25 * 0.25)
+    assert month.free_storage == pytest.approx(20 * 0.25), "the 20 GB of the Standard class"
+    assert month.total == pytest.approx(standard.total + rare.total - 20 * 0.25)
 
     told = {one.name: (one.table, one.calls, one.requests, one.per_million) for one in month.patterns}
     assert told["keep"] == pytest.approx(("kept", 1e6, 0.625, 0.625))
@@ -222,3 +224,16 @@ def test_a_month_of_two_classes_recovery_and_transactions() -> None:
     assert [guess for guess in month.guesses if "rate" in guess] == [
         f"{name} declares no rate" for name in ("look_up", "forget", "file")
     ]
+
+
+@pytest.mark.parametrize(("gigabytes", "free"), [(24, 24 * 0.25), (25, 25 * 0.25), (26, 25 * 0.25)])
+def test_no_more_storage_is_free_than_there_is_and_than_is_given(gigabytes: int, free: float) -> None:
+    table = Table("notes", pk="id")
+
+    @table.entity(items=Items(gigabytes * 1_000_000, bytes=Bytes(900)))
+    class Note(Entity):
+        id: str
+
+    month = estimate(Design("notes", (table,)), book())
+    assert month.free_storage == pytest.approx(free)
+    assert month.total == pytest.approx(gigabytes * 0.25 - free)
