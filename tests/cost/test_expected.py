@@ -776,7 +776,12 @@ def test_pages_are_the_megabytes_that_are_read() -> None:
     def one(book: str, line: int) -> Key:
         return key_of(book=book, line=line)
 
-    assert [pages(one) for one in (of_book, now_of_book, keep, one)] == pytest.approx([9.765625, 9.765625, 0, 0])
+    @table.scan(Line)
+    def every() -> Cond:
+        return everything()
+
+    found = [pages(one) for one in (of_book, now_of_book, every, keep, one)]
+    assert found == pytest.approx([9.765625, 9.765625, 976.5625, 0, 0])
 
 
 def test_a_batch_reads_the_keys_that_are_named_or_as_many_as_it_is_said_to() -> None:
@@ -825,7 +830,7 @@ def test_a_batch_reads_the_keys_that_are_named_or_as_many_as_it_is_said_to() -> 
 def test_each_item_that_a_local_index_lacks_is_read_whole() -> None:
     table = Table("tasks", pk="owner", sk="at", indexes=[LSI("by_state", sk="state", project="keys")])
 
-    @table.entity(items=Items(3_000, bytes=Bytes(6_000), distinct={"owner": 100}))
+    @table.entity(items=Items(3_000, bytes=Bytes(9_000), distinct={"owner": 100}))
     class Task(Entity):
         owner: str
         at: int
@@ -836,7 +841,7 @@ def test_each_item_that_a_local_index_lacks_is_read_whole() -> None:
     def by_state(owner: str) -> Cond:
         return pk(owner=owner)
 
-    assert expected(by_state).units.read == 30 * 1 + 0.5
+    assert expected(by_state).units.read == 30 * 1.5 + 0.5
 
 
 def test_a_stored_field_is_pinned_by_its_value_and_not_by_a_beginning_of_it() -> None:
@@ -896,6 +901,18 @@ def test_what_is_told_of_a_read_goes_before_what_follows_from_numbers() -> None:
     def few(category: str) -> Cond:
         return pk(category=category)
 
+    @table.query(Good, limit=7, returns=3)
+    def few_cheap(category: str, cents: int) -> Cond:
+        return pk(category=category) & where(F.cents < cents)
+
+    @table.query(Good, page_size=7, returns=3)
+    def page_of_cheap(category: str, cents: int) -> Cond:
+        return pk(category=category) & where(F.cents < cents)
+
+    @table.query(Good, returns=3)
+    def later_cheap(category: str, sku: str, cents: int) -> Cond:
+        return pk(category=category) & sk.gte(sku=sku) & where(F.cents < cents)
+
     @table.query(Good, index="of_state")
     def gone() -> Cond:
         return pk(state="gone")
@@ -925,4 +942,6 @@ def test_what_is_told_of_a_read_goes_before_what_follows_from_numbers() -> None:
         (7, 7), (100, 100), (3, 3), (0, 0), (40, 40), (1_500, 1), (3, 3), (3, 3), (20, 20),
     ]  # fmt: skip
     assert [one.is_counted for one in told] == [True] * 8 + [False]
+    some_of_all = [expected(one) for one in (few_cheap, page_of_cheap, later_cheap)]
+    assert [(one.evaluated, one.returned) for one in some_of_all] == [(3, 3)] * 3
     assert expected(gone).units.read == 0.5, "an empty page is paid for too"

@@ -128,7 +128,7 @@ def test_an_index_is_priced_by_the_capacity_of_its_own() -> None:
 
 
 def test_a_local_index_takes_the_tables_capacity_and_is_recovered_with_it() -> None:
-    indexes = [LSI("by_title", sk="title"), GSI("titles", pk="title")]
+    indexes = [LSI("by_title", sk="title"), GSI("titles", pk="title", project="keys")]
     table = Table("notes", pk="owner", sk="at", indexes=indexes, point_in_time_recovery=True)
 
     @table.entity(items=Items(count=1_000_000, bytes=Bytes(1000), distinct={"owner": 10_000}))

@@ -58,6 +58,7 @@ SPEC = spec_of(Task)
         (F.status < "held", 0.5),
         (F.status.begins_with("o"), 0.2),
         (F.kind == "a", 0.25),
+        (F.kind.is_in("a", "b"), 0.5),
         (F.due.exists(), 0.25),
         (F.due.missing(), 0.75),
         (~F.due.exists(), 0.75),
@@ -77,6 +78,8 @@ def test_shares_follow_from_what_is_declared(condition: Condition, share: float)
     [
         F.title == "x",
         F.kind > "a",
+        F.kind.size().is_in(1, 2),
+        F.kind["part"] == "a",
         F.title.contains("x"),
         (F.status == "open") | F.title.contains("x"),
         ~((F.kind == "a") & F.title.contains("x")),
