@@ -18,6 +18,7 @@ from keyplan.check.checking import Report, check
 from keyplan.check.report import text
 from keyplan.clock import Clock, SystemClock
 from keyplan.connections.connection import Connection
+from keyplan.connections.errors import UnreadableItemError
 from keyplan.cost.estimate import estimate
 from keyplan.cost.prices import book
 from keyplan.design.design import Design
@@ -124,7 +125,7 @@ def prepare(settings: Settings, stack: ExitStack, say: Callable[[str], None], cl
         built = _built(system, Resources(connection, _folder(settings, system), clock, verifier, runner))
         stack.callback(built.close)
         if settings.sample:
-            built.load_sample()
+            _load_sample(system, built, say)
         design = designs[system.name]
         hosted.append(Hosted(system, design, reports[system.name], estimate(design, prices), built))
     workers = Workers([worker for one in hosted for worker in one.built.workers])
@@ -172,6 +173,13 @@ def _built(system: System, resources: Resources) -> Built:
         return system.build(resources)
     except Exception as error:  # what its settings name, such as a database or a bucket, fails in its own way
         raise UpError(f"{system.name} cannot start: {_reason(error)}") from error
+
+
+def _load_sample(system: System, built: Built, say: Callable[[str], None]) -> None:
+    try:
+        built.load_sample()
+    except UnreadableItemError as error:  # what another program left there keeps nothing from starting
+        say(f"{system.name}: the sample is not whole: {error}")
 
 
 def _reason(error: Exception) -> str:

@@ -227,6 +227,26 @@ def test_settings_of_a_system_that_cannot_be_are_a_clear_error(tmp_path: Path, m
         prepare(Settings(tmp_path), stack, lambda _line: None)
 
 
+def test_an_item_of_the_sample_that_cannot_be_read_keeps_nothing_from_starting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(resources: Resources) -> Built:
+        def sample() -> None:
+            resources.connection.run(shelf.note_by_id("odd"))
+
+        return replace(shelf.build(resources), load_sample=sample)
+
+    with running(Settings(tmp_path)) as (url, _):
+        client = boto3.client(
+            "dynamodb", endpoint_url=url, region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b"
+        )
+        client.put_item(TableName="shelf", Item={"note_id": {"S": "odd"}, "text": {"N": "1"}})
+    monkeypatch.setattr(registry, "load", lambda _name: replace(shelf.SYSTEM, build=build))
+    with running(Settings(tmp_path)) as (url, said):
+        assert get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
+    assert said[1].startswith("shelf: the sample is not whole: Note note_id='odd' cannot be read as Note: text:")
+
+
 def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with ExitStack() as stack, pytest.raises(UpError, match="can be no folder"):
