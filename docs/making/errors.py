@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import sys
 from collections.abc import Iterator
 
 from keyplan.errors import KeyplanError, ServiceError
@@ -47,10 +48,10 @@ def _unseen() -> set[str]:
 
 
 def _all(root: type[KeyplanError]) -> Iterator[type[KeyplanError]]:
-    """An exception and all below it that the toolkit itself declares."""
+    """An exception and all below it that the toolkit itself declares, not those that it makes as it runs."""
     yield root
     for one in root.__subclasses__():
-        if one.__module__.startswith("keyplan."):
+        if one.__module__.startswith("keyplan.") and hasattr(sys.modules[one.__module__], one.__name__):
             yield from _all(one)
 
 

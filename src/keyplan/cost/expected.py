@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from pydantic_core import PydanticUndefined
@@ -100,12 +101,20 @@ def _range(plan: Plan, facts: Facts) -> Expected:
         evaluated, returned = min(evaluated, limit), min(returned, limit)
     if others and facts.evaluates is None:
         evaluated += sum(others.values()) * (returned / max(returned, sum(found.values())) if limit is not None else 1)
+    evaluated, returned = min(evaluated, _page(plan, facts)), min(returned, _page(plan, facts))
     requests = _requests(plan, evaluated, sum(found.values()))
     if limit is not None and plan.filter is None and told is None:
         evaluated = max(evaluated, requests * min(limit, _in_one_partition(plan, sum(found.values()), requests)))
     total_bytes = evaluated * _average_bytes(plan, {**found, **others})
     read = requests * read_units(int(total_bytes / requests), consistent=plan.consistent) + fetches(plan, evaluated)
     return Expected(Units(read=read), evaluated, returned, tuple(dict.fromkeys(guesses)))
+
+
+def _page(plan: Plan, facts: Facts) -> float:
+    """How many items one call reads at most, whatever becomes of them: those of its page, where it is only one."""
+    if plan.page_size is None or plan.limit is not None or plan.walk is not None or facts.evaluates is not None:
+        return inf
+    return plan.page_size
 
 
 def _filters_everything(plan: Plan) -> bool:
