@@ -31,7 +31,7 @@ def check_combination(request: Request) -> None:
         if member in given and len(given) > 1:
             raise ValidationError(messages.only_change(what))
     structural = any(update.get("Update") is None for update in updates or ())
-    if "WarmThroughput" in given and len(given) > 1:
+    if "WarmThroughput" in given and not _is_about_warmth(given, updates):
         creates = any(update.get("Create") is not None for update in updates or ())
         raise ValidationError(messages.INDEX_WITH_WARM if creates else messages.WARM_ALONE)
     if "OnDemandThroughput" in given and given - {"OnDemandThroughput", "BillingMode"}:
@@ -43,6 +43,16 @@ def check_combination(request: Request) -> None:
             raise ValidationError(messages.INDEX_WITH_CAPACITY)
     if structural and "StreamSpecification" in given:
         raise ValidationError(messages.INDEX_WITH_STREAM)
+
+
+def _is_about_warmth(given: set[str], updates: list[Request] | None) -> bool:
+    """Whether all that is asked for is warm throughput, of the table and of indexes.
+
+    Source: developer guide, "Increase your existing DynamoDB table's warm throughput".
+    """
+    return given <= {"WarmThroughput", "GlobalSecondaryIndexUpdates"} and all(
+        (update.get("Update") or {}).keys() == {"IndexName", "WarmThroughput"} for update in updates or ()
+    )
 
 
 def _is_change(request: Request, name: str) -> bool:

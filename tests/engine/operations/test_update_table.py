@@ -276,6 +276,23 @@ def test_warm_throughput_rises(slow: Engine, clock: ManualClock) -> None:
     }
 
 
+def test_a_table_and_its_indexes_are_warmed_by_one_request(slow: Engine, clock: ManualClock) -> None:
+    with_index(slow, GlobalSecondaryIndexes=[index("mine", "by")])
+    clock.advance(10.0)
+    warm = {"ReadUnitsPerSecond": 12345, "WriteUnitsPerSecond": 4567}
+    answer = update(
+        slow,
+        WarmThroughput=warm,
+        GlobalSecondaryIndexUpdates=[{"Update": {"IndexName": "mine", "WarmThroughput": warm}}],
+    )
+    assert answer["WarmThroughput"]["Status"] == "UPDATING"
+    assert answer["GlobalSecondaryIndexes"][0]["WarmThroughput"]["Status"] == "UPDATING"
+    clock.advance(10.0)
+    table = describe(slow)
+    assert table["WarmThroughput"] == {**warm, "Status": "ACTIVE"}
+    assert table["GlobalSecondaryIndexes"][0]["WarmThroughput"] == {**warm, "Status": "ACTIVE"}
+
+
 def test_warm_throughput_never_falls(engine: Engine) -> None:
     create(engine, WarmThroughput={"WriteUnitsPerSecond": 4100})
     assert update_failure(engine, WarmThroughput={"WriteUnitsPerSecond": 4099}) == (
@@ -440,6 +457,13 @@ def test_protection_changes_at_once(slow: Engine, clock: ManualClock) -> None:
         ),
         (
             {"WarmThroughput": {"ReadUnitsPerSecond": 1}, "BillingMode": "PAY_PER_REQUEST"},
+            "WarmThroughput must be the only operation in the request",
+        ),
+        (
+            {
+                "WarmThroughput": {"ReadUnitsPerSecond": 1},
+                "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "gone"}}],
+            },
             "WarmThroughput must be the only operation in the request",
         ),
         (
