@@ -52,13 +52,24 @@ def _refusing(function: Any, name: str) -> Any:
 
     @functools.wraps(function)
     def call(*given: Any, **options: Any) -> Any:
-        try:
-            signature.bind(*given, **options)
-        except TypeError:
-            raise _unfit(name, signature, given, options) from None
+        if not _fits(signature, given, options):
+            raise _unfit(name, signature, given, options)
         return function(*given, **options)
 
     return call
+
+
+def _fits(signature: inspect.Signature, given: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
+    try:
+        signature.bind(*given, **options)
+    except TypeError:
+        return False
+    return not _misnamed(signature, options)
+
+
+def _misnamed(signature: inspect.Signature, options: Mapping[str, Any]) -> bool:
+    """Whether an option has the name of what is given without one: from Python 3.12 on `bind` takes it for another."""
+    return any(one.kind is one.POSITIONAL_ONLY and one.name in options for one in signature.parameters.values())
 
 
 def _unfit(name: str, signature: inspect.Signature, given: tuple[Any, ...], options: Mapping[str, Any]) -> DesignError:
@@ -71,8 +82,10 @@ def _unfit(name: str, signature: inspect.Signature, given: tuple[Any, ...], opti
                 return no_option(option, known)
     fix = f"write {name}({', '.join(map(_form, takes))})"
     try:
-        bound = signature.bind_partial(*given, **options).arguments
+        bound = None if _misnamed(signature, options) else signature.bind_partial(*given, **options).arguments
     except TypeError:
+        bound = None
+    if bound is None:
         return DesignError(f"{name} is not called like that", place=caller(), fix=fix)
     needed = [one.name for one in takes if one.default is one.empty and _form(one) != "..."]
     lacking = [name for name in needed if name not in bound]
