@@ -111,10 +111,12 @@ class RangeReader:
     def _told(self, error: UnreadableItemError, spec: EntitySpec, item: Item) -> UnreadableItemError:
         """The same; of an index that gives less than the item needs also that it may not project it."""
         index = self.plan.index
+        if index is None or index.kind != "GSI":
+            return error
         stored = (one for name, one in spec.fields.items() if name not in spec.is_in_key_only)
         needed = (one.attribute for one in stored if one.info.is_required() and not one.optional)
         absent = [name for name in needed if name not in item]
-        if index is None or index.kind != "GSI" or not absent:
+        if not absent:
             return error
         names = ", ".join(absent)
         problem = f"{error}; {index.name} gave no {names}: either it does not project that, or the item has none"

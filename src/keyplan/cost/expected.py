@@ -101,7 +101,8 @@ def _range(plan: Plan, facts: Facts) -> Expected:
         evaluated, returned = min(evaluated, limit), min(returned, limit)
     if others and facts.evaluates is None:
         evaluated += sum(others.values()) * (returned / max(returned, sum(found.values())) if limit is not None else 1)
-    evaluated, returned = min(evaluated, _page(plan, facts)), min(returned, _page(plan, facts))
+    page = _page(plan, facts)
+    evaluated, returned = min(evaluated, page), min(returned, page)
     requests = _requests(plan, evaluated, sum(found.values()))
     if limit is not None and plan.filter is None and told is None:
         evaluated = max(evaluated, requests * min(limit, _in_one_partition(plan, sum(found.values()), requests)))

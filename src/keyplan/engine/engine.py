@@ -160,7 +160,7 @@ class Engine:
             check(request, form.wire)  # before any fault
             if self.faults.meets(operation):
                 return self.faults.answer(operation, request, lambda: self._answer(operation, request, form))
-        try:
+        try:  # the first run without the frame and the loop of those after it, which are rare
             return run(self, request, form)
         except _OUTDATED as error:
             self._renew(error)

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from keyplan.check.finding import Finding
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
+from keyplan.check.wording import counted
 from keyplan.cost.prices import GB
 from keyplan.cost.sizes import item_size
 from keyplan.design.entities import EntitySpec
@@ -38,7 +39,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         price = subject.book.of_class("storage_gb_month", table.schema.table_class)
         dollars = entity.items.count * names * copies / GB * price
         if names > size.average * _SHARE and dollars >= _DOLLARS:
-            held = "1 index" if copies == 2 else f"{copies - 1} indexes"
+            held = counted(copies - 1, "index", "indexes")
             longest = max(entity.fields.values(), key=lambda field: len(field.attribute))
             yield Finding(
                 RULE.code,

@@ -1,9 +1,8 @@
 """A price that is not the price
 
 A claimed price of a million requests is compared with the book of prices that is shipped: on demand, Standard class,
-to one per cent.
-$0.25 and $1.25 for a million reads and writes were right in us-east-1 until 31 October 2024; since then they are
-half of that.
+to one per cent. $0.25 and $1.25 for a million reads and writes were right in us-east-1 until 31 October 2024; since
+then they are half of that.
 
 A read unit is 4 KB read consistently, an eventually consistent read half of one; a write unit is 1 KB, and each
 index adds its own. So "a million reads" says little without the size of what is read.

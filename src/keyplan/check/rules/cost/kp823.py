@@ -2,8 +2,8 @@
 
 Milliseconds are what a read of one item takes, or of a page of a few. A scan reads the whole table, page by page of
 1 MB, one after the other; so does a query of thousands of items. "Single-digit milliseconds for all access patterns"
-is not true of them. Reckoned are 20 ms a page, of queries
-from the second page on; for scans ten and less are found in any case.
+is not true of them. Reckoned are 20 ms a page, of queries from the second page on; for scans ten and less are found in
+any case.
 
 Name the time for the patterns that it holds for, and give the others an index, a counter or a job.
 
@@ -18,9 +18,9 @@ from typing import Any
 
 from keyplan.check.claims import SINGLE_DIGIT_MS, milliseconds_of, of_design, of_patterns, place_of
 from keyplan.check.finding import Finding
-from keyplan.check.load import number
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
+from keyplan.check.wording import counted
 from keyplan.cost.expected import pages
 from keyplan.design.patterns import Pattern
 
@@ -67,5 +67,5 @@ def _is_slow(pattern: Pattern[..., Any], milliseconds: float) -> bool:
 
 def _what(pattern: Pattern[..., Any]) -> str:
     count, whole = max(1.0, pages(pattern)), pattern.plan.operation == "Scan"
-    size = "1 page of 1 MB" if round(count) == 1 else f"{number(round(count))} pages of 1 MB each"
+    size = counted(round(count), "page of 1 MB", "pages of 1 MB each")
     return f"{'the whole table' if whole else 'a large range'}, about {size}"

@@ -19,6 +19,7 @@ from keyplan.check.claims import of_design
 from keyplan.check.finding import Finding
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
+from keyplan.check.wording import counted
 from keyplan.cost.prices import GB
 
 RULE = Rule("KP824", "claimed-to-cost-nothing", ("warning",))
@@ -52,7 +53,7 @@ def _parts(subject: Subject) -> str:
     storage = sum(table.storage for table in month.tables)
     copies = sum(len(table.parts) - 1 for table in month.tables)
     tables = "the table" if len(month.tables) == 1 else f"{len(month.tables)} tables"
-    held = "1 copy" if copies == 1 else f"{copies} copies"
+    held = counted(copies, "copy", "copies")
     told = f"storage of {tables} and of {held} in indexes is paid for whether or not it is used"
     if stored >= 0.01:
         told += f" ({stored:,.2f} GB, ${storage:,.2f} a month before the {subject.book.free['storage_gb']:g} GB that"

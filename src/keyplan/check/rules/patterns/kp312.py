@@ -67,12 +67,11 @@ def _leads_to(many: Pattern[..., Any], one: Pattern[..., Any], gets: float) -> b
     else:
         needed = set(wanted.key.fields)
         points = not needed <= _given(many.plan) and any(_points(entity, wanted) for entity in many.plan.entities)
-    told = expected(many)
-    if not points or rate is None or not told.is_counted:
+    if not points or rate is None:
         return False
-    returned = told.returned
-    listed = rate.average * returned
-    return returned >= _FEW and abs(gets - listed) <= _NEAR * listed
+    told = expected(many)
+    listed = rate.average * told.returned
+    return told.is_counted and told.returned >= _FEW and abs(gets - listed) <= _NEAR * listed
 
 
 def _points(entity: EntitySpec, wanted: EntitySpec) -> bool:
