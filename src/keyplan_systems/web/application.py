@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi_offline import FastAPIOffline
 
 from keyplan.clock import Clock
 from keyplan_systems.web.authentication import install_verifier
@@ -28,12 +29,12 @@ def web_application(
     body_limit_bytes: int = DEFAULT_BODY_LIMIT_BYTES,
     lifespan: Callable[[FastAPI], AbstractAsyncContextManager[Any]] | None = None,
 ) -> FastAPI:
-    """An application to which a system adds its routers.
+    """An application to which a system adds its routers. Its pages at /docs and /redoc load nothing from elsewhere.
 
     Middleware that a system adds later lies outside of the request middleware: its answers carry no request id.
     """
     shapes: dict[int | str, dict[str, Any]] = {"default": {"model": ErrorAnswer, "description": "Any problem"}}
-    app = FastAPI(title=title, version=version, lifespan=lifespan, responses=shapes)
+    app = FastAPIOffline(title=title, version=version, lifespan=lifespan, responses=shapes)
     install_problems(app, style or ProblemStyle(), translations)
     if verifier is not None:
         install_verifier(app, verifier)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import logging
+import re
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -399,6 +400,20 @@ def talk(app: FastAPI, path: str) -> list[dict[str, Any]]:
     scope = {"type": "websocket", "path": path, "headers": [], "query_string": b"", "subprotocols": []}
     asyncio.run(app(scope, receive, send))
     return sent
+
+
+@pytest.mark.parametrize("page", ["docs", "redoc"])
+def test_pages_of_the_api_load_nothing_from_elsewhere(page: str) -> None:
+    outer = FastAPI()
+    outer.mount("/shop", build())
+    with Running(outer) as running:
+        shown = get(f"{running.url}/shop/{page}").text
+        loaded = re.findall(r"""(?:src|href|url|spec-url)["']?[=:] ?["']([^"']+)["']""", shown)
+        assert len(loaded) >= 3
+        for each in loaded:
+            assert each.startswith("/shop/")
+            assert get(running.url + each).status_code == 200
+        assert "http" not in re.sub("<!--.*?-->", "", shown, flags=re.DOTALL)
 
 
 def test_an_application_whose_startup_fails_does_not_serve() -> None:
