@@ -41,6 +41,7 @@ TABLE_WRITE_UNITS = 40_000
 ON_DEMAND_READ_UNITS = 12_000  # per second, of a new on-demand table or index (on-demand capacity mode page)
 ON_DEMAND_WRITE_UNITS = 4_000
 TAGS_PER_RESOURCE = 50
+TAG_SET_BYTES = 10_240  # of all tags of a resource (seen on the service, October 2026)
 LIST_TABLES_PAGE = 100
 
 # Requests (constraints, api).

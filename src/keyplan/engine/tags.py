@@ -25,7 +25,7 @@ _VALUE_LENGTH = 256
 
 
 def merged(tags: dict[str, str], given: list[dict[str, Any]]) -> dict[str, str]:
-    """The tags with those given. Raises ValidationError if one cannot be a tag, or there are too many."""
+    """The tags with those given. Raises ValidationError if one cannot be a tag, or there are too many or too large."""
     seen: set[str] = set()
     for tag in given:
         _check(tag.get("Key"), tag.get("Value"))
@@ -35,6 +35,9 @@ def merged(tags: dict[str, str], given: list[dict[str, Any]]) -> dict[str, str]:
     together = {**tags, **{tag["Key"]: tag["Value"] for tag in given}}
     if len(together) > limits.TAGS_PER_RESOURCE:
         raise ValidationError(messages.TOO_MANY_TAGS)
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in together.items())
+    if size > limits.TAG_SET_BYTES:
+        raise ValidationError(messages.tags_too_large(size, limits.TAG_SET_BYTES))
     return together
 
 

@@ -289,6 +289,11 @@ def expiry_unknown(state: str) -> str:
 TOO_MANY_TAGS = "Number of Tags exceed the current limit for the provided ResourceArn"
 
 
+def tags_too_large(size: int, limit: int) -> str:
+    """Tags that have more bytes together than a resource's may have."""
+    return f"Tag set size {size} bytes is above max size limit of {limit} bytes"
+
+
 def tag_key(key: str | None) -> str:
     """No tag key, one too long, or one with a character that none may have."""
     return f"The Tag Key provided is invalid, Key: {'null' if key is None else key}"

@@ -108,6 +108,18 @@ def test_fifty_tags_are_enough(engine: Engine) -> None:
     assert engine.call("ListTagsOfResource", {"ResourceArn": NOTES, "NextToken": "no such page"}) == answer
 
 
+def test_all_tags_together_have_ten_kilobytes(engine: Engine) -> None:
+    create(engine)
+    add(engine, *(tag(f"{number:0128}", "v" * 128) for number in range(39)))
+    add(engine, tag("k" * 128, "א" * 64))
+    assert refusal(engine, tag("k" * 128, "א" * 65)) == (
+        "ValidationException",
+        "Tag set size 10242 bytes is above max size limit of 10240 bytes",
+    )
+    add(engine, tag("k" * 128, "shorter"))
+    assert len(listed(engine)) == 40
+
+
 def test_a_table_that_is_not_there(engine: Engine) -> None:
     assert refusal(engine, tag("a")) == (
         "ResourceNotFoundException",
