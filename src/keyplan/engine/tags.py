@@ -1,4 +1,4 @@
-"""Tags of tables: what may be one, how many, and the table that an ARN names.
+"""Tags of tables and streams: what may be one, how many, and the resource that an ARN names.
 
 Source: developer guide, "Tagging restrictions in DynamoDB".
 """
@@ -6,6 +6,7 @@ Source: developer guide, "Tagging restrictions in DynamoDB".
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
@@ -22,6 +23,28 @@ _PUNCTUATION = frozenset("+-=._:/@")
 _RESERVED = "aws:"
 _KEY_LENGTH = 128
 _VALUE_LENGTH = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """What can have tags: a table, or the stream that it has now, whose tags are its own."""
+
+    table: Table
+    is_stream: bool
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """The tags, by key."""
+        document = self.table.document
+        tags: dict[str, str] = document["stream"].get("tags", {}) if self.is_stream else document["tags"]
+        return tags
+
+    def with_tags(self, tags: dict[str, str]) -> dict[str, Any]:
+        """The table's document with these tags in place of the resource's."""
+        document = self.table.document
+        if self.is_stream:
+            return {**document, "stream": {**document["stream"], "tags": tags}}
+        return {**document, "tags": tags}
 
 
 def merged(tags: dict[str, str], given: list[dict[str, Any]]) -> dict[str, str]:
@@ -67,27 +90,29 @@ def _is_plain(text: str) -> bool:
     return all(character in _PUNCTUATION or unicodedata.category(character)[0] in "LNZ" for character in text)
 
 
-def find_resource(engine: Engine, arn: str) -> Table:
-    """The table of an ARN, as of the last reload. Raises AccessDeniedError, ValidationError or ResourceNotFoundError.
+def find_resource(engine: Engine, arn: str) -> Resource:
+    """What an ARN names, as of the last reload. Raises AccessDeniedError, ValidationError or ResourceNotFoundError.
 
-    Tables of other accounts and regions are none of this engine's, and a stream has no tags.
+    Tables of other accounts and regions are none of this engine's. A table's stream has tags of its own while it is
+    enabled (seen on the service, October 2026); one that has ended is not found.
     """
     _, _, _, region, account, _ = arn.split(":", 5)
     if account != engine.account:
         raise AccessDeniedError(messages.ACCESS_DENIED)
     if region != engine.region:
         raise ValidationError(request_messages.invalid_arn(arn))
-    table = tables.present(engine, arn)
-    if table is None or arn != tables.table_arn(engine, table.name):
+    table = tables.present(engine, arn.partition("/stream/")[0])
+    if table is None or tables.status(table, engine.clock.now()) == "CREATING":
         raise ResourceNotFoundError(messages.resource_not_found(arn))
-    if tables.status(table, engine.clock.now()) == "CREATING":
+    is_stream = arn != tables.table_arn(engine, table.name)
+    if is_stream and arn != table.document.get("stream", {}).get("arn"):
         raise ResourceNotFoundError(messages.resource_not_found(arn))
-    return table
+    return Resource(table, is_stream)
 
 
-def find_taggable(engine: Engine, arn: str) -> Table:
-    """The same, if its tags can be changed now. Raises ResourceInUseError while it is being deleted."""
-    table = find_resource(engine, arn)
-    if table.gone_at is not None:
-        raise ResourceInUseError(messages.being_deleted(table.name))
-    return table
+def find_taggable(engine: Engine, arn: str) -> Resource:
+    """The same, if its tags can be changed now. Raises ResourceInUseError while the table is being deleted."""
+    resource = find_resource(engine, arn)
+    if resource.table.gone_at is not None:
+        raise ResourceInUseError(messages.being_deleted(resource.table.name))
+    return resource

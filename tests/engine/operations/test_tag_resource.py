@@ -1,4 +1,4 @@
-"""TagResource: tags added and changed, what cannot be one, whose resources can have them."""
+"""TagResource: tags added and changed, what cannot be one, which resources can have them."""
 
 from __future__ import annotations
 
@@ -128,6 +128,7 @@ def test_a_table_that_is_not_there(engine: Engine) -> None:
 
 
 ELSEWHERE = "arn:aws:dynamodb:eu-west-1:123456789012:table/notes"
+STREAMED = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
 STREAM = NOTES + "/stream/2026-10-09T00:29:04.041"
 
 
@@ -143,6 +144,25 @@ def test_what_is_no_table_here(engine: Engine, arn: str, told: tuple[str, str]) 
     create(engine)
     for operation, more in (("TagResource", {"Tags": [tag("a")]}), ("ListTagsOfResource", {})):
         assert failure(engine, operation, {"ResourceArn": arn, **more}) == told
+
+
+def test_a_stream_has_tags_of_its_own(engine: Engine) -> None:
+    arn = create(engine, Tags=[tag("a", "of the table")], StreamSpecification=STREAMED)["LatestStreamArn"]
+    asked = {"ResourceArn": arn}
+    assert engine.call("ListTagsOfResource", asked) == {"Tags": []}
+    assert engine.call("TagResource", {**asked, "Tags": [tag("a", "of the stream"), tag("b")]}) == {}
+    assert engine.call("UntagResource", {**asked, "TagKeys": ["b"]}) == {}
+    assert engine.call("ListTagsOfResource", asked) == {"Tags": [tag("a", "of the stream")]}
+    assert listed(engine) == {"a": "of the table"}
+
+
+def test_a_stream_that_has_ended_has_no_tags(engine: Engine) -> None:
+    arn = create(engine, StreamSpecification=STREAMED)["LatestStreamArn"]
+    engine.call("TagResource", {"ResourceArn": arn, "Tags": [tag("a")]})
+    engine.call("UpdateTable", {"TableName": "notes", "StreamSpecification": {"StreamEnabled": False}})
+    assert failure(engine, "ListTagsOfResource", {"ResourceArn": arn})[0] == "ResourceNotFoundException"
+    again = engine.call("UpdateTable", {"TableName": "notes", "StreamSpecification": STREAMED})["TableDescription"]
+    assert engine.call("ListTagsOfResource", {"ResourceArn": again["LatestStreamArn"]}) == {"Tags": []}
 
 
 def test_indexes_have_no_tags(engine: Engine) -> None:

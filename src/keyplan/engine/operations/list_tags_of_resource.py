@@ -1,4 +1,4 @@
-"""ListTagsOfResource: the tags of a table, all on one page.
+"""ListTagsOfResource: the tags of a table or its stream, all on one page.
 
 The model has a token, but the service does not page them: a table has 50 at most. Source: the service's
 team in github.com/aws/aws-sdk issue 583.
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check, find the table, list."""
+    """Check, find the resource, list."""
     check(request)
     engine.catalog.reload(engine.store.view())
-    table = tags.find_resource(engine, request["ResourceArn"])
-    return {"Tags": [{"Key": key, "Value": value} for key, value in table.document["tags"].items()]}
+    resource = tags.find_resource(engine, request["ResourceArn"])
+    return {"Tags": [{"Key": key, "Value": value} for key, value in resource.tags.items()]}

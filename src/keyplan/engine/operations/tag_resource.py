@@ -1,4 +1,4 @@
-"""TagResource: give a table tags, new or with new values."""
+"""TagResource: give a table or its stream tags, new or with new values."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check, find the table, change its tags."""
+    """Check, find the resource, change its tags."""
     check(request)
 
     def work(transaction: Transaction) -> None:
-        table = tags.find_taggable(engine, request["ResourceArn"])
-        together = tags.merged(table.document["tags"], request["Tags"])
-        engine.catalog.save(transaction, {**table.document, "tags": together})
+        resource = tags.find_taggable(engine, request["ResourceArn"])
+        together = tags.merged(resource.tags, request["Tags"])
+        engine.catalog.save(transaction, resource.with_tags(together))
 
     engine.alter(work)
     return {}

@@ -1,4 +1,4 @@
-"""UntagResource: take tags from a table; those it does not have are no error."""
+"""UntagResource: take tags from a table or its stream; those it does not have are no error."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check, find the table, change its tags."""
+    """Check, find the resource, change its tags."""
     check(request)
     keys = set(request["TagKeys"])
 
     def work(transaction: Transaction) -> None:
-        table = tags.find_taggable(engine, request["ResourceArn"])
+        resource = tags.find_taggable(engine, request["ResourceArn"])
         tags.check_keys(request["TagKeys"])
-        rest = {key: value for key, value in table.document["tags"].items() if key not in keys}
-        engine.catalog.save(transaction, {**table.document, "tags": rest})
+        rest = {key: value for key, value in resource.tags.items() if key not in keys}
+        engine.catalog.save(transaction, resource.with_tags(rest))
 
     engine.alter(work)
     return {}

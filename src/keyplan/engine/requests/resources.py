@@ -17,10 +17,7 @@ _ONE_NAME = re.compile(r"table/[^/]*")
 
 
 def check_resource_arn(arn: str) -> None:
-    """Raise ValidationError unless the text is the ARN of a table or stream.
-
-    The service takes streams here, and then says that they are not there.
-    """
+    """Raise ValidationError unless the text is the ARN of a table or stream."""
     if not arn.startswith("arn:"):
         raise ValidationError(messages.no_arn(arn))
     parts = _ARN.fullmatch(arn)
