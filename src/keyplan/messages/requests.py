@@ -62,6 +62,7 @@ NOT_NULL = "Member must not be null"
 
 
 TABLE_NAME_REQUIRED = "The parameter 'TableName' is required but was not present in the request"
+TABLE_NAME_LENGTH = "TableName must be at least 3 characters long and at most 255 characters long"
 
 
 def min_length(limit: int) -> str:

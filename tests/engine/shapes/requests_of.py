@@ -69,7 +69,7 @@ def good(shape: Shape, wire: bool) -> st.SearchStrategy[Any]:
     """What the shape takes."""
     match shape:
         case Structure():
-            needed = {*shape.required, *(shape.demanded or ())[:1]}
+            needed = {*shape.required, *(() if shape.demanded is None else (shape.demanded.name,))}
             members = {name: good(member, wire) for name, member in shape.members.items()}
             return st.fixed_dictionaries(
                 {name: member for name, member in members.items() if name in needed},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from keyplan import limits
-from keyplan.engine.shapes.model import ITEM, VALUE, Boolean, List, Map, String, Structure
+from keyplan.engine.shapes.model import ITEM, VALUE, Boolean, Demanded, List, Map, String, Structure
 from keyplan.messages import requests as messages
 
 NAME_PATTERN = "[a-zA-Z0-9_.-]+"
@@ -15,7 +15,7 @@ WHOLE_TABLE_NAME = f"[a-zA-Z0-9_.-]{{{limits.TABLE_NAME_MIN},{limits.TABLE_NAME_
 # The data plane asks first for one character, as of an ARN, and then for a table's name.
 TABLE_NAME = String(min=1, max=limits.TABLE_NAME_MAX, pattern=NAME_PATTERN, arn=True)
 NEW_TABLE_NAME = String(min=limits.TABLE_NAME_MIN, max=limits.TABLE_NAME_MAX, pattern=NAME_PATTERN, arn=True)
-DEMANDED_TABLE_NAME = ("TableName", messages.TABLE_NAME_REQUIRED)
+DEMANDED_TABLE_NAME = Demanded("TableName", messages.TABLE_NAME_REQUIRED)
 MAP_TABLE_NAME = NEW_TABLE_NAME
 LISTED_TABLE_NAME = String(min=limits.TABLE_NAME_MIN, max=limits.TABLE_NAME_MAX, pattern=NAME_PATTERN)
 INDEX_NAME = String(min=3, max=255, pattern=NAME_PATTERN, length_first=True)

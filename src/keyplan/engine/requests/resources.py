@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from keyplan.engine.requests import members
+from keyplan.engine.shapes.model import Demanded
 from keyplan.errors import ValidationError
 from keyplan.messages import requests as messages
 
-DEMANDED_ARN = ("ResourceArn", messages.ARN_MISSING)
+DEMANDED_ARN = Demanded("ResourceArn", messages.ARN_MISSING)
 
 _ARN = re.compile(r"arn:[a-z-]+:(?P<service>[^:]*):[a-z0-9-]*:[0-9]*:(?P<resource>.*)")
 _TABLE = re.compile(rf"table/{members.WHOLE_TABLE_NAME}(?:/stream/.+)?")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from keyplan.engine.requests import backup_members
-from keyplan.engine.shapes.model import Structure
+from keyplan.engine.shapes.model import Demanded, Structure
+from keyplan.messages import requests as messages
 
 SHAPE = Structure(
     "RestoreTableFromBackupInput",
@@ -12,6 +13,8 @@ SHAPE = Structure(
         "BackupArn": backup_members.BACKUP_ARN,
         **backup_members.OVERRIDES,
     },
-    required=("TargetTableName", "BackupArn"),
+    required=("BackupArn",),
+    # A target of a wrong length was seen on the service in October 2026; one that is missing belongs to it.
+    demanded=Demanded("TargetTableName", messages.TABLE_NAME_REQUIRED, messages.TABLE_NAME_LENGTH),
     unsupported=("VectorIndexOverride",),
 )

@@ -66,7 +66,8 @@ def _scalar(shape: Scalar, wire: bool) -> Acceptor:
 
 def _structure(shape: Structure, wire: bool, late: bool = False) -> Acceptor:
     tests = {name: acceptor(member, wire, late) for name, member in shape.members.items()}
-    required = tuple({*shape.required, *(shape.demanded or ())[:1]})
+    demanded = () if shape.demanded is None else (shape.demanded.name,)
+    required = tuple({*shape.required, *demanded})
     if len(tests) == len(required) == 1:
         return _only_member(required[0], tests[required[0]])
 

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from keyplan import limits
 from keyplan.engine.shapes.model import (
     AttributeValue,
+    Demanded,
     Integer,
     Layer,
     List,
@@ -53,7 +54,7 @@ class Fault:
 def check_constraints(shape: Structure, request: dict[str, Any]) -> None:
     """Raise ValidationError that names every broken constraint; types are right by now."""
     if shape.demanded is not None:
-        _check_demanded(shape, *shape.demanded, request)
+        _check_demanded(shape, shape.demanded, request)
     if shape.layer is not Layer.OLDER and not _missing(shape, request) and not reads_older(request):
         _check_in_front(shape, request)
         _check_alone(shape, request)
@@ -65,17 +66,19 @@ def check_constraints(shape: Structure, request: dict[str, Any]) -> None:
         raise ValidationError(messages.enveloped(message) if shape.layer is Layer.ENVELOPED else message)
 
 
-def _check_demanded(shape: Structure, name: str, message: str, request: dict[str, Any]) -> None:
+def _check_demanded(shape: Structure, demanded: Demanded, request: dict[str, Any]) -> None:
     """The demanded member must be there, of the right length; its pattern alone is a constraint like all others."""
-    content, member = request.get(name), shape.members[name]
+    content, member = request.get(demanded.name), shape.members[demanded.name]
     if content is None:
-        raise ValidationError(message)
+        raise ValidationError(demanded.absent)
     texts = [text for text, _ in _lengths(member, content)]
     if not texts:
         return
+    if demanded.misfit is not None:
+        raise ValidationError(demanded.misfit)
     if isinstance(member, String):
         texts += [text for text, _ in _patterns(member, content)]
-    faults = [Fault((name,), member, content, text) for text in texts]
+    faults = [Fault((demanded.name,), member, content, text) for text in texts]
     raise ValidationError(messages.detected([_worded(fault, newer=False) for fault in faults]))
 
 

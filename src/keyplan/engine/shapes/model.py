@@ -109,14 +109,23 @@ class Map:
 
 
 @dataclass(frozen=True, slots=True)
+class Demanded:
+    """A member whose absence is told before all else, by a sentence of its own; a wrong length too, if it has one."""
+
+    name: str
+    absent: str
+    misfit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Structure:
     """Named members. `name` is the service's class name, as messages show it.
 
     `hidden` is how many more members the service's own class has than its public model: it decides
     the order in which the service lists faults (see `order`). `alone` are members whose enum fault in
-    the newer form is reported before and without all others. `demanded` is a member whose
-    absence is told before all else and by a sentence of its own, given with it. `unsupported` are members
-    of the service's that are refused here, where ignoring them would pretend.
+    the newer form is reported before and without all others. `demanded` is the member that is looked at
+    before all others. `unsupported` are members of the service's that are refused here, where ignoring them
+    would pretend.
     """
 
     name: str
@@ -125,7 +134,7 @@ class Structure:
     layer: Layer = Layer.OLDER
     hidden: int = 0
     alone: tuple[str, ...] = ()
-    demanded: tuple[str, str] | None = None
+    demanded: Demanded | None = None
     unsupported: tuple[str, ...] = ()
 
 
