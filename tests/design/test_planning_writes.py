@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import Any, Literal
+from collections.abc import Collection, Mapping
+from datetime import UTC, date, datetime
+from typing import Annotated, Any, Literal, NewType
 
 import pytest
 from hypothesis import given, settings
@@ -302,6 +302,62 @@ def test_a_key_made_of_the_version_goes_stale_with_every_update() -> None:
         return key_of(id=id) & set_(name=name)
 
     assert [fault.code for fault in rename.plan.faults] == ["KP401"]
+
+
+leavers = Table("leavers", pk="id", indexes=[GSI("present", pk="P", sk="S"), GSI("busy", pk="B")])
+
+
+@leavers.entity(
+    indexes={
+        "present": key("TEAM#{team}", "{name}", when=F.left_at.missing() & F.tags.missing()),
+        "busy": key("BUSY#{team}", when=F.state.is_in("called", "working")),
+    }
+)
+class Member(Entity):
+    id: str
+    team: str
+    name: str
+    state: Literal["called", "working", "resting"] = "resting"
+    left_at: datetime | None = None
+    tags: set[str] = set()  # noqa: RUF012 - pydantic copies it
+
+
+UserMoment = NewType("UserMoment", datetime)
+
+
+@pytest.mark.parametrize("annotation", [datetime, Annotated[datetime, "a moment"], UserMoment, datetime | date])
+def test_a_value_that_is_never_none_takes_an_item_out_of_an_index_of_what_lacks_it(annotation: Any) -> None:
+    plan = planned_of_member(set_(left_at=P("at", annotation)))
+    assert plan.faults == ()
+    assert [effect.key.index.name for effect in plan.effects] == ["present"]
+
+
+@pytest.mark.parametrize("annotation", [None, datetime | None, Any, object, Literal["x"] | None])
+def test_a_value_that_may_be_none_may_keep_an_item_in_an_index_of_what_lacks_it(annotation: Any) -> None:
+    (fault,) = planned_of_member(set_(left_at=P("at", annotation))).faults
+    assert "also needs team, name, tags:" in fault.problem
+
+
+@pytest.mark.parametrize("annotation", [set[str], frozenset[str], Collection[str]])
+def test_a_set_that_is_given_may_be_empty_and_so_not_there(annotation: Any) -> None:
+    (fault,) = planned_of_member(set_(tags=P("tags", annotation))).faults
+    assert "also needs team, name, left_at:" in fault.problem
+
+
+def test_an_item_that_stays_in_an_index_keeps_its_key() -> None:
+    plan = planned_of_member(set_(state="working") & when(F.state == "called"))
+    assert (plan.faults, plan.effects) == ((), ())
+    (fault,) = planned_of_member(set_(state="working") & when(F.state == "resting")).faults
+    assert "index busy" in fault.problem
+    (fault,) = planned_of_member(set_(state="working")).faults
+    assert "index busy" in fault.problem
+
+
+def planned_of_member(change: Change) -> Plan:
+    """The plan of an update of a member."""
+    pattern: Write[..., Member] = leavers.update(Member)(lambda: key_of(id=P("id", str)) & change)
+    leavers.patterns.clear()
+    return pattern.plan
 
 
 def test_a_local_index_needs_nothing_of_the_primary_key() -> None:

@@ -333,6 +333,25 @@ def test_an_index_key_is_set_or_removed_as_its_condition_says(total: int | None,
     assert resolved(asked["ConditionExpression"], asked).endswith("AND state = 'new'")
 
 
+def test_none_is_refused_where_the_plan_rests_on_a_value() -> None:
+    table = Table("table", pk="id", indexes=[GSI("present", pk="P")])
+
+    @table.entity(indexes={"present": key("TEAM#{team}", when=F.left_at.missing())})
+    class Member(Entity):
+        id: str
+        team: str
+        left_at: datetime | None = None
+
+    @table.update(Member)
+    def leave(id: str, at: datetime) -> Change:
+        return key_of(id=id) & set_(left_at=at)
+
+    left = request(leave("ann", datetime(2026, 5, 4, tzinfo=UTC)))
+    assert left["UpdateExpression"] == "SET #left_at = :left_at REMOVE #P"
+    with pytest.raises(ValueError, match="left_at is None, which the annotation of at leaves out: the key of index"):
+        request(leave("ann", None))  # type: ignore[arg-type]
+
+
 def test_attributes_of_the_primary_key_are_never_changed_for_an_index() -> None:
     asked = request(date_it("b", 7, date(2026, 1, 2)))
     used(asked)

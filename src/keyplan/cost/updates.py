@@ -16,10 +16,9 @@ from keyplan.cost.shares import share_in_index
 from keyplan.design.conditions import UNKNOWN, paths_of
 from keyplan.design.conditions_evaluation import holds, stated
 from keyplan.design.entities import EntitySpec
-from keyplan.design.field_types import without_none
 from keyplan.design.keys import BoundIndexKey, BoundKey
 from keyplan.design.plan import Plan
-from keyplan.design.symbols import Param, annotation_of
+from keyplan.design.symbols import Param, is_never_none
 
 
 def entries_written(plan: Plan) -> Iterator[tuple[BoundIndexKey, float]]:
@@ -75,7 +74,4 @@ def _is_inside(entity: EntitySpec, bound: BoundKey, values: Mapping[str, Any]) -
 
 def _is_value(source: object) -> bool:
     """Whether a source surely stands for a value, and not for None."""
-    if isinstance(source, Param):
-        annotation = annotation_of(source)
-        return annotation is not None and not without_none(annotation)[1]
-    return source is not UNKNOWN
+    return is_never_none(source) if isinstance(source, Param) else source is not UNKNOWN

@@ -30,7 +30,7 @@ from keyplan.design.field_decoding import decode_value
 from keyplan.design.field_encoding import encode_value, is_nothing
 from keyplan.design.field_types import KEY_TYPES, plain
 from keyplan.design.fields import StoredField
-from keyplan.design.symbols import Each, Param, Source
+from keyplan.design.symbols import Each, Param, Source, is_never_none
 
 
 class Missing:
@@ -69,8 +69,8 @@ def _with_values(operand: Any, value: Callable[[Source], Any]) -> Any:
 def holds(condition: Condition | None, values: Mapping[str, Any]) -> bool | None:
     """Whether a condition is true of fields with these values.
 
-    A field may be MISSING, UNKNOWN, or a Param, of which nothing is known either; a field that is not
-    among the values is UNKNOWN. None and the empty set as values mean MISSING: that is how they are stored.
+    A field may be MISSING, UNKNOWN, or a Param, of which no more is known than whether it may be None; a field that is
+    not among the values is UNKNOWN. None and the empty set as values mean MISSING: that is how they are stored.
     """
     if condition is None:
         return True
@@ -227,7 +227,9 @@ def _in(condition: In, values: Mapping[str, Any]) -> bool | None:
 def _function(condition: Function, values: Mapping[str, Any]) -> bool | None:
     found = _value(condition.path, values)
     if condition.name in {"attribute_exists", "attribute_not_exists"}:
-        # A field that is given by a parameter may still be None, and so absent.
+        if found is UNKNOWN and len(condition.path.parts) == 1 and is_never_none(values.get(condition.path.field)):
+            return condition.name == "attribute_exists"
+        # A field that is given by another parameter may still be None, and so absent.
         return None if found is UNKNOWN else (found is MISSING) == (condition.name == "attribute_not_exists")
     argument = _value(condition.argument, values)
     if found is UNKNOWN or argument is UNKNOWN:

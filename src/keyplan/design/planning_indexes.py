@@ -3,7 +3,8 @@
 An index key is made of fields, and a field that the update does not know may have any value. What must be known
 of a key that an update touches: the values of the fields its texts are made of, of those that decide whether the
 item is in the index at all, and of the others whether they are there. What the update's condition says of fields that
-it leaves alone is known too.
+it leaves alone is known too, and a parameter whose annotation leaves out None is known to be a value. An update of an
+item that its condition says is in the index, and that only changes why it is, leaves the key as it is.
 """
 
 from __future__ import annotations
@@ -33,13 +34,14 @@ def index_effects(asked: Asked, change: Change, *, creates: bool) -> Effects:
         changed.add(entity.version)
     faults = [_moves(asked, entity, name) for name in entity.key.fields if name in changed]
     said = stated(change.condition, entity.fields)
+    before = {**said, **change.known, **change.key}
     values = {name: said[name] for name in said.keys() - changed} | _values_after(change)
     if entity.version is not None:
         values[entity.version] = UNKNOWN  # it counts by itself
     effects = []
     for bound in entity.indexes:
         touched = changed & _deciding(bound, entity)
-        if not touched:
+        if not touched or (not creates and _stays(bound, entity, touched, before, values)):
             if creates and (lacking := _left_out(bound, entity, values, change)):
                 faults.append(_stale(asked, entity, bound, lacking, "creates"))
             continue
@@ -62,6 +64,15 @@ def _deciding(bound: BoundKey, entity: EntitySpec) -> set[str]:
         return set()
     conditions = {path.field for path in paths_of(bound.when)}
     return _made_of(bound, entity) | conditions | {name for name in bound.fields if entity.fields[name].optional}
+
+
+def _stays(
+    bound: BoundKey, entity: EntitySpec, touched: set[str], before: Mapping[str, Source], after: Mapping[str, Source]
+) -> bool:
+    """Whether an item is in the index before and after, under one key."""
+    if bound.when is None or touched & (_made_of(bound, entity) | set(bound.fields)):
+        return False
+    return holds(bound.when, before) is True and holds(bound.when, after) is True
 
 
 def _values_after(change: Change) -> dict[str, Source]:

@@ -7,6 +7,7 @@ the index.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from keyplan.design.conditions import UNKNOWN, Path
 from keyplan.design.entities import EntitySpec
@@ -19,7 +20,7 @@ from keyplan.design.requests_clauses import CLAUSES, Clause, Clauses, always, se
 from keyplan.design.requests_items import IndexKey
 from keyplan.design.requests_sources import Arguments, reader
 from keyplan.design.requests_text import Placeholders, Writer
-from keyplan.design.symbols import Source
+from keyplan.design.symbols import Source, is_never_none
 from keyplan.design.terms_writes import Action
 
 
@@ -122,18 +123,19 @@ class _Effects:
             (
                 IndexKey(effect.key, spec),
                 [(name, reader(source), validator(spec.fields[name])) for name, source in effect.sources.items()],
+                partial(_check_leaves, effect, _unknown(effect, spec)),
             )
             for effect in effects
         ]
         self._kept = _used_elsewhere([effect.key for effect in effects], spec)
         self._places: dict[str, tuple[str, str]] = {}
-        for index, _ in self._effects:
+        for index, _, _ in self._effects:
             for attribute, _make in index.made:
                 writer = Writer(placeholders, spec.fields)
                 self._places[attribute] = (writer.name(attribute), placeholders.value(attribute))
         self._sure = [
             attribute
-            for effect, (index, _) in zip(effects, self._effects, strict=True)
+            for effect, (index, _, _) in zip(effects, self._effects, strict=True)
             if effect.key.when is None and all(source is not None for source in effect.sources.values())
             for attribute, _make in index.made
         ]
@@ -146,12 +148,14 @@ class _Effects:
     def bind(self, arguments: Arguments, clauses: Clauses) -> None:
         """Add the clauses of a call."""
         found: dict[str, AttributeValue | None] = {}
-        for index, sources in self._effects:
+        for index, sources, check_leaves in self._effects:
             values = {}
             for name, read, checked in sources:
                 value = read(arguments)
                 values[name] = value if value is None or value is UNKNOWN else checked(value)
             inside = index.holds(values)
+            if inside:
+                check_leaves(values)
             for attribute, make in index.made:
                 made = make(values) if inside else None
                 if made is not None or attribute not in found:
@@ -165,6 +169,22 @@ class _Effects:
             elif attribute not in self._kept:
                 clauses.removes.append(name)
                 clauses.names[name] = attribute
+
+
+def _unknown(effect: IndexEffect, spec: EntitySpec) -> list[str]:
+    """Fields that an index key is made of and the update does not know: the item leaves the index, by its plan."""
+    made_of = dict.fromkeys(name for part in spec.made_in(effect.key) for name in part.fields)
+    return [name for name in made_of if effect.sources.get(name) is UNKNOWN]
+
+
+def _check_leaves(effect: IndexEffect, unknown: list[str], values: Mapping[str, object]) -> None:
+    """Refuse None where the plan rests on there being a value, by which the item leaves the index."""
+    nothing = [name for name, source in effect.sources.items() if values[name] is None and is_never_none(source)]
+    if unknown and nothing:
+        raise ValueError(
+            f"{nothing[0]} is None, which the annotation of {effect.sources[nothing[0]]!r} leaves out: the key of index"
+            f" {effect.key.index.name} would also need {', '.join(unknown)}"
+        )
 
 
 def _used_elsewhere(touched: list[BoundKey], spec: EntitySpec) -> Mapping[str, object]:

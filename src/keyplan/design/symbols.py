@@ -6,9 +6,15 @@ comparison, a branch, formatting, arithmetic) is refused, with the place and wha
 
 from __future__ import annotations
 
+import types
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NoReturn, TypeVar, cast
+from datetime import date, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Any, Literal, NoReturn, TypeVar, Union, cast, get_args, get_origin
+from uuid import UUID
 
+from keyplan.design.field_types import without_none
 from keyplan.design.places import DesignError, caller
 
 T = TypeVar("T")
@@ -138,6 +144,25 @@ CALLED = (Param, Each, EveryShard)
 def annotation_of(source: Source) -> Any:
     """What the function's signature says of the parameter; None of what lies in it."""
     return source._annotation if isinstance(source, Param) and not source._path else None
+
+
+def is_never_none(source: Source) -> bool:
+    """Whether a parameter surely stands for something that is stored: its annotation leaves out None and empty sets."""
+    return _is_something(annotation_of(source))
+
+
+def _is_something(annotation: Any) -> bool:
+    bare, optional = without_none(annotation)
+    if optional or bare is None:
+        return False
+    origin = get_origin(bare) or bare
+    if origin in {Union, types.UnionType}:
+        return all(map(_is_something, get_args(bare)))
+    return origin is Literal or (isinstance(origin, type) and issubclass(origin, _SOMETHING))
+
+
+_SOMETHING = (str, bytes, int, float, Decimal, date, time, timedelta, UUID, Enum, list, tuple, dict)
+"""Types of which every value is stored: another one may have None, or an empty set, among its values."""
 
 
 def value_of(source: Source, arguments: Mapping[str, Any]) -> Any:

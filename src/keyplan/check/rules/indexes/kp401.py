@@ -6,8 +6,9 @@ Where it does not, the item stays under its old key: a finished task among the o
 most frequent fault of designs with composed keys, and no error tells of it.
 
 Pass the fields that lack with `known(...)`: keyplan then writes the key, on condition that the item holds these
-values. A condition that keeps the item out of the index says enough, `when(F.due.missing())`. Or set them too,
-replace the whole item, or let the index read the fields themselves.
+values. A condition that keeps the item out of the index says enough, `when(F.due.missing())`; so does one by which it
+stays under its key, and a change that takes it out, such as a moment set for an index of `F.left_at.missing()`. Or set
+them too, replace the whole item, or let the index read the fields themselves.
 
 Source: developer guide, "Using Global Secondary Indexes in DynamoDB": index keys are plain attributes of items.
 """
