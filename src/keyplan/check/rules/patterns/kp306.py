@@ -2,7 +2,8 @@
 
 A query of a global index returns what the index projects, and nothing else: it cannot fetch from the table. If
 a required field is missing, the item cannot come back as its entity, so the pattern is refused. If an optional
-field is missing, it comes back as None although the table holds a value. No index, global or local, can be
+field is missing, it comes back as None although the table holds a value; not so where the index's own `when` says that
+its items have none, or the default. No index, global or local, can be
 filtered by an attribute that it lacks: the service refuses such a query, and to a scan the attribute is absent.
 Where the design does not say what an index projects, none of this can be told.
 
@@ -20,6 +21,8 @@ from keyplan.check.finding import Finding
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.design.conditions import paths_of
+from keyplan.design.conditions_evaluation import stated
+from keyplan.design.entities import EntitySpec
 from keyplan.design.patterns import Pattern
 from keyplan.design.plan import Plan
 from keyplan.design.projections import lacking, to_hold
@@ -56,7 +59,7 @@ def _lacking(pattern: Pattern[..., Any], plan: Plan, index: Index) -> Iterator[F
     for entity in plan.entities:
         needed = {path.field for path in paths_of(plan.filter)}
         needed |= {name for name, stored in entity.fields.items() if stored.info.is_required()}
-        empty = [name for name in lacking(index, entity) if name not in needed]
+        empty = [name for name in lacking(index, entity) if name not in needed | _read_right(entity, index)]
         if empty:
             yield Finding(
                 RULE.code,
@@ -68,3 +71,14 @@ def _lacking(pattern: Pattern[..., Any], plan: Plan, index: Index) -> Iterator[F
                 pattern.place,
                 index.place,
             )
+
+
+def _read_right(entity: EntitySpec, index: Index) -> set[str]:
+    """Fields that every item in an index lacks, or has at their default: what is not there is read as that."""
+    told = [stated(bound.when, entity.fields) for bound in entity.indexes if bound.index is index]
+    return {
+        name
+        for fields in told
+        for name, value in fields.items()
+        if value is None or value == entity.fields[name].info.default
+    }
