@@ -122,6 +122,11 @@ def until(kind: Kind, level: Level, name: str, day: date) -> Cond:
     return pk(kind=kind, level=level, name=name) & sk.lte(day=day)
 
 
+@events.query(Event)
+def of_year(kind: Kind, level: Level, name: str, year: str) -> Cond:
+    return pk(kind=kind, level=level, name=name) & sk.begins_with(day=year)
+
+
 @events.query(Event, index="by_kind")
 def stored() -> Cond:
     return pk(kind=Kind.SHUT) & sk.gt(at=MIDNIGHT)
@@ -167,6 +172,7 @@ PK = "KIND#{kind}#{level}#{name}"
         (every, "PK = KIND#{each(kinds)}#0001#2, SK begins_with DAY#2026-01-02#"),
         (spread, "PK = KIND#{kind}#0001#{every_shard()}, SK begins_with DAY#"),
         (whole, f"PK = {PK}, SK begins_with DAY#"),
+        (of_year, f"PK = {PK}, SK begins_with DAY#{{year}}"),
         (days, "PK = KIND#{of}#{level}#{name}, SK between DAY#{low}# and the end of DAY#{high}#"),
         (later, f"PK = {PK}, SK between the end of DAY#{{day}}# and the end of DAY#"),
         (since, f"PK = {PK}, SK between DAY#{{day}}# and the end of DAY#"),

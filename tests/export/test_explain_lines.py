@@ -20,6 +20,7 @@ from keyplan.design import (
     WriteCall,
     at_version,
     each,
+    every_shard,
     key,
     key_of,
     pk,
@@ -31,7 +32,12 @@ from keyplan.design import (
 from keyplan.design.patterns import Pattern
 from keyplan.export.explain import explain
 
-club = Table("club", pk="PK", sk="SK", indexes=[LSI("by_points", sk="points", project="keys")])
+club = Table(
+    "club",
+    pk="PK",
+    sk="SK",
+    indexes=[LSI("by_points", sk="points", project="keys"), GSI("spread", pk="SpreadPK", sk="SpreadSK")],
+)
 log = Table("log", pk="owner", indexes=[GSI("by_mark", pk="mark")])
 
 
@@ -43,7 +49,11 @@ class Member(Entity):
     name: str = ""
 
 
-@club.entity(key=key("MEMBER#{member}", "CARD#{card:04d}"), version="version")
+@club.entity(
+    key=key("MEMBER#{member}", "CARD#{card:04d}"),
+    indexes={"spread": key("CARDS#{member:shard(4)}", "{card:04d}")},
+    version="version",
+)
 class Card(Entity):
     member: str
     card: Annotated[int, Field(ge=0, le=9_999)]
@@ -98,6 +108,11 @@ def of_members(members: list[str]) -> Cond:
     return pk(member=each(members))
 
 
+@club.query(Card, index="spread")
+def all_cards() -> Cond:
+    return pk(member=every_shard())
+
+
 @club.query(Member, index="by_points")
 def by_points(member: str) -> Cond:
     return pk(member=member)
@@ -146,6 +161,7 @@ THERE, MAY = "refused unless the item is there", "made whether or not the item i
             ],
         ),
         (of_members, ["one request for each member, merged in order of the sort key"]),
+        (all_cards, ["one request for each shard of member, merged in order of the sort key"]),
         (
             by_points,
             ["fetches each item whole from the table, as by_points lacks email, name: a read apiece"],

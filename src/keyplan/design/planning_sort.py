@@ -174,7 +174,7 @@ def _range(asked: Asked, part: KeyAttribute, cond: Cond) -> Sorted:
     if asks.op == "begins_with":
         condition = SortCondition("begins_with", replace(low, part="begins"))
         return Sorted((condition,), _no_text(asked, asks, hole.field.type))
-    faults = [] if part.template.keeps_order_from(asks.field) else [_unordered(asked, asks, part.template)]
+    faults = [] if part.template.keeps_order_from(asks.field) else [_unordered(asked, asks, part.template, hole)]
     if hole.name != asks.field:
         faults.append(_goes_on(asked, asks, part.template, hole))
     if hole.encoding.reversible and hole.encoding.rounds_to is None:
@@ -197,10 +197,13 @@ def _no_text(asked: Asked, asks: Range, kind: object) -> list[Fault]:
     ]
 
 
-def _unordered(asked: Asked, asks: Range, template: BoundTemplate) -> Fault:
+def _unordered(asked: Asked, asks: Range, template: BoundTemplate, hole: BoundHole) -> Fault:
+    group = None if hole.encoding.reversible else hole.encoding.rounds_to
+    sorts = f"of which {template.text} holds only the {group}: within one, keys are not in its order"
     return asked.fault(
         "KP206",
-        f"{asked.name} asks for a range of {asks.field}, whose text in {template.text} sorts unlike its values",
+        f"{asked.name} asks for a range of {asks.field}, "
+        + (f"whose text in {template.text} sorts unlike its values" if group is None else sorts),
         f"write a hole that keeps the order, such as {{{asks.field}:010d}} for numbers or"
         f" {{{asks.field}:utc_ms}} for moments",
         asked.entities[0].place,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Path, Size
@@ -11,6 +11,7 @@ from keyplan.design.plan import KeyValue, Plan, SortCondition
 from keyplan.design.symbols import CALLED, Param
 from keyplan.design.template_errors import KeyValueError, MissingField
 from keyplan.design.template_holes import BoundHole
+from keyplan.design.template_parse import Text
 from keyplan.design.templates import BoundTemplate
 
 _UNFIT = (KeyValueError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError)
@@ -53,13 +54,21 @@ def _text(value: KeyValue) -> str:
 
 def _pieces(value: KeyValue, template: BoundTemplate) -> Iterator[str]:
     """The template as far as its fields are given, each with where its value comes from."""
-    for part in template.parts:
+    for part in _within_text(value, template):
         if not isinstance(part, BoundHole):
             yield part.text
         elif part.name not in value.sources:
             return
         else:
             yield _hole(part, value.sources[part.name])
+
+
+def _within_text(value: KeyValue, template: BoundTemplate) -> Sequence[BoundHole | Text]:
+    """The parts that the text may reach; what begins as a field does goes on within its hole."""
+    if value.part != "begins":
+        return template.parts
+    given = [number for number, part in enumerate(template.parts) if getattr(part, "name", None) in value.sources]
+    return template.parts[: given[-1] + 1]
 
 
 def _hole(hole: BoundHole, source: Any) -> str:

@@ -13,6 +13,7 @@ from keyplan.cost.prices import PriceBook
 from keyplan.design.patterns import Pattern
 from keyplan.design.plan import Plan
 from keyplan.design.projections import all_faults, fetched
+from keyplan.design.symbols import EveryShard
 from keyplan.export.calls import sent
 
 
@@ -78,7 +79,9 @@ def _access_lines(plan: Plan) -> Iterator[str]:
     for step in plan.steps:
         yield f"{step.pattern}: {step.operation} on {step.schema.name}, {_CONDITIONS[step.exists]}"
     if plan.walk is not None:
-        yield _WALKS[plan.operation].format(plan.walk[0])
+        field, source = plan.walk
+        walked = f"shard of {field}" if isinstance(source, EveryShard) else field
+        yield _WALKS[plan.operation].format(walked)
     absent = fetched(plan)
     if absent and plan.index is not None:
         yield f"fetches each item whole from the table, as {plan.index.name} lacks {', '.join(absent)}: a read apiece"
