@@ -11,6 +11,7 @@ from tests.cost.lending import loans
 from tests.verify import club
 
 from keyplan.design import (
+    GSI,
     Change,
     Cond,
     Entity,
@@ -23,7 +24,9 @@ from keyplan.design import (
     key_of,
     pk,
     put,
+    set_,
     transaction,
+    when,
     where,
 )
 from keyplan.design.design import Design
@@ -230,3 +233,39 @@ def test_a_batch_is_as_long_as_the_pattern_says() -> None:
 
     one = result(verify(Design("notes", (notes,))), "keep")
     assert (one.verdict, one.evaluated) == ("OK", 4)
+
+
+bills = Table("bills", pk="id", indexes=[GSI("by_number", pk="number")])
+
+
+@bills.entity(items=Items(count=60), unique=["number"])
+class Bill(Entity):
+    id: str
+    number: str | None = None
+    state: Literal["draft", "sent"] = "draft"
+
+
+@bills.update(Bill)
+def number_it(id: str, number: str) -> Change:
+    return key_of(id=id) & set_(state="sent", number=number) & when((F.state == "draft") & F.number.missing())
+
+
+@bills.update(Bill)
+def send(id: str, text: str) -> Change:
+    return key_of(id=id) & set_(state="sent") & when((F.state == "draft") & (F.id == text) & (F.id == "none"))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_item_gives_up_a_unique_value_where_a_condition_wants_none(seed: int) -> None:
+    report = verify(Design("bills", (bills,)), seed=seed)
+    one = result(report, "number_it")
+    assert (one.verdict, one.calls, one.predicted) == ("OK", 10, one.measured)
+
+
+def test_a_write_that_no_item_fits_says_what_none_is_and_what_to_do() -> None:
+    one = result(verify(Design("bills", (bills,))), "send")
+    assert one.problems[0].text == (
+        "NothingFitsError: no arguments of send were found that fit the generated items, (F.state == 'draft') &"
+        " (F.id == text) & (F.id == 'none') being true of none; tell an item that fits, as an example of its model:"
+        ' model_config = ConfigDict(json_schema_extra={"examples": [{...}]})'
+    )

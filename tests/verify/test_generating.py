@@ -212,3 +212,17 @@ def test_a_field_of_few_values_does_not_tell_the_keys_apart_where_another_can() 
 
     (maker,) = makers(Design("boxes", (boxes,)), 1_000, Samples(5, NOW_S)).values()
     assert len({(one.code, one.box) for one in maker.all() if isinstance(one, Box)}) == 100
+
+
+def test_a_field_of_few_values_may_come_again_where_other_fields_of_the_key_tell_items_apart() -> None:
+    seats = Table("seats", pk="PK", sk="SK")
+
+    @seats.entity(key=key("HALL#{hall}", "SEAT#{row:02d}#{seat:03d}"))
+    class Seat(Entity):
+        hall: str
+        row: Annotated[int, Field(ge=1, le=20)]
+        seat: Annotated[int, Field(ge=1, le=100)]
+
+    (maker,) = makers(Design("seats", (seats,)), 100, Samples(5, NOW_S)).values()
+    made = [maker.make() for _ in range(300)]
+    assert len({(one.hall, one.row, one.seat) for one in made if isinstance(one, Seat)}) == 300

@@ -115,9 +115,11 @@ class Anchors:
 
     def suit(self, spec: EntitySpec, anchor: Entity, condition: Condition) -> bool:
         """Store the item changed so that a condition, without parameters, is true of it; False where that fails."""
-        fixed = {*spec.key.fields, spec.version, *(name for rule in spec.uniques for name in rule.fields)}
+        unique = {name for rule in spec.uniques for name in rule.fields}
+        fixed = {*spec.key.fields, spec.version, *unique}
         for changes in ways(condition, spec, _stored(anchor), self._makers[spec].value):
-            entity = None if fixed.intersection(changes) else _changed(spec, anchor, changes)
+            given = {name for name, value in changes.items() if value is not None or name not in unique}
+            entity = None if fixed.intersection(given) else _changed(spec, anchor, changes)
             if entity is not None and decided(condition, _stored(entity)) is not False:
                 self._add(spec, entity)
                 return True

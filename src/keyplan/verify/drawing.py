@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from keyplan.connections.wording import condition_text
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.field_types import without_none
 from keyplan.design.patterns import Pattern, WriteCall
@@ -62,7 +63,7 @@ class Drawer:
                 return self._arguments(pattern, binding)
         if pattern.plan.reading:
             return self._read_of_suited(pattern)
-        raise NothingFitsError(f"no arguments of {pattern.name} were found that fit the generated items")
+        raise _nothing_fits(pattern)
 
     # Reads.
 
@@ -216,6 +217,15 @@ class Drawer:
                 made = replace(made, **parts)
         binding.whole[name] = made
         return made
+
+
+def _nothing_fits(pattern: Pattern[..., Any]) -> NothingFitsError:
+    asked = pattern.plan.condition
+    why = "" if asked is None else f", {condition_text(asked, pattern.parameters)} being true of none"
+    return NothingFitsError(
+        f"no arguments of {pattern.name} were found that fit the generated items{why}; tell an item that fits, as an"
+        ' example of its model: model_config = ConfigDict(json_schema_extra={"examples": [{...}]})'
+    )
 
 
 def _with_parts(parts: Mapping[tuple[str, ...], Any]) -> SimpleNamespace:

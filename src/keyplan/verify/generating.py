@@ -178,6 +178,11 @@ class Maker:
         fits = self._fits(name)
         return lambda number: self.samples.nth(self.spec.model, name, number, fits)
 
+    def _nth_if_any(self, name: str) -> Column:
+        """The same, and one of those again where there are no more: other fields of the key tell items apart too."""
+        fits = self._fits(name)
+        return lambda number: self.samples.up_to(self.spec.model, name, number, fits)
+
     def _fits(self, name: str) -> Callable[[Any], bool]:
         """Whether a value can be part of the keys that are made of its field."""
         parts = [part for bound in (self.spec.key, *self.spec.indexes) for part in bound.attributes]
@@ -246,7 +251,7 @@ class Maker:
         if name == self._distinguishing:
             if any(has_choices(self.spec.fields[other]) for other in key if other != name):
                 return self._one_of(name, max(1, self.amount.count * 3 // 4))  # with few choices beside it
-            return self._nth(name)
+            return self._nth(name) if key == (name,) else self._nth_if_any(name)
         owner = self._owners.get(name)
         if owner is not None and owner[0] is not self.spec and same_type(owner[0], stored):
             return self._one_of(name, max(1, owner[1]))

@@ -98,9 +98,21 @@ def _fill(spec: EntitySpec, maker: Maker, recorder: Recorder, stock: Stock) -> I
 
 
 def store(spec: EntitySpec, entity: Entity, recorder: Recorder, stock: Stock) -> None:
-    """Write one entity more, with what keeps its unique values."""
+    """Write one entity more, or in another's place, with what keeps its unique values."""
+    there, kept = stock.at(spec, entity), sentinels_of(spec, entity)
     stock.add(spec, entity)
-    write(spec.schema.name, [maker_of(spec).item(entity), *sentinels_of(spec, entity)], recorder)
+    write(spec.schema.name, [maker_of(spec).item(entity), *kept], recorder)
+    if there is not None:
+        _give_up(spec, [one for one in sentinels_of(spec, there) if one not in kept], recorder)
+
+
+def _give_up(spec: EntitySpec, sentinels: list[Item], recorder: Recorder) -> None:
+    """Delete what keeps unique values that an entity has no more."""
+    table = spec.schema.name
+    for one in sentinels:
+        key = {name: one[name] for name in spec.schema.key}
+        recorder.engine.call("DeleteItem", {"TableName": table, "Key": key})
+        recorder.shelves[table].put(key, None)
 
 
 def write(table: str, items: list[Item], recorder: Recorder) -> None:
