@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import inf
+from math import ceil, inf, log2
 from typing import Any
 
 from pydantic_core import PydanticUndefined
 
 from keyplan import limits
 from keyplan.cost.matching import matching
-from keyplan.cost.shares import share_in_index
+from keyplan.cost.shares import kept_share, share_in_index
 from keyplan.cost.sizes import entry_size, item_size, read_size
 from keyplan.cost.units import Units, sum_of
 from keyplan.cost.updates import entries_written
@@ -99,16 +99,34 @@ def _range(plan: Plan, facts: Facts) -> Expected:
     limit = plan.limit or plan.page_size
     if limit is not None and plan.filter is None:
         evaluated, returned = min(evaluated, limit), min(returned, limit)
+    elif plan.filter is not None and told is None:
+        evaluated, returned = _filtered(plan, evaluated)
     if others and facts.evaluates is None:
         evaluated += sum(others.values()) * (returned / max(returned, sum(found.values())) if limit is not None else 1)
     page = _page(plan, facts)
     evaluated, returned = min(evaluated, page), min(returned, page)
     requests = _requests(plan, evaluated, sum(found.values()))
-    if limit is not None and plan.filter is None and told is None:
+    if limit is not None and (plan.filter is None or plan.limit) and told is None:
         evaluated = max(evaluated, requests * min(limit, _in_one_partition(plan, sum(found.values()), requests)))
     total_bytes = evaluated * _average_bytes(plan, {**found, **others})
     read = requests * read_units(int(total_bytes / requests), consistent=plan.consistent) + fetches(plan, evaluated)
     return Expected(Units(read=read), evaluated, returned, tuple(dict.fromkeys(guesses)))
+
+
+def _filtered(plan: Plan, found: float) -> tuple[float, float]:
+    """How many of the items that a key condition finds are read, and how many the filter lets through."""
+    assert plan.filter is not None, "the caller looked"
+    kept = kept_share(plan.filter, plan.entity) if len(plan.entities) == 1 else None
+    returned = found if kept is None else found * kept
+    if plan.limit is None:
+        return found, returned
+    return min(found, read_for(plan.limit, kept) if kept else found), min(returned, plan.limit)
+
+
+def read_for(limit: int, kept: float) -> float:
+    """How many items are read until a limit is filled, of a filter that keeps this share: each request asks for twice
+    as many as the one before."""
+    return float(limit * (2 ** ceil(log2(1 / kept + 1)) - 1))
 
 
 def _page(plan: Plan, facts: Facts) -> float:

@@ -1,10 +1,10 @@
 """A limit and a filter together
 
 The service counts its `Limit` before the filter: of ten items that were read, two may be left, or none, and the
-page still says that there is more. Keyplan's `limit` counts results, so it reads on until it has them: ten
-results of which one in a hundred passes cost a thousand reads, and the last page of all reads to the end of
-the partition. With `page_size` pages come back short, or empty with a cursor. A filter that is declared to let four
-fifths through is left alone.
+page still says that there is more. Keyplan's `limit` counts results, so it reads on until it has them, each request
+asking for twice as many: ten results of which one in a hundred passes cost a thousand reads, and the last page of
+all reads to the end of the partition. With `page_size` pages come back short, or empty with a cursor. A filter that
+is declared to let four fifths through is left alone.
 
 Let the key select, by a sort key prefix or a sparse index of what the filter lets through; then the limit is
 exact and cheap.
@@ -20,6 +20,7 @@ from keyplan.check.finding import Finding
 from keyplan.check.load import number
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
+from keyplan.cost.expected import read_for
 from keyplan.cost.shares import kept_share
 
 RULE = Rule("KP310", "limit-and-filter", ("warning",))
@@ -38,7 +39,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         if kept is not None and kept >= _NEARLY_ALL:
             continue
         if plan.limit:
-            reads = "as many items as it takes" if not kept else f"about {number(plan.limit / kept)} items"
+            reads = "as many items as it takes" if not kept else f"about {number(read_for(plan.limit, kept))} items"
             problem = f"{pattern.name} wants {plan.limit} results of a filter, and reads {reads} for them"
         else:
             problem = f"{pattern.name} filters pages of {plan.page_size} items: pages come back short, or empty"

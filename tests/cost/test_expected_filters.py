@@ -1,0 +1,116 @@
+"""Filters under a limit: as much is expected to be read as fills it, and that is what is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import pytest
+
+from keyplan import Engine, connect
+from keyplan.connections.connection import Connection
+from keyplan.connections.steps import Transport
+from keyplan.cost.expected import expected
+from keyplan.design import (
+    GSI,
+    Bytes,
+    Change,
+    Cond,
+    Entity,
+    F,
+    Items,
+    Pattern,
+    Table,
+    attr,
+    every_shard,
+    key,
+    pk,
+    put,
+    where,
+)
+
+events = Table("events", pk="month", sk="at", indexes=[GSI("spread", pk="SpreadPK", sk="at")])
+
+
+@events.entity(
+    items=Items(8_000, bytes=Bytes(400), distinct={"month": 8, "state": {"open": 0.25, "full": 0.75}}),
+    indexes={"spread": key("{month}#{at:shard(4)}", attr("at"))},
+)
+class Event(Entity):
+    month: str
+    at: int
+    state: Literal["open", "full"]
+    left: int
+
+
+@events.create(Event)
+def announce(event: Event) -> Change:
+    return put(event)
+
+
+@events.query(Event, limit=50)
+def first_open(month: str) -> Cond:
+    return pk(month=month) & where(F.state == "open")
+
+
+@events.query(Event, limit=900)
+def many_open(month: str) -> Cond:
+    return pk(month=month) & where(F.state == "open")
+
+
+@events.query(Event, limit=50)
+def with_left(month: str, least: int) -> Cond:
+    return pk(month=month) & where(F.left >= least)
+
+
+@events.query(Event)
+def all_open(month: str) -> Cond:
+    return pk(month=month) & where(F.state == "open")
+
+
+@events.query(Event, limit=100, index="spread")
+def open_of_all_shards(month: str) -> Cond:
+    return pk(month=month, at=every_shard()) & where(F.state != "gone")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "evaluated", "returned"),
+    [
+        (first_open, 50 + 100 + 200, 50),  # each request asks for twice as many as the one before
+        (many_open, 1_000, 250),
+        (with_left, 1_000, 50),  # nothing tells how many it keeps: as many as it takes
+        (all_open, 1_000, 250),
+        (open_of_all_shards, 4 * 100, 100),
+    ],
+    ids=lambda given: getattr(given, "name", ""),
+)
+def test_a_filter_under_a_limit_reads_until_the_limit_is_filled(
+    pattern: Pattern[..., object], evaluated: float, returned: float
+) -> None:
+    told = expected(pattern)
+    assert (told.evaluated, told.returned) == (evaluated, returned)
+
+
+class Counting:
+    """A transport that counts what is read through it."""
+
+    def __init__(self, inner: Transport) -> None:
+        self.inner, self.read = inner, 0
+
+    def call(self, operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        answer = self.inner.call(operation, request)
+        self.read += answer["ScannedCount"]
+        return answer
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+def test_as_much_is_read_of_a_filter_under_a_limit_as_is_expected() -> None:
+    with Engine.memory() as engine:
+        db = connect(engine=engine)
+        for at in range(1_000):
+            db.run(announce(Event(month="5", at=at, state="full" if at % 4 else "open", left=0)))
+        counting = Counting(db.transport)
+        assert len(Connection(counting, db.context).run(first_open("5"))) == 50
+        assert counting.read == expected(first_open).evaluated
