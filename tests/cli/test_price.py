@@ -30,6 +30,22 @@ def test_patterns_tables_and_comparisons_are_printed(tmp_path: Path) -> None:
     assert f"prices of {book().dated}" in result.stdout
 
 
+def test_what_is_printed_adds_up_to_the_month(tmp_path: Path) -> None:
+    output = run("price", design(tmp_path, NOTES.replace("count=1_000", "count=900_000_000"))).stdout
+    parts = [cells for name, cells in rows(output).items() if name.startswith("notes")]
+    tables = sum(dollars(cells[3]) + dollars(cells[-1]) for cells in parts)
+    recovery = dollars(output.partition("point-in-time recovery adds $")[2].splitlines()[0])
+    free = dollars(output.partition("free storage takes off $")[2].splitlines()[0])
+    month = dollars(output.partition(": $")[2].partition(" a month")[0])
+    assert recovery > 1
+    assert tables + recovery - free == pytest.approx(month, abs=0.03)
+
+
+def dollars(text: str) -> float:
+    """An amount as it is printed."""
+    return float(text.replace(",", ""))
+
+
 def test_a_price_can_be_set(tmp_path: Path) -> None:
     path = design(tmp_path, NOTES)
     dear = rows(run("price", path, "--set", "write_unit=0.001").stdout)["keep"]

@@ -67,6 +67,8 @@ def _print(found: Estimate) -> None:
     console.print(_tables(found))
     for table in found.tables:
         console.print(_comparison(table), highlight=False)
+    if found.point_in_time:
+        console.print(f"point-in-time recovery adds {_money(found.point_in_time)}", highlight=False)
     if found.free_storage:
         console.print(f"free storage takes off {_money(found.free_storage)}", highlight=False)
     for guess in found.guesses:

@@ -110,6 +110,11 @@ class Estimate:
     guesses: tuple[str, ...] = field(default=())
 
     @property
+    def point_in_time(self) -> float:
+        """What recovery to a point in time costs, of all tables that declare it."""
+        return sum(table.point_in_time for table in self.tables)
+
+    @property
     def total(self) -> float:
         """Everything, a month."""
         return sum(table.total for table in self.tables) - self.free_storage

@@ -192,9 +192,10 @@ def of_consumers(design: Design) -> Iterator[str]:
 def of_month(month: Estimate) -> Iterator[str]:
     """What a month costs."""
     yield "## A month"
+    recovery = f" ${month.point_in_time:,.2f} of point-in-time recovery," if month.point_in_time else ""
     yield (
         f"${month.total:,.2f}, {month.book.region}, prices of {month.book.dated}; 730 hours, decimal gigabytes,"
-        f" ${month.free_storage:,.2f} of storage free."
+        f"{recovery} ${month.free_storage:,.2f} of storage free."
     )
     yield rows(
         ["Table or index", "Read units/s", "Write units/s", "Requests or capacity", "Storage"],
