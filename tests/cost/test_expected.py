@@ -30,6 +30,7 @@ from keyplan.design import (
     everything,
     key,
     key_of,
+    known,
     pk,
     put,
     set_,
@@ -712,6 +713,30 @@ def test_writes_that_keep_unique_values_are_transactions_with_their_sentinels(
 ) -> None:
     units = expected(pattern).units
     assert (units.read, units.written) == (read, written)
+
+
+def test_a_first_unique_value_gives_up_no_other() -> None:
+    table = Table("bills", pk="bill")
+
+    @table.entity(unique=["number"], items=Items(100, bytes=Bytes(300)))
+    class Bill(Entity):
+        bill: str
+        number: str | None = None
+        paid: bool = False
+
+    @table.update(Bill)
+    def renumber(bill: str, number: str) -> Change:
+        return key_of(bill=bill) & set_(number=number) & when(F.paid == False)  # noqa: E712 - a condition
+
+    @table.update(Bill)
+    def number_it(bill: str, number: str) -> Change:
+        return key_of(bill=bill) & set_(number=number) & when(F.number.missing())
+
+    @table.update(Bill)
+    def number_known(bill: str, number: str) -> Change:
+        return key_of(bill=bill) & set_(number=number) & known(number=None)
+
+    assert [expected(one).units.written for one in (renumber, number_it, number_known)] == [6, 4, 4]
 
 
 def test_a_batch_writes_as_many_items_as_it_is_said_to_and_any_other_write_one() -> None:

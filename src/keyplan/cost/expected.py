@@ -15,8 +15,8 @@ from keyplan.cost.shares import kept_share, share_in_index
 from keyplan.cost.sizes import entry_size, item_size, read_size
 from keyplan.cost.units import Units, sum_of
 from keyplan.cost.updates import entries_written
-from keyplan.design.conditions import paths_of
-from keyplan.design.conditions_evaluation import holds
+from keyplan.design.conditions import UNKNOWN, paths_of
+from keyplan.design.conditions_evaluation import holds, stated
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey
 from keyplan.design.patterns import Facts, Pattern
@@ -240,7 +240,12 @@ def sentinel_writes(plan: Plan) -> int:
     if not plan.keeps_unique:
         return 0
     changed = {action.path.field for action in plan.actions if action.name not in {"set_if_missing", "remove"}}
-    return sum(2 if changed.intersection(rule.fields) else 1 for rule in plan.entity.sentinels)
+    before = {**stated(plan.condition, plan.entity.fields), **plan.known}
+    writes = 0
+    for rule in plan.entity.sentinels:
+        had_none = any(before.get(name, UNKNOWN) is None for name in rule.fields)
+        writes += 2 if changed.intersection(rule.fields) and not had_none else 1
+    return writes
 
 
 def _may_move(bound: BoundKey, entity: EntitySpec) -> bool:
