@@ -226,7 +226,7 @@ def test_a_model_within_itself_ends() -> None:
 
 @parts.query(Part)
 def labelled(code: Code, wanted: list[str], other: list[int], made: list[date]) -> Cond:
-    return pk(code=code) & where(F.label.is_in(wanted) | (F.label == other) | (F.made == made))
+    return pk(code=code) & where((F.label == wanted) | (F.label == other) | (F.made == made))
 
 
 @transaction()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
 
 from keyplan import limits
-from keyplan.design.given import check_number, check_part
+from keyplan.design.given import check_no_list, check_number, check_part
 from keyplan.design.places import UNKNOWN as NOWHERE
 from keyplan.design.places import DesignError, Place, caller
 from keyplan.design.symbols import Source
@@ -105,7 +105,8 @@ class Operand:
         return Between(self, low, high)
 
     def is_in(self, *choices: object) -> Condition:
-        """One of up to 100 values."""
+        """One of up to 100 values, each given by itself."""
+        check_no_list("is_in", choices)
         check_number("is_in", len(choices), limits.EXPRESSION_IN_OPERANDS)
         return In(self, choices)
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin
 from uuid import UUID
 
+from keyplan.design.field_types import without_none
 from keyplan.design.places import DesignError, caller
-from keyplan.design.symbols import Param
+from keyplan.design.symbols import Param, annotation_of
 
 MOST = 10**18
 """No figure of a load is above this; with greater ones arithmetic would end in infinities."""
@@ -139,6 +140,21 @@ def check_number(word: str, values: int, most: int) -> None:
     """Refuse no value at all, and more than the service takes."""
     if not 1 <= values <= most:
         raise DesignError(f"{word} is given {values} values", place=caller(), fix=f"give from 1 to {most} of them")
+
+
+def check_no_list(word: str, values: tuple[object, ...]) -> None:
+    """Refuse a list where its members are meant: no field of another type is equal to it."""
+    if len(values) != 1:
+        return
+    (value,) = values
+    kind, _ = without_none(annotation_of(value)) if isinstance(value, Param) else (type(value), False)
+    if (get_origin(kind) or kind) in _LISTS:
+        problem = f"{word} is given {shown(value)}, several values as one: no field is equal to all of them"
+        fix = f"give each value by itself, {word}(first, second): the pattern takes a parameter for each of them"
+        raise DesignError(problem, place=caller(), fix=fix)
+
+
+_LISTS = (list, tuple, set, frozenset, Sequence, Collection, Iterable)
 
 
 def check_part(path: object, part: object) -> None:
