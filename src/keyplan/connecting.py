@@ -159,6 +159,8 @@ def _context(
     cursor_key: bytes | None,
     creates_tables: bool,
 ) -> Context:
+    if cursor_key is not None and not isinstance(cursor_key, (bytes, bytearray)):
+        raise TypeError(f"a cursor key is bytes, not {type(cursor_key).__name__}: encode a text that you keep it as")
     if cursor_key is not None and not 0 < len(cursor_key) <= _MOST_KEY_BYTES:
         raise ValueError(f"a cursor key has 1 to {_MOST_KEY_BYTES} bytes, not {len(cursor_key)}")
     return Context(

@@ -134,7 +134,7 @@ class UnreadableItemError(RunError):
 
 
 class CursorError(RunError):
-    """A cursor that is damaged, or of another pattern, other arguments or another connection's key."""
+    """A cursor that is damaged, or of another pattern, partition, range or connection's key."""
 
 
 class TooManyResultsError(RunError):

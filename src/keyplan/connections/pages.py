@@ -60,7 +60,11 @@ class Wanted:
 
     def __post_init__(self) -> None:
         for name, value in (("limit", self.limit), ("page_size", self.page_size)):
-            if value is not None and value < 1:
+            if value is None:
+                continue
+            if not isinstance(value, int):
+                raise TypeError(f"{name} is a number of items, not {value!r}")
+            if value < 1:
                 raise ValueError(f"{name} is at least 1, not {value}")
 
     def or_of(self, plan: Plan) -> Wanted:
