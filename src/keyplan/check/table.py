@@ -137,6 +137,7 @@ from keyplan.check.rules.patterns import (
     kp322,
     kp323,
     kp324,
+    kp325,
 )
 from keyplan.check.rules.schema import (
     kp101,
