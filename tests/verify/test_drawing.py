@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -24,6 +25,7 @@ from keyplan.design import (
     key_of,
     pk,
     put,
+    remove,
     set_,
     transaction,
     when,
@@ -269,3 +271,20 @@ def test_a_write_that_no_item_fits_says_what_none_is_and_what_to_do() -> None:
         " (F.id == text) & (F.id == 'none') being true of none; tell an item that fits, as an example of its model:"
         ' model_config = ConfigDict(json_schema_extra={"examples": [{...}]})'
     )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_few_items_have_is_given_to_those_that_a_condition_wants_it_of(seed: int) -> None:
+    tenants = Table("tenants", pk="id")
+
+    @tenants.entity(items=Items(count=50, present={"left_at": 0.01}))
+    class Tenant(Entity):
+        id: str
+        left_at: datetime | None = None
+
+    @tenants.update(Tenant)
+    def come_back(id: str) -> Change:
+        return key_of(id=id) & remove("left_at") & when(F.left_at.exists())
+
+    one = result(verify(Design("tenants", (tenants,)), seed=seed), "come_back")
+    assert (one.verdict, one.calls) == ("OK", 10)
