@@ -13,7 +13,7 @@ from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults
 from keyplan.engine.keys import partition_bytes_of
-from keyplan.engine.partitions import GROWTH_S, Bucket, OnDemandCeiling, Partitions, ProvisionedCeiling
+from keyplan.engine.partitions import GROWTH_S, PEAK_S, Bucket, OnDemandCeiling, Partitions, ProvisionedCeiling
 from keyplan.errors import ProvisionedThroughputExceededError, ServiceError, ThrottlingError
 from keyplan.values.keybytes import partition_prefix
 
@@ -134,6 +134,23 @@ def test_a_bucket_lets_pass_what_is_larger_than_it_only_when_full() -> None:
     assert not bucket.has(1, 600.0)
 
 
+def test_units_keep_coming_at_the_old_rate_until_it_changes() -> None:
+    bucket = Bucket(1.0, 0.0)
+    bucket.change_rate(100.0, 99.0)
+    assert bucket.units == 100, "one a second, and those of the first second"
+    bucket.change_rate(0.1, 99.0)
+    assert bucket.units == 30, "no more than can be kept at the new rate"
+
+
+def test_a_split_shares_what_was_not_used_until_then() -> None:
+    model = partitions()
+    model.grow(2, 9.0)
+    low, high = b"", b"\xff" * 16
+    for key in (low, high):
+        assert model.admits("Write", key, 5_000, 9.0)
+        assert not model.admits("Write", key, 5_001, 9.0)
+
+
 def test_provisioned_capacity_has_a_burst_of_five_minutes() -> None:
     ceiling = ProvisionedCeiling(10, 0.0)
     passed = 0
@@ -154,6 +171,22 @@ def test_an_on_demand_ceiling_rises_to_double_the_peak_after_half_an_hour() -> N
     assert limits_seen[int(GROWTH_S) + 100] == pytest.approx(8000, rel=0.01)
     assert limits_seen[-1] == pytest.approx(16000, rel=0.02)
     assert ceiling.partitions("Write") in (16, 17)
+
+
+def test_a_peak_before_a_pause_counts_in_full() -> None:
+    ceiling = OnDemandCeiling(4000.0, 0.0)
+    for second in range(int(PEAK_S)):
+        assert ceiling.admits(3000, float(second))
+        ceiling.take(3000)
+    ceiling.admits(1, GROWTH_S)
+    assert ceiling.units_per_s == 6000
+
+
+def test_a_ceiling_that_is_warmed_is_never_lowered_by_it() -> None:
+    ceiling = OnDemandCeiling(4000.0, 0.0)
+    ceiling.warm(5000.0, 10.0)
+    ceiling.warm(4500.0, 10.0)
+    assert ceiling.units_per_s == 5000
 
 
 # Through an engine: coarser grain, the same behaviour.
@@ -339,19 +372,82 @@ def test_the_maximum_of_on_demand_throughput_holds(engine: Engine) -> None:
     assert reason["reason"] == "TableWriteMaxOnDemandThroughputExceeded"
 
 
-def test_more_provisioned_capacity_counts_at_once(engine: Engine) -> None:
+def provision(engine: Engine, read: int, write: int) -> None:
+    capacity = {"ReadCapacityUnits": read, "WriteCapacityUnits": write}
+    engine.call("UpdateTable", {"TableName": "things", "ProvisionedThroughput": capacity})
+
+
+def test_more_provisioned_capacity_counts_at_once(engine: Engine, clock: ManualClock) -> None:
     capacity = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}
     tables_of.create(engine, BillingMode="PROVISIONED", ProvisionedThroughput=capacity)
     put(engine, "a")
     with pytest.raises(ProvisionedThroughputExceededError):
         put(engine, "b")
-    clock = engine.clock
-    assert isinstance(clock, ManualClock)
-    capacity = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 50}
-    engine.call("UpdateTable", {"TableName": "things", "ProvisionedThroughput": capacity})
+    provision(engine, 1, 51)
     clock.advance(1)
     for number in range(50):
         put(engine, str(number))
+
+
+def test_what_was_not_used_before_more_was_provisioned_is_what_there_was(engine: Engine, clock: ManualClock) -> None:
+    capacity = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}
+    tables_of.create(engine, BillingMode="PROVISIONED", ProvisionedThroughput=capacity)
+    put(engine, "a")
+    clock.advance(200)
+    provision(engine, 1, 50)
+    clock.advance(1)
+    passed = 0
+
+    def write(number: int) -> None:
+        nonlocal passed
+        put(engine, str(number))
+        passed += 1
+
+    first_refusal(engine, write)
+    assert passed in range(248, 252), "200 at one a second, 50 at fifty"
+
+
+def test_more_provisioned_capacity_comes_with_partitions_for_it(engine: Engine, clock: ManualClock) -> None:
+    capacity = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}
+    tables_of.create(engine, BillingMode="PROVISIONED", ProvisionedThroughput=capacity)
+    put(engine, "a")
+    provision(engine, 1, 8_000)
+    clock.advance(2)
+    assert share_refused(engine, clock, 4, 4_000, lambda number: (str(number % 997), "1")) < 0.05
+
+
+def test_a_table_that_is_warmed_takes_more_at_once(engine: Engine, clock: ManualClock) -> None:
+    tables_of.create(engine)
+    spread = lambda number: (str(number % 997), "1")  # noqa: E731
+    assert share_refused(engine, clock, 4, 8_000, spread) > 0.3
+    warm = {"ReadUnitsPerSecond": 12_000, "WriteUnitsPerSecond": 16_000}
+    engine.call("UpdateTable", {"TableName": "things", "WarmThroughput": warm})
+    clock.advance(2)
+    assert share_refused(engine, clock, 4, 8_000, spread) < 0.05
+
+
+def test_a_maximum_may_be_raised_and_lifted(engine: Engine, clock: ManualClock) -> None:
+    tables_of.create(engine, OnDemandThroughput={"MaxWriteRequestUnits": 2})
+    first_refusal(engine, lambda number: put(engine, str(number)))
+    for maximum, passed in ((30, 30), (-1, 1_000)):
+        maxima = {"MaxWriteRequestUnits": maximum}
+        engine.call("UpdateTable", {"TableName": "things", "OnDemandThroughput": maxima})
+        first_refusal(engine, lambda number: put(engine, str(number))) if maximum > 0 else None
+        clock.advance(1)
+        for number in range(passed):
+            put(engine, str(number))
+
+
+def test_a_table_that_becomes_provisioned_has_no_burst_from_before(engine: Engine, clock: ManualClock) -> None:
+    tables_of.create(engine)
+    put(engine, "a")
+    clock.advance(100)
+    capacity = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 2}
+    engine.call("UpdateTable", {"TableName": "things", "BillingMode": "PROVISIONED", "ProvisionedThroughput": capacity})
+    put(engine, "b")
+    put(engine, "c")
+    with pytest.raises(ProvisionedThroughputExceededError):
+        put(engine, "d")
 
 
 def test_a_batch_leaves_undone_what_is_throttled(engine: Engine) -> None:

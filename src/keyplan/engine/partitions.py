@@ -67,25 +67,30 @@ class Bucket:
 
     def has(self, units: float, now: float) -> bool:
         """Whether there are so many units now; what is more than it can hold needs it full."""
-        if now > self._at:
-            self.units = min(self.capacity, self.units + (now - self._at) * self.rate)
-            self._at = now
+        self._fill(now)
         return self.units >= min(units, self.capacity)
 
     def take(self, units: float) -> None:
         """Use units."""
         self.units -= units
 
-    def change_rate(self, rate: float) -> None:
+    def change_rate(self, rate: float, now: float) -> None:
         """Let units come at another rate from now on."""
+        self._fill(now)
         self.rate = rate
         self.units = min(self.units, self.capacity)
 
     def halved(self, now: float) -> Bucket:
         """A bucket of the same rate with half of the units."""
+        self._fill(now)
         half = Bucket(self.rate, now, self._keep_s)
         half.units = self.units / 2
         return half
+
+    def _fill(self, now: float) -> None:
+        if now > self._at:
+            self.units = min(self.capacity, self.units + (now - self._at) * self.rate)
+            self._at = now
 
 
 class _Heat:
@@ -251,9 +256,9 @@ class ProvisionedCeiling:
         """Use units that there are."""
         self._bucket.take(units)
 
-    def change(self, units_per_s: float) -> None:
+    def change(self, units_per_s: float, now: float) -> None:
         """Provision more or less."""
-        self._bucket.change_rate(units_per_s)
+        self._bucket.change_rate(units_per_s, now)
 
 
 class OnDemandCeiling:
@@ -279,14 +284,19 @@ class OnDemandCeiling:
         self._bucket.take(units)
         self._window_units += units
 
+    def warm(self, units_per_s: float, now: float) -> None:
+        """Let there be at least so many units a second from now on."""
+        if units_per_s > self.units_per_s:
+            self.units_per_s = units_per_s
+            self._bucket.change_rate(units_per_s, now)
+
     def _follow_peak(self, now: float) -> None:
-        passed = now - self._window_since
-        if passed >= PEAK_S:
-            self._peak = max(self._peak, self._window_units / passed)
+        if now - self._window_since >= PEAK_S:
+            # Whatever was used in the window was used in its first minute: what comes later ends it before.
+            self._peak = max(self._peak, self._window_units / PEAK_S)
             self._window_since, self._window_units = now, 0.0
         if now - self._risen_at >= GROWTH_S and 2 * self._peak > self.units_per_s:
-            self.units_per_s = 2 * self._peak
-            self._bucket.change_rate(self.units_per_s)
+            self.warm(2 * self._peak, now)
             self._risen_at = now
 
     def partitions(self, kind: Kind) -> int:

@@ -63,17 +63,16 @@ class Resource:
             source,
             **({"collection": partition_bytes_of} if no_inner_splits else {}),
         )
-        self._since = since
         self._mode = ""
         self.ceilings: dict[Kind, ProvisionedCeiling | OnDemandCeiling] = {}
         self._maxima: dict[Kind, Bucket] = {}
-        self._configure()
+        self._configure(since)
 
-    def follow(self, table: Table) -> None:
+    def follow(self, table: Table, now: float) -> None:
         """Take over the settings of the table as it is now."""
         if table is not self._table:
             self._table = table
-            self._configure()
+            self._configure(now)
 
     def refusal(self, charge: Charge, now: float) -> Cause | None:
         """Why the units are not to be had now; None: they are."""
@@ -119,30 +118,42 @@ class Resource:
         name = self.index.name
         return next(each for each in description["GlobalSecondaryIndexes"] if each["IndexName"] == name)
 
-    def _configure(self) -> None:
+    def _configure(self, now: float) -> None:
         described = self._described()
         mode = throughput.billing_mode(self._table.document["description"])
         changed, self._mode = mode != self._mode, mode
-        warm = throughput.warm(described, mode)
-        maxima = described.get("OnDemandThroughput") or {}
+        self.partitions.grow(throughput.partitions(described, mode), now)
         for kind in KINDS:
-            provisioned_name, maximum_name = _SETTINGS[kind]
             if mode == throughput.PROVISIONED:
-                rate = float(described["ProvisionedThroughput"][provisioned_name])
-                ceiling = self.ceilings.get(kind)
-                if changed or not isinstance(ceiling, ProvisionedCeiling):
-                    self.ceilings[kind] = ProvisionedCeiling(rate, self._since)
-                else:
-                    ceiling.change(rate)
-            elif changed:
-                self.ceilings[kind] = OnDemandCeiling(float(warm[f"{kind}UnitsPerSecond"]), self._since)
-            maximum = maxima.get(maximum_name, -1) if mode == throughput.ON_DEMAND else -1
-            if maximum < 0:
-                self._maxima.pop(kind, None)
-            elif kind in self._maxima:
-                self._maxima[kind].change_rate(maximum)
+                self._provision(kind, described["ProvisionedThroughput"], now, anew=changed)
             else:
-                self._maxima[kind] = Bucket(maximum, self._since)
+                self._warm(kind, throughput.warm(described, mode), now, anew=changed)
+            self._limit(kind, described.get("OnDemandThroughput") or {}, now)
+
+    def _provision(self, kind: Kind, capacity: dict[str, Any], now: float, *, anew: bool) -> None:
+        rate = float(capacity[_SETTINGS[kind][0]])
+        ceiling = self.ceilings.get(kind)
+        if anew or not isinstance(ceiling, ProvisionedCeiling):
+            self.ceilings[kind] = ProvisionedCeiling(rate, now)
+        else:
+            ceiling.change(rate, throughput.changed_at(capacity, now))
+
+    def _warm(self, kind: Kind, warm: dict[str, Any], now: float, *, anew: bool) -> None:
+        rate = float(warm[f"{kind}UnitsPerSecond"])
+        ceiling = self.ceilings.get(kind)
+        if anew or not isinstance(ceiling, OnDemandCeiling):
+            self.ceilings[kind] = OnDemandCeiling(rate, now)
+        else:
+            ceiling.warm(rate, now)
+
+    def _limit(self, kind: Kind, maxima: dict[str, Any], now: float) -> None:
+        maximum = maxima.get(_SETTINGS[kind][1])
+        if maximum is None:
+            self._maxima.pop(kind, None)
+        elif kind in self._maxima:
+            self._maxima[kind].change_rate(maximum, now)
+        else:
+            self._maxima[kind] = Bucket(maximum, now)
 
 
 class Throttle:
@@ -155,7 +166,7 @@ class Throttle:
         self._lock = threading.Lock()
         self._resources: dict[int, Resource] = {}
 
-    def resource(self, table: Table, index: Index | None) -> Resource:
+    def resource(self, table: Table, index: Index | None, now: float) -> Resource:
         """The table's or global index's throughput; a local index shares its table's."""
         if index is not None and not index.is_global:
             index = None
@@ -164,7 +175,7 @@ class Throttle:
         if resource is None:
             self._forget_gone()
             resource = self._resources[tree.number] = Resource(table, index, self._random)
-        resource.follow(table)
+        resource.follow(table, now)
         return resource
 
     def _forget_gone(self) -> None:
@@ -183,16 +194,16 @@ class Throttle:
         """
         size = max(new.size if new is not None else 0, old.size if old is not None else 0)
         with self._lock:
-            own = self.resource(table, None)
+            own = self.resource(table, None, now)
             charges = [Charge(own, "Write", key, units.write_units(size) * factor)]
             for index in table.indexes.values():
-                charges += self._entry_charges(table, index, key, old, new)
+                charges += _entry_charges(self.resource(table, index, now), index, key, old, new)
             self._charge(charges, now)
 
     def read(self, table: Table, index: Index | None, key: bytes, read_units: float, now: float) -> None:
         """Charge a read. Raises ProvisionedThroughputExceededError, ThrottlingError."""
         with self._lock:
-            self._charge([Charge(self.resource(table, index), "Read", key, read_units)], now)
+            self._charge([Charge(self.resource(table, index, now), "Read", key, read_units)], now)
 
     def read_page(self, table: Table, index: Index | None, rows: Sequence[tuple[bytes, float]], now: float) -> None:
         """Charge the rows of a page, each with its units, all or none.
@@ -200,7 +211,7 @@ class Throttle:
         Raises ProvisionedThroughputExceededError, ThrottlingError.
         """
         with self._lock:
-            resource = self.resource(table, index)
+            resource = self.resource(table, index, now)
             taken: list[Charge] = []
             try:
                 for key, read_units in rows:
@@ -221,20 +232,20 @@ class Throttle:
         for charge in charges:
             charge.resource.take(charge)
 
-    def _entry_charges(
-        self, table: Table, index: Index, key: bytes, old: Version | None, new: Version | None
-    ) -> list[Charge]:
-        before, after = _entry(index, key, old), _entry(index, key, new)
-        resource = self.resource(table, index)
 
-        def charge(entry_key: bytes, entry_units: float) -> Charge:
-            return Charge(resource, "Write", entry_key if index.is_global else key, entry_units)
+def _entry_charges(
+    resource: Resource, index: Index, key: bytes, old: Version | None, new: Version | None
+) -> list[Charge]:
+    before, after = _entry(index, key, old), _entry(index, key, new)
 
-        if before is not None and after is not None and before[0] == after[0]:
-            if before[2] == after[2]:
-                return []
-            return [charge(after[0], units.write_units(max(before[1], after[1])))]
-        return [charge(each[0], units.write_units(each[1])) for each in (before, after) if each is not None]
+    def charge(entry_key: bytes, entry_units: float) -> Charge:
+        return Charge(resource, "Write", entry_key if index.is_global else key, entry_units)
+
+    if before is not None and after is not None and before[0] == after[0]:
+        if before[2] == after[2]:
+            return []
+        return [charge(after[0], units.write_units(max(before[1], after[1])))]
+    return [charge(each[0], units.write_units(each[1])) for each in (before, after) if each is not None]
 
 
 def _entry(index: Index, key: bytes, version: Version | None) -> tuple[bytes, int, bytes] | None:

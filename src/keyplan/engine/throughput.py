@@ -25,6 +25,7 @@ Description = dict[str, Any]
 MAXIMA = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
 NO_MAXIMUM = -1
 _LEAST_DELAY_S = 0.001  # what dates tell apart
+_DATES = ("LastIncreaseDateTime", "LastDecreaseDateTime")
 _UNITS_OF_WARM = {"ReadUnitsPerSecond": "ReadCapacityUnits", "WriteUnitsPerSecond": "WriteCapacityUnits"}
 
 
@@ -78,7 +79,7 @@ def set_provisioned(
     before, after = units(current), units(given)
     if before == after:
         raise ValidationError(messages.throughput_same(index, before, after))
-    dates = {name: current[name] for name in ("LastIncreaseDateTime", "LastDecreaseDateTime") if name in current}
+    dates = {name: current[name] for name in _DATES if name in current}
     decreases = decreases_today(current, now)
     shown = {**current, **dates, "NumberOfDecreasesToday": decreases}
     done = round(now + max(delay_s, _LEAST_DELAY_S), 3)
@@ -92,6 +93,12 @@ def set_provisioned(
     described["ProvisionedThroughput"] = {**provisioned(given), **dates, "NumberOfDecreasesToday": decreases}
     described["WarmThroughput"] = warm(described, PROVISIONED)
     return {"ProvisionedThroughput": shown}
+
+
+def changed_at(capacity: dict[str, Any], now: float) -> float:
+    """When a ProvisionedThroughput became what it is, at the latest now."""
+    dates = [capacity[name] for name in _DATES if name in capacity]
+    return min(now, max(dates, default=now))
 
 
 def decreases_today(capacity: dict[str, Any], now: float) -> int:
