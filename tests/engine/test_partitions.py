@@ -111,6 +111,59 @@ def test_collections_that_stay_together_are_not_split_inside() -> None:
     assert refused(loose, forever(*keys), 1500, range(300, 400)) == 0
 
 
+def test_a_partition_that_is_not_hot_is_not_split() -> None:
+    model = partitions()
+    assert refused(model, forever(*item_keys(10)), 800, range(300)) == 0
+    assert len(model) == 1
+
+
+def test_a_partition_that_uses_nearly_all_is_split_before_it_throttles() -> None:
+    model = partitions()
+    assert refused(model, forever(*item_keys(10)), 950, range(70)) == 0
+    assert len(model) == 2
+
+
+def test_a_partition_that_throttles_for_a_moment_is_split_though_it_uses_little() -> None:
+    model = partitions()
+    keys = forever(*item_keys(10))
+    assert refused(model, keys, 4000, range(1)) > 0.5
+    assert refused(model, keys, 100, range(1, 70)) == 0
+    assert len(model) == 2
+
+
+def test_a_load_of_reads_splits_as_well() -> None:
+    model = partitions()
+    keys = forever(*item_keys(10))
+    for second in range(70):
+        for _ in range(10):
+            key = next(keys)
+            assert model.admits("Read", key, 285, float(second))
+            model.take("Read", key, 285)
+    assert len(model) == 2
+
+
+def test_too_few_requests_tell_nothing_of_where_to_split() -> None:
+    model = partitions()
+    keys = forever(*item_keys(10))
+    for second in range(0, 130, 4):  # 15 in either half of a minute, a bit fewer
+        model.admits("Write", next(keys), 10**6, float(second))
+    assert len(model) == 1
+
+
+def test_a_load_that_has_moved_is_not_split_where_it_was() -> None:
+    model = partitions()
+    first, *others = sorted(item_keys(9))
+    refused(model, forever(first, others[0]), 1500, range(30))
+    refused(model, forever(*others[1:]), 1500, range(30, 59))
+    model.admits("Write", first, 1, 60.0)
+    assert len(model) == 1
+
+
+def test_partitions_of_the_beginning_divide_the_keys_evenly() -> None:
+    keys = item_keys(1000)
+    assert refused(partitions(8), iter(keys * 10), 7000, range(1)) < 0.05
+
+
 def test_splits_are_never_undone() -> None:
     model = partitions()
     refused(model, forever(*item_keys(10)), 1500, range(300))
@@ -171,6 +224,24 @@ def test_an_on_demand_ceiling_rises_to_double_the_peak_after_half_an_hour() -> N
     assert limits_seen[int(GROWTH_S) + 100] == pytest.approx(8000, rel=0.01)
     assert limits_seen[-1] == pytest.approx(16000, rel=0.02)
     assert ceiling.partitions("Write") in (16, 17)
+
+
+def test_an_on_demand_ceiling_saves_nothing_and_rises_for_traffic_alone() -> None:
+    ceiling = OnDemandCeiling(4000.0, 0.0)
+    for moment in (GROWTH_S, 3 * GROWTH_S):
+        assert ceiling.admits(4000, moment)
+        ceiling.take(4000)
+        assert not ceiling.admits(1, moment)
+    assert ceiling.units_per_s == 4000
+
+
+def test_a_peak_is_kept_though_less_follows() -> None:
+    ceiling = OnDemandCeiling(4000.0, 0.0)
+    for second in range(int(GROWTH_S) + 1):
+        units = 3000 if second < PEAK_S else 10
+        assert ceiling.admits(units, float(second))
+        ceiling.take(units)
+    assert ceiling.units_per_s == 6000
 
 
 def test_a_peak_before_a_pause_counts_in_full() -> None:

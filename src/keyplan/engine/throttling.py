@@ -1,8 +1,9 @@
 """Throttling: the partition model put to the tables and indexes of an engine.
 
-A write must fit its table and every global index it touches, or nothing of it happens; local indexes lie in
-the partitions of their table. The model is kept in memory: a reopened database begins anew with as
-many partitions as its tables' settings call for.
+A write must fit its table and every global index it touches, or nothing of it happens. Local indexes lie in the
+partitions of their table: the key of an entry begins as its item's does, and what begins so is never parted.
+The model is kept in memory: a reopened database begins anew with as many partitions as its tables'
+settings call for.
 """
 
 from __future__ import annotations
@@ -237,15 +238,12 @@ def _entry_charges(
     resource: Resource, index: Index, key: bytes, old: Version | None, new: Version | None
 ) -> list[Charge]:
     before, after = _entry(index, key, old), _entry(index, key, new)
-
-    def charge(entry_key: bytes, entry_units: float) -> Charge:
-        return Charge(resource, "Write", entry_key if index.is_global else key, entry_units)
-
     if before is not None and after is not None and before[0] == after[0]:
         if before[2] == after[2]:
             return []
-        return [charge(after[0], units.write_units(max(before[1], after[1])))]
-    return [charge(each[0], units.write_units(each[1])) for each in (before, after) if each is not None]
+        return [Charge(resource, "Write", after[0], units.write_units(max(before[1], after[1])))]
+    there = [each for each in (before, after) if each is not None]
+    return [Charge(resource, "Write", entry_key, units.write_units(size)) for entry_key, size, _ in there]
 
 
 def _entry(index: Index, key: bytes, version: Version | None) -> tuple[bytes, int, bytes] | None:

@@ -1,0 +1,192 @@
+"""What throttling charges to whom: a write to its table and every global index it touches, a read to what it reads.
+
+Each table and index here has as many units as the calls before the last take, and no time passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.engine import tables_of
+from tests.engine.tables_of import delete, get, put
+
+from keyplan.clock import ManualClock
+from keyplan.engine.engine import Engine
+from keyplan.engine.faults import Faults
+from keyplan.errors import ProvisionedThroughputExceededError, ThrottlingError
+
+PLENTY = 1000
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return tables_of.clock()
+
+
+@pytest.fixture
+def engine(clock: ManualClock) -> Iterator[Engine]:
+    with Engine.memory(clock=clock, faults=Faults(throttle=True)) as engine:
+        yield engine
+
+
+def capacity(read: int = PLENTY, write: int = PLENTY) -> dict[str, int]:
+    return {"ReadCapacityUnits": read, "WriteCapacityUnits": write}
+
+
+def create(engine: Engine, *, table: int = PLENTY, index: int = PLENTY, read: int = PLENTY) -> None:
+    """A table with a global index `by_g`, of so many write units each."""
+    members = tables_of.with_index(ProvisionedThroughput=capacity(read, index))
+    tables_of.create(engine, BillingMode="PROVISIONED", ProvisionedThroughput=capacity(write=table), **members)
+
+
+def kilobytes(count: int) -> dict[str, str]:
+    """A value that makes an item of so many KB, less than two dozen bytes."""
+    return {"S": "x" * (count * 1024 - 30)}
+
+
+def refused(engine: Engine, **attributes: Any) -> list[str]:
+    """Why a put of a new item is refused."""
+    with pytest.raises(ProvisionedThroughputExceededError) as caught:
+        put(engine, "new", **attributes)
+    return [reason["reason"] for reason in caught.value.members["ThrottlingReasons"]]
+
+
+TABLE, INDEX = "TableWriteProvisionedThroughputExceeded", "IndexWriteProvisionedThroughputExceeded"
+
+
+def test_a_write_takes_the_units_of_the_larger_version(engine: Engine) -> None:
+    create(engine, table=5 + 5 + 1 + 5 + 5)
+    put(engine, "a", v=kilobytes(5))
+    put(engine, "a")
+    delete(engine, "a")
+    put(engine, "a", v=kilobytes(5))
+    delete(engine, "a")
+    assert refused(engine) == [TABLE]
+
+
+def test_a_delete_of_nothing_takes_one(engine: Engine) -> None:
+    create(engine, table=2)
+    delete(engine, "a")
+    delete(engine, "a")
+    assert refused(engine) == [TABLE]
+
+
+def test_an_entry_that_comes_or_goes_takes_its_units(engine: Engine) -> None:
+    create(engine, index=3 + 3)
+    put(engine, "a", v=kilobytes(3))
+    put(engine, "a", g={"S": "g"}, v=kilobytes(3))
+    put(engine, "a", v=kilobytes(3))
+    put(engine, "b", v=kilobytes(3))
+    assert refused(engine, g={"S": "g"}) == [INDEX]
+
+
+def test_an_entry_that_changes_takes_the_units_of_the_larger(engine: Engine) -> None:
+    create(engine, index=1 + 4 + 4)
+    put(engine, "a", g={"S": "g"})
+    put(engine, "a", g={"S": "g"}, v=kilobytes(4))
+    put(engine, "a", g={"S": "g"})
+    assert refused(engine, g={"S": "g"}) == [INDEX]
+
+
+def test_an_entry_that_moves_takes_the_units_of_both(engine: Engine) -> None:
+    create(engine, index=2 + 2 + 3)
+    put(engine, "a", g={"S": "g"}, v=kilobytes(2))
+    put(engine, "a", g={"S": "h"}, v=kilobytes(3))
+    assert refused(engine, g={"S": "g"}) == [INDEX]
+
+
+def test_an_entry_that_stays_takes_nothing(engine: Engine) -> None:
+    create(engine, index=1)
+    for _ in range(3):
+        put(engine, "a", g={"S": "g"})
+    assert refused(engine, g={"S": "g"}) == [INDEX]
+
+
+def test_a_refused_index_says_so(engine: Engine) -> None:
+    create(engine, index=1)
+    put(engine, "a", g={"S": "g"})
+    with pytest.raises(ProvisionedThroughputExceededError, match="for one or more global secondary indexes") as caught:
+        put(engine, "b", g={"S": "g"})
+    (reason,) = caught.value.members["ThrottlingReasons"]
+    assert reason["resource"].endswith(":table/things/index/by_g")
+
+
+def test_a_read_of_an_index_takes_its_units_and_no_other_ones(engine: Engine) -> None:
+    create(engine, read=1)
+    put(engine, "a", g={"S": "g"})
+    query = {
+        "TableName": "things",
+        "IndexName": "by_g",
+        "KeyConditionExpression": "g = :g",
+        "ExpressionAttributeValues": {":g": {"S": "g"}},
+    }
+    for _ in range(2):
+        engine.call("Query", query)
+    with pytest.raises(ProvisionedThroughputExceededError) as caught:
+        engine.call("Query", query)
+    (reason,) = caught.value.members["ThrottlingReasons"]
+    assert reason["reason"] == "IndexReadProvisionedThroughputExceeded"
+    assert get(engine, "a") is not None
+
+
+def test_each_index_has_its_own_capacity(engine: Engine) -> None:
+    (first,) = tables_of.with_index(ProvisionedThroughput=capacity())["GlobalSecondaryIndexes"]
+    second = {
+        **first,
+        "IndexName": "by_h",
+        "KeySchema": [{"AttributeName": "h", "KeyType": "HASH"}],
+        "ProvisionedThroughput": capacity(write=2),
+    }
+    tables_of.create(
+        engine,
+        BillingMode="PROVISIONED",
+        ProvisionedThroughput=capacity(),
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in "psgh"],
+        GlobalSecondaryIndexes=[first, second],
+    )
+    for name in "abcd":
+        put(engine, name, g={"S": "g"})
+    put(engine, "e", h={"S": "h"})
+    put(engine, "f", h={"S": "h"})
+    assert refused(engine, h={"S": "h"}) == [INDEX]
+
+
+def local() -> dict[str, Any]:
+    """The members of CreateTable that add a local index `by_g`."""
+    return {
+        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in "psg"],
+        "LocalSecondaryIndexes": [
+            {
+                "IndexName": "by_g",
+                "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}, {"AttributeName": "g", "KeyType": "RANGE"}],
+                "Projection": {"ProjectionType": "ALL"},
+            }
+        ],
+    }
+
+
+def test_a_local_index_takes_the_units_of_its_table(engine: Engine) -> None:
+    tables_of.create(engine, BillingMode="PROVISIONED", ProvisionedThroughput=capacity(write=6), **local())
+    for name in "abc":
+        put(engine, name, g={"S": "g"})
+    assert refused(engine, g={"S": "g"}) == [TABLE]
+
+
+def test_the_maximum_of_reads_holds_too_and_says_so(engine: Engine) -> None:
+    tables_of.create(engine, OnDemandThroughput={"MaxReadRequestUnits": 1})
+    get(engine, "a")
+    get(engine, "a")
+    with pytest.raises(ThrottlingError, match="maximum OnDemandThroughput configured") as caught:
+        get(engine, "a")
+    (reason,) = caught.value.members["throttlingReasons"]
+    assert reason["reason"] == "TableReadMaxOnDemandThroughputExceeded"
+
+
+def test_a_hot_key_of_a_table_on_demand_says_so(engine: Engine) -> None:
+    tables_of.create(engine)
+    for _ in range(3):
+        put(engine, "a", v=kilobytes(300))
+    with pytest.raises(ThrottlingError, match="check if you have a hot key"):
+        put(engine, "a", v=kilobytes(300))
