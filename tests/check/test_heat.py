@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Literal
 
 import pytest
@@ -20,11 +21,13 @@ from keyplan.design import (
     Distinct,
     Entity,
     Items,
+    Key,
     Rate,
     Table,
     add,
     attr,
     every_shard,
+    everything,
     key,
     key_of,
     pk,
@@ -179,3 +182,216 @@ def test_an_index_that_is_asked_for_one_text_gets_the_writes_of_those_expected_i
     assert hot.constant
     assert hot.shape == "board = board"
     assert hot.write(peak=True) == pytest.approx(10 * 2 * 2 + 1 * 2)
+
+
+@pytest.mark.parametrize(
+    ("key_text", "share"),
+    [
+        ("{room}#{sent_at:year}", 0.5),
+        ("{room}#{sent_at:month}", 0.5),
+        ("{room}#{sent_at:date}", 0.5),
+        ("{room}#{sent_at:hour}", 0.5),
+        ("{room}#{sent_at:date}#{sent_at:hour}", 0.5),
+        ("{room}#{sent_at:utc_ms}", 0.5 / 1_000),
+        ("{room}#{sent_at:date}#{sent_at:utc_ms}", 0.5 / 1_000),
+        ("{room}#{due_at:date}", 0.5 / 10),
+    ],
+)
+@pytest.mark.parametrize("of_index", [False, True])
+def test_what_is_written_now_goes_to_the_present_period(key_text: str, share: float, of_index: bool) -> None:
+    table = Table("chat", pk="PK", sk="SK", indexes=[GSI("other", pk="GSI1PK")])
+    rest = {"indexes": {"other": key(key_text)}} if of_index else {}
+
+    @table.entity(
+        key=key("MESSAGE#{message_id}" if of_index else key_text, "{message_id}"),
+        items=Items(
+            100_000,
+            bytes=Bytes(500),
+            distinct={"room": Distinct(100, hottest=0.5), "sent_at": 1_000, "due_at": 10, "message_id": 100_000},
+        ),
+        **rest,  # type: ignore[arg-type]
+    )
+    class Message(Entity):
+        room: str
+        sent_at: datetime
+        due_at: datetime
+        message_id: str
+
+    @table.create(Message, rate=Rate(average=100))
+    def send(message: Message) -> Change:
+        return put(message)
+
+    hot = one_key(subject(table).hot_keys, "other" if of_index else "chat")
+    assert hot.write(peak=True) == pytest.approx(100 * share)
+
+
+def levels() -> tuple[Table, type[Entity]]:
+    by_level = [GSI("by_level", pk="level"), GSI("by_name", pk="name")]
+    table = Table("players", pk="player", sk="part", indexes=by_level)
+
+    @table.entity(items=Items(1_000, bytes=Bytes(500), distinct={"player": 500, "part": 2, "level": 10, "name": 400}))
+    class Player(Entity):
+        player: str
+        part: str
+        level: int
+        name: str
+
+    return table, Player
+
+
+def test_a_value_that_is_set_is_one_key_and_a_value_that_is_added_is_not() -> None:
+    table, player = levels()
+
+    @table.update(player, rate=Rate(average=5))
+    def rise(player: str, part: str) -> Change:
+        return key_of(player=player, part=part) & add(level=1)
+
+    assert one_key(subject(table).hot_keys, "by_level").write(peak=True) == pytest.approx(5 * 2 / 10)
+
+    @table.update(player, rate=Rate(average=3))
+    def begin_anew(player: str, part: str) -> Change:
+        return key_of(player=player, part=part) & set_(level=1)
+
+    hot = one_key(subject(table).hot_keys, "by_level")
+    assert hot.write(peak=True) == pytest.approx(5 * 2 / 10 + 3 * 2)
+    assert hot.share_of("write") == 1
+
+
+def test_an_index_takes_no_load_of_writes_that_do_not_touch_it_and_the_table_none_of_a_global_index() -> None:
+    table, player = levels()
+
+    @table.update(player, rate=Rate(average=5))
+    def rename(player: str, part: str, name: str) -> Change:
+        return key_of(player=player, part=part) & set_(name=name)
+
+    hot = {one.name: one.write(peak=True) for one in subject(table).hot_keys}
+    # The other index has all attributes, so that it changes too, but not its key.
+    assert hot == {
+        "players": pytest.approx(5 / 500),
+        "by_level": pytest.approx(5 / 10),
+        "by_name": pytest.approx(10 / 400),
+    }
+
+
+def test_a_part_of_a_key_that_is_always_the_same_makes_no_more_keys() -> None:
+    table, player = levels()
+
+    @table.get(player, rate=Rate(average=100))
+    def profile(player: str) -> Key:
+        return key_of(player=player, part="profile")
+
+    @table.query(player, returns=1, rate=Rate(average=1_000))
+    def parts(player: str) -> Cond:
+        return pk(player=player)
+
+    (item,) = subject(table).hot_items
+    assert item.read(peak=True) == pytest.approx(100 * 0.5 / 500), "queries read partitions, not items"
+    (hot,) = subject(table).hot_keys
+    assert hot.read(peak=True) == pytest.approx(1_100 * 0.5 / 500)
+
+
+def test_a_scan_asks_no_key() -> None:
+    table, player = levels()
+
+    @table.scan(player, rate=Rate(average=100))
+    def all_players() -> Cond:
+        return everything()
+
+    @table.scan(player, index="by_level", rate=Rate(average=100))
+    def all_levels() -> Cond:
+        return everything()
+
+    assert (subject(table).hot_keys, subject(table).hot_items) == ((), ())
+
+
+def test_a_read_of_an_index_is_no_load_on_the_table_nor_on_another_index() -> None:
+    table, player = levels()
+
+    @table.query(player, index="by_level", returns=1, rate=Rate(average=100))
+    def of_level(level: int) -> Cond:
+        return pk(level=level)
+
+    (hot,) = subject(table).hot_keys
+    assert (hot.name, hot.read(peak=True), hot.write(peak=True)) == ("by_level", pytest.approx(100 * 0.5 / 10), 0)
+    assert subject(table).hot_items == ()
+
+
+def test_a_read_of_two_entities_is_one_read_of_their_key() -> None:
+    table = Table("shop", pk="PK", sk="SK", indexes=[GSI("by_day", pk="day", sk="SK")])
+    days = {"day": 10}
+
+    @table.entity(key=key("ORDER#{number}", "ORDER"), items=Items(100, bytes=Bytes(500), distinct=days))
+    class Order(Entity):
+        number: str
+        day: str
+
+    @table.entity(key=key("BILL#{number}", "BILL"), items=Items(100, bytes=Bytes(500), distinct=days))
+    class Bill(Entity):
+        number: str
+        day: str
+
+    @table.query(Order, Bill, index="by_day", returns=2, rate=Rate(average=100))
+    def on(day: str) -> Cond:
+        return pk(day=day)
+
+    hot = one_key(subject(table).hot_keys, "by_day")
+    assert hot.read(peak=True) == pytest.approx(100 * 0.5 / 10)
+
+
+def test_only_the_three_largest_of_many_loads_are_named() -> None:
+    table, player = levels()
+    for number, rate in enumerate((3, 9, 1, 7)):
+
+        def read(player: str, part: str) -> Key:
+            return key_of(player=player, part=part)
+
+        read.__name__ = f"read_{number}"
+        table.get(player, rate=Rate(average=rate))(read)
+
+    (hot,) = subject(table).hot_keys
+    assert hot.main("read") == ["read_1", "read_3", "read_0"]
+    assert hot.share_of("write") == 0
+
+
+def test_the_loads_of_a_table_are_those_of_its_own_patterns() -> None:
+    (first, player), (second, other) = levels(), tasks()
+
+    @first.get(player, rate=Rate(average=100))
+    def profile(player: str, part: str) -> Key:
+        return key_of(player=player, part=part)
+
+    @first.get(player)
+    def rarely(player: str, part: str) -> Key:
+        return key_of(player=player, part=part)
+
+    @second.get(other, rate=Rate(average=10))
+    def task(user_id: str, task_id: str) -> Key:
+        return key_of(user_id=user_id, task_id=task_id)
+
+    found = subject(first, second)
+    assert [(hot.name, hot.main("read")) for hot in found.hot_keys] == [("players", ["profile"]), ("tasks", ["task"])]
+    assert [(item.shape, item.read(peak=True)) for item in found.hot_items] == [
+        ("player = {player}, part = {part}", pytest.approx(50 / 500 / 2)),
+        ("user_id = {user_id}, task_id = {task_id}", pytest.approx(5 / 1_000)),
+    ]
+
+
+def test_shards_behind_another_field_are_seen() -> None:
+    table = Table("scores", pk="PK", sk="points")
+
+    @table.entity(
+        key=key("GAME#{game}#{player:shard(8)}", attr("points")),
+        items=Items(8_000, bytes=Bytes(100), distinct={"game": 10, "player": 4_000}),
+    )
+    class Score(Entity):
+        game: str
+        player: str
+        points: int
+
+    @table.create(Score, rate=Rate(average=80))
+    def record(score: Score) -> Change:
+        return put(score)
+
+    (hot,) = subject(table).hot_keys
+    assert (hot.sharded, hot.constant) == (8, False)
+    assert hot.write(peak=True) == pytest.approx(80 / 10 / 8)

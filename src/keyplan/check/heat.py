@@ -81,7 +81,7 @@ class HotKey:
         """Where the key is declared."""
         if self.bound is not None:
             return self.bound.place
-        return self.entity.place if self.index is None else self.index.place
+        return self.table.schema.place_of(self.index)
 
     @property
     def constant(self) -> bool:
@@ -124,7 +124,7 @@ def _sources(plan: Plan) -> dict[str, Source]:
     """Where the fields of what is read or written come from, as far as the plan says."""
     found: dict[str, Source] = {}
     for action in plan.actions:
-        if action.name == "set" and len(action.path.parts) == 1:
+        if action.name == "set":
             found[action.path.field] = action.source
     if plan.key is not None:
         for value in (*plan.key.partition, *(one.low for one in plan.key.sort if one.op == "=")):
@@ -188,9 +188,8 @@ def _grouped(
         yield HotKey(table, index, entity, bound, shape, tuple(load for _, _, load in members))
 
 
-def _expected_in(table: Table, works: Iterable[Work]) -> Iterator[HotKey]:
+def _expected_in(table: Table, works: Sequence[Work]) -> Iterator[HotKey]:
     """Indexes that patterns ask for one constant key, by entities that no key is declared for there."""
-    works = list(works)
     for pattern in table.patterns:
         plan = pattern.plan
         index, wanted = plan.index, plan.key
