@@ -28,8 +28,9 @@ class Guard:
 def guards_of(subject: Subject) -> Iterator[Guard]:
     """Every pair of entities that a transaction creates of which one's key is made of the other's fields."""
     for transaction in subject.design.transactions:
-        created = [plan.entity for plan in transaction.plan.steps if plan.operation == "PutItem"]
-        refused = [plan.entity for plan in transaction.plan.steps if plan.exists == "must_not"]
+        puts = [plan for plan in transaction.plan.steps if plan.operation == "PutItem"]
+        created = list(dict.fromkeys(plan.entity for plan in puts))
+        refused = dict.fromkeys(plan.entity for plan in puts if plan.exists == "must_not")
         for guarded in created:
             for guard in refused:
                 if _lesser(guard, guarded, created) and _keeps(guard, guarded):
