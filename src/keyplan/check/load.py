@@ -76,4 +76,4 @@ NOTABLE_UNITS = 25.0
 
 def number(value: float) -> str:
     """A number as a reader likes it: 1,234 or 0.5."""
-    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:,.2g}"
+    return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.2g}"
