@@ -59,7 +59,8 @@ def _lacking(pattern: Pattern[..., Any], plan: Plan, index: Index) -> Iterator[F
     for entity in plan.entities:
         needed = {path.field for path in paths_of(plan.filter)}
         needed |= {name for name, stored in entity.fields.items() if stored.info.is_required()}
-        empty = [name for name in lacking(index, entity) if name not in needed | _read_right(entity, index)]
+        no_loss = needed | _read_right(entity, index)
+        empty = [name for name in lacking(index, entity) if name not in no_loss]
         if empty:
             yield Finding(
                 RULE.code,
