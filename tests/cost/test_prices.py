@@ -220,6 +220,8 @@ def test_a_month_of_two_classes_recovery_and_transactions() -> None:
     told = {one.name: (one.table, one.calls, one.requests, one.per_million) for one in month.patterns}
     assert told["keep"] == pytest.approx(("kept", 1e6, 0.625, 0.625))
     assert told["look_up"] == ("kept", 0, 0, 0)
+    moved = 2 * 0.625 + (2 * 2 + 1) * 0.78
+    assert told["put_away"] == pytest.approx(("kept", 1e6, moved, moved)), "each step in the class of its table"
     assert told["of_kind"] == pytest.approx(("archive", 4e6, 2 * 0.155, 0.5 * 0.155))
     assert [guess for guess in month.guesses if "rate" in guess] == [
         f"{name} declares no rate" for name in ("look_up", "forget", "file")
@@ -237,3 +239,68 @@ def test_no_more_storage_is_free_than_there_is_and_than_is_given(gigabytes: int,
     month = estimate(Design("notes", (table,)), book())
     assert month.free_storage == pytest.approx(free)
     assert month.total == pytest.approx(gigabytes * 0.25 - free)
+
+
+@pytest.mark.parametrize(("rate", "bought"), [(0, 1), (0.7, 1), (7, 10), (21, 30), (357, 510), (357.1, 511)])
+def test_as_much_is_bought_as_lets_the_peak_use_seven_tenths(rate: float, bought: int) -> None:
+    table = Table("notes", pk="id")
+
+    @table.entity(items=Items(1_000, bytes=Bytes(500)))
+    class Note(Entity):
+        id: str
+
+    @table.create(Note, rate=Rate(average=rate))
+    def write(note: Note) -> Change:
+        return put(note)
+
+    ((part,),) = (month.parts for month in estimate(Design("notes", (table,)), book()).tables)
+    assert part.provisioned == pytest.approx(bought * 0.4745 + 0.0949)
+
+
+def test_the_peaks_of_a_table_and_of_its_local_indexes_are_bought_together() -> None:
+    table = Table("notes", pk="owner", sk="at", indexes=[LSI("by_title", sk="title")])
+
+    @table.entity(items=Items(1_000, bytes=Bytes(4_000), distinct={"owner": 1_000}))
+    class Note(Entity):
+        owner: str
+        at: int
+        title: str
+
+    @table.query(Note, rate=Rate(average=70))
+    def of_owner(owner: str) -> Cond:
+        return pk(owner=owner)
+
+    @table.query(Note, index="by_title", rate=Rate(average=140))
+    def titles(owner: str) -> Cond:
+        return pk(owner=owner)
+
+    (month,) = estimate(Design("notes", (table,)), book()).tables
+    assert month.parts[0].provisioned == pytest.approx(0.4745 + 150 * 0.0949)
+
+
+def test_only_the_entries_that_an_index_holds_are_stored_in_it() -> None:
+    table = Table("notes", pk="id", indexes=[GSI("by_owner", pk="owner")])
+
+    @table.entity(items=Items(1_000_000, bytes=Bytes(900), present={"owner": 0.25}))
+    class Note(Entity):
+        id: str
+        owner: str | None = None
+
+    (month,) = estimate(Design("notes", (table,)), book()).tables
+    own, index = month.parts
+    assert index.storage_bytes == pytest.approx(own.storage_bytes / 4)
+    assert month.storage_ia == pytest.approx((own.storage_bytes + index.storage_bytes) / 1e9 * 0.10)
+    assert month.billing == "on demand"
+
+
+def test_what_is_given_for_a_price_is_told_as_given() -> None:
+    changed = book().with_prices({"export_gb": 0.0})
+    assert (changed["export_gb"], changed.prices["export_gb"].source) == (0.0, "given")
+    assert changed.prices["export_gb"].verified
+    assert changed["write_unit"] == book()["write_unit"]
+
+
+@pytest.mark.parametrize("price", [float("inf"), float("nan"), -1.0, "1"])
+def test_what_nothing_can_cost_is_no_price(price: float) -> None:
+    with pytest.raises(ValueError, match="is no price"):
+        book().with_prices({"write_unit": price})

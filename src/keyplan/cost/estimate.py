@@ -1,4 +1,4 @@
-"""What a design costs a month: by pattern, by table and index, capacity, storage and streams, and by comparison."""
+"""What a design costs a month: by pattern, by table and index, capacity, storage and recovery."""
 
 from __future__ import annotations
 
@@ -135,9 +135,15 @@ def estimate(design: Design, book: PriceBook) -> Estimate:
 def _pattern(pattern: Pattern[..., object], book: PriceBook) -> PatternCost:
     told = expected(pattern)
     calls = pattern.facts.rate.average * SECONDS_A_MONTH if pattern.facts.rate is not None else 0.0
-    table = pattern.plan.schema
-    price = book.on_demand(told.units.read, told.units.written, table.table_class) * calls
-    return PatternCost(pattern.name, table.name, told, calls, price)
+    return PatternCost(pattern.name, pattern.plan.schema.name, told, calls, price_of_call(pattern, book) * calls)
+
+
+def price_of_call(pattern: Pattern[..., object], book: PriceBook) -> float:
+    """What a call costs, paid one by one: each step of a transaction in the class of its own table."""
+    plan = pattern.plan
+    steps = [(step.schema, units) for step, _, units in steps_of(plan, pattern.facts)]
+    told = steps or [(plan.schema, expected(pattern).units)]
+    return sum(book.on_demand(units.read, units.written, schema.table_class) for schema, units in told)
 
 
 def _table(design: Design, table: Table, book: PriceBook) -> TableCost:
@@ -215,7 +221,12 @@ def _load(design: Design, table: Table, index: Index | None) -> _Load:
 
 
 def _enough(read: float, write: float) -> Provisioned:
-    return Provisioned(max(1, ceil(read / TARGET_USE)), max(1, ceil(write / TARGET_USE)))
+    return Provisioned(_at_target(read), _at_target(write))
+
+
+def _at_target(units: float) -> int:
+    """The least capacity of which so many units are no more than is aimed at; what floats are off by buys nothing."""
+    return max(1, ceil(round(units / TARGET_USE, 6)))
 
 
 def _loads(design: Design, table: Table, index: Index | None) -> Iterator[tuple[Pattern[..., object], Units]]:

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from keyplan.check.finding import Finding
+from keyplan.cost.estimate import price_of_call
 from keyplan.cost.expected import Expected, expected
 from keyplan.cost.prices import PriceBook
 from keyplan.design.patterns import Pattern
@@ -21,7 +22,7 @@ def explain(pattern: Pattern[..., Any], book: PriceBook, findings: Sequence[Find
     """Everything there is to say of a pattern, as text."""
     plan = pattern.plan
     told = expected(pattern)
-    parts = [_head(pattern), _request(pattern), _access(plan), _cost(plan, told, book)]
+    parts = [_head(pattern), _request(pattern), _access(plan), _cost(pattern, told, book)]
     notes = [*plan.notes, *(f"assumed: {guess}" for guess in told.guesses)]
     if notes:
         parts.append("\n".join(["Holds only if", *(f"  - {note}" for note in notes)]))
@@ -123,11 +124,10 @@ _CONDITIONS = {
 }
 
 
-def _cost(plan: Plan, told: Expected, book: PriceBook) -> str:
+def _cost(pattern: Pattern[..., Any], told: Expected, book: PriceBook) -> str:
     units = told.units
-    price = book.on_demand(units.read, units.written, plan.schema.table_class)
     lines = []
-    if plan.reading:
+    if pattern.plan.reading:
         lines.append(
             f"{told.evaluated:,.1f} items read for {told.returned:,.1f} returned, {units.read:,.1f} read units"
         )
@@ -137,5 +137,6 @@ def _cost(plan: Plan, told: Expected, book: PriceBook) -> str:
         )
         read = f", {units.read:,.1f} read units" if units.read else ""
         lines.append(f"{units.written:,.1f} write units ({parts}){read}")
-    lines.append(f"${price * 1e6:,.2f} per million calls ({book.region}, prices of {book.dated}, on demand)")
+    price = price_of_call(pattern, book) * 1e6
+    lines.append(f"${price:,.2f} per million calls ({book.region}, prices of {book.dated}, on demand)")
     return "\n".join(["Cost, at declared sizes", *(f"  {line}" for line in lines)])
