@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any
 
 import pytest
 from tests.engine import tables_of
@@ -334,6 +336,42 @@ def test_two_values_of_an_index_key_throttle_the_table(engine: Engine, clock: Ma
         engine, clock, 130, 3000, lambda number: (str(number), "1"), g=lambda number: "ab"[number % 2]
     )
     assert share > 0.3
+
+
+LOCAL = {
+    "LocalSecondaryIndexes": [
+        {
+            "IndexName": "by_g",
+            "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}, {"AttributeName": "g", "KeyType": "RANGE"}],
+            "Projection": {"ProjectionType": "ALL"},
+        }
+    ],
+    "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in "psg"],
+}
+SORTED = tables_of.with_index(
+    KeySchema=[{"AttributeName": "g", "KeyType": "HASH"}, {"AttributeName": "s", "KeyType": "RANGE"}]
+)
+
+
+@pytest.mark.parametrize(
+    ("members", "indexed", "recovers"),
+    [({}, False, True), (LOCAL, False, False), (SORTED, True, True), (tables_of.with_index(), True, False)],
+    ids=["table", "table with a local index", "index with a sort key", "index without"],
+)
+def test_many_items_of_one_key_are_parted_unless_they_must_stay_together(
+    members: dict[str, Any], indexed: bool, recovers: bool, engine: Engine, clock: ManualClock
+) -> None:
+    tables_of.create(engine, **members)
+
+    every = count()
+
+    def item(number: int) -> tuple[str, str]:
+        return (str(next(every)) if indexed else "one", str(number % 20))
+
+    extra: dict[str, Callable[[int], str]] = {"g": lambda _: "one"} if indexed else {}
+    share_refused(engine, clock, 200, 1500, item, **extra)
+    share = share_refused(engine, clock, 30, 1500, item, **extra)
+    assert (share == 0) if recovers else (share > 0.3)
 
 
 def test_a_refused_index_refuses_the_write_and_says_which(engine: Engine) -> None:

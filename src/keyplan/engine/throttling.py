@@ -54,17 +54,16 @@ class Resource:
         self.index = index
         self._table = table
         described = self._described()
-        mode = throughput.billing_mode(table.document["description"])
+        self._mode = throughput.billing_mode(table.document["description"])
         since: float = table.document["description"]["CreationDateTime"]
         whole = index is not None and not index.key.schema.sort
         no_inner_splits = whole or (index is None and any(not each.is_global for each in table.indexes.values()))
         self.partitions = Partitions(
-            throughput.partitions(described, mode),
+            throughput.partitions(described, self._mode),
             since,
             source,
             **({"collection": partition_bytes_of} if no_inner_splits else {}),
         )
-        self._mode = ""
         self.ceilings: dict[Kind, ProvisionedCeiling | OnDemandCeiling] = {}
         self._maxima: dict[Kind, Bucket] = {}
         self._configure(since)
@@ -79,7 +78,6 @@ class Resource:
         """Why the units are not to be had now; None: they are."""
         ceiling = self.ceilings[charge.kind]
         if not ceiling.admits(charge.units, now):
-            self.partitions.admits(charge.kind, charge.key, charge.units, now)  # load all the same
             return ceiling.cause
         if isinstance(ceiling, OnDemandCeiling):
             self.partitions.grow(ceiling.partitions(charge.kind), now)
@@ -121,31 +119,30 @@ class Resource:
 
     def _configure(self, now: float) -> None:
         described = self._described()
-        mode = throughput.billing_mode(self._table.document["description"])
-        changed, self._mode = mode != self._mode, mode
-        self.partitions.grow(throughput.partitions(described, mode), now)
+        self._mode = throughput.billing_mode(self._table.document["description"])
+        self.partitions.grow(throughput.partitions(described, self._mode), now)
         for kind in KINDS:
-            if mode == throughput.PROVISIONED:
-                self._provision(kind, described["ProvisionedThroughput"], now, anew=changed)
+            if self._mode == throughput.PROVISIONED:
+                self._provision(kind, described["ProvisionedThroughput"], now)
             else:
-                self._warm(kind, throughput.warm(described, mode), now, anew=changed)
+                self._warm(kind, throughput.warm(described, self._mode), now)
             self._limit(kind, described.get("OnDemandThroughput") or {}, now)
 
-    def _provision(self, kind: Kind, capacity: dict[str, Any], now: float, *, anew: bool) -> None:
+    def _provision(self, kind: Kind, capacity: dict[str, Any], now: float) -> None:
         rate = float(capacity[_SETTINGS[kind][0]])
         ceiling = self.ceilings.get(kind)
-        if anew or not isinstance(ceiling, ProvisionedCeiling):
-            self.ceilings[kind] = ProvisionedCeiling(rate, now)
-        else:
+        if isinstance(ceiling, ProvisionedCeiling):
             ceiling.change(rate, throughput.changed_at(capacity, now))
+        else:
+            self.ceilings[kind] = ProvisionedCeiling(rate, now)
 
-    def _warm(self, kind: Kind, warm: dict[str, Any], now: float, *, anew: bool) -> None:
+    def _warm(self, kind: Kind, warm: dict[str, Any], now: float) -> None:
         rate = float(warm[f"{kind}UnitsPerSecond"])
         ceiling = self.ceilings.get(kind)
-        if anew or not isinstance(ceiling, OnDemandCeiling):
-            self.ceilings[kind] = OnDemandCeiling(rate, now)
-        else:
+        if isinstance(ceiling, OnDemandCeiling):
             ceiling.warm(rate, now)
+        else:
+            self.ceilings[kind] = OnDemandCeiling(rate, now)
 
     def _limit(self, kind: Kind, maxima: dict[str, Any], now: float) -> None:
         maximum = maxima.get(_SETTINGS[kind][1])
