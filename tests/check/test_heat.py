@@ -395,3 +395,118 @@ def test_shards_behind_another_field_are_seen() -> None:
     (hot,) = subject(table).hot_keys
     assert (hot.sharded, hot.constant) == (8, False)
     assert hot.write(peak=True) == pytest.approx(80 / 10 / 8)
+
+
+def test_nothing_is_said_of_what_nobody_calls_nor_of_an_index_whose_values_are_not_told() -> None:
+    table = Table("notes", pk="note_id", indexes=[GSI("by_topic", pk="topic")])
+
+    @table.entity(items=Items(count=1_000))
+    class Note(Entity):
+        note_id: str
+        topic: str
+
+    @table.get(Note)
+    def look(note_id: str) -> Key:
+        return key_of(note_id=note_id)
+
+    @table.create(Note)
+    def create_rarely(note: Note) -> Change:
+        return put(note)
+
+    assert (subject(table).hot_keys, subject(table).hot_items) == ((), ())
+
+    @table.create(Note, rate=Rate(average=10))
+    def create(note: Note) -> Change:
+        return put(note)
+
+    (hot,) = subject(table).hot_keys
+    assert (hot.name, hot.main("write")) == ("notes", ["create"])
+
+
+def test_a_get_of_items_of_no_declared_size_counts_and_a_query_of_a_guessed_number_does_not() -> None:
+    table = Table("notes", pk="note_id", sk="part")
+
+    @table.entity(items=Items(count=1_000, distinct={"note_id": 10, "part": 100}))
+    class Note(Entity):
+        note_id: str
+        part: str
+
+    @table.query(Note, rate=Rate(average=1_000))
+    def parts(note_id: str) -> Cond:
+        return pk(note_id=note_id)
+
+    @table.get(Note, rate=Rate(average=100))
+    def look(note_id: str, part: str) -> Key:
+        return key_of(note_id=note_id, part=part)
+
+    (hot,) = subject(table).hot_keys
+    assert hot.main("read") == ["look"]
+
+
+def test_of_an_index_that_is_asked_for_one_text_only_writes_of_those_expected_in_it_count() -> None:
+    table = Table("stats", pk="PK", indexes=[GSI("top", pk="board", sk="points"), GSI("by_name", pk="name")])
+
+    @table.entity(key=key("USER#{user_id}"), items=Items(count=1_000, bytes=Bytes(1_500)))
+    class Stats(Entity):
+        user_id: str
+        points: int
+
+    @table.entity(key=key("NEWS#{news_id}"), items=Items(count=1_000, bytes=Bytes(900)))
+    class News(Entity):
+        news_id: str
+        name: str
+
+    @table.get(Stats, rate=Rate(average=1_000))
+    def stats(user_id: str) -> Key:
+        return key_of(user_id=user_id)
+
+    @table.query(News, index="by_name")
+    def named(name: str) -> Cond:
+        return pk(name=name)
+
+    @table.query(Stats, index="top")
+    def top() -> Cond:
+        return pk.text("board")
+
+    @table.create(Stats, rate=Rate(average=3))
+    def join(one: Stats) -> Change:
+        return put(one)
+
+    @table.update(Stats, rate=Rate(average=10))
+    def add_points(user_id: str) -> Change:
+        return key_of(user_id=user_id) & add(points=1)
+
+    @table.delete(Stats, rate=Rate(average=1))
+    def leave(user_id: str) -> Key:
+        return key_of(user_id=user_id)
+
+    @table.create(News, rate=Rate(average=500))
+    def tell(news: News) -> Change:
+        return put(news)
+
+    hot = one_key(subject(table).hot_keys, "top")
+    assert hot.write(peak=True) == pytest.approx(3 * 2 + 10 * 2 * 2 + 1 * 2)
+    assert hot.main("write") == ["add_points", "join", "leave"]
+    assert (hot.read(peak=True), hot.constant, hot.sharded) == (0, True, 0)
+    assert hot.place == table.schema.index("top").place  # type: ignore[union-attr]
+    assert [one.index.name for one in subject(table).hot_keys if one.index is not None and one.bound is None] == ["top"]
+
+
+def test_a_key_of_an_index_of_several_attributes_is_as_varied_as_they_are() -> None:
+    table = Table("games", pk="game_id", indexes=[GSI("listed", pk=("kind", "city"))])
+
+    @table.entity(
+        indexes={"listed": key(("GAME", attr("city")))},
+        items=Items(1_000, bytes=Bytes(500), distinct={"city": Distinct(20, hottest=0.3)}),
+    )
+    class Game(Entity):
+        game_id: str
+        city: str
+
+    @table.create(Game, rate=Rate(average=10))
+    def announce(game: Game) -> Change:
+        return put(game)
+
+    hot = one_key(subject(table).hot_keys, "listed")
+    assert not hot.constant
+    assert hot.write(peak=True) == pytest.approx(3)

@@ -144,14 +144,14 @@ def _present(plan: Plan, parts: Iterable[KeyAttribute]) -> dict[str, Source]:
 
 
 def _reads(work: Work, index: Index | None) -> bool:
-    return work.plan.reading and work.plan.index is index and work.plan.operation != "Scan"
+    return work.plan.index is index and work.plan.operation != "Scan"
 
 
 def _table_loads(table: Table, works: Iterable[Work], *, items: bool) -> Iterator[tuple[EntitySpec, BoundKey, Load]]:
     """Loads of the table's own keys; those of local indexes lie in the same partitions."""
     local = [index.name for index in table.schema.indexes if index.kind == "LSI"]
     for work in works:
-        if work.plan.operation == "Scan" or (work.plan.reading and not _reads(work, None)):
+        if work.plan.reading and not _reads(work, None):
             continue
         if items and work.plan.operation == "Query":
             continue
@@ -165,7 +165,7 @@ def _table_loads(table: Table, works: Iterable[Work], *, items: bool) -> Iterato
 
 def _index_loads(index: Index, works: Iterable[Work]) -> Iterator[tuple[EntitySpec, BoundKey, Load]]:
     for work in works:
-        for entity in work.plan.entities if work.plan.reading else work.plan.entities[:1]:
+        for entity in work.plan.entities:
             bound = entity.key_in(index)
             if bound is None:
                 continue
