@@ -25,8 +25,9 @@ table = Table("app", pk="id")
             "owner": Distinct(50),
             "kind": 4,
             "stage": {"draft": 0.75, "final": 0.25},
+            "place": 8,
         },
-        present={"due": 0.25, "stage": 0.4},
+        present={"due": 0.25, "stage": 0.4, "place": 0.4, "details": 0.5},
     )
 )
 class Task(Entity):
@@ -37,6 +38,8 @@ class Task(Entity):
     due: str | None = None
     stage: Literal["draft", "final"] | None = None
     title: str = ""
+    place: str | None = None
+    details: dict[str, str] | None = None
 
 
 SPEC = spec_of(Task)
@@ -66,6 +69,13 @@ SPEC = spec_of(Task)
         (F.stage == "draft", 0.3),
         (F.stage != "draft", 0.7),
         (F.stage < "final", 0.3),
+        (F.kind != "a", 0.75),
+        (F.owner != Param("owner", str), 0.98),
+        (F.due.exists() | (F.kind == "a"), 0.5),
+        ((F.kind == "a") | (F.status == "done"), 0.75),
+        ((F.kind == "a") | (F.status != "open"), 1.0),
+        (F.place == Param("place", str), 0.4 / 8),
+        (F.place == "here", 0.4 / 8),
     ],
     ids=str,
 )
@@ -77,7 +87,12 @@ def test_shares_follow_from_what_is_declared(condition: Condition, share: float)
     "condition",
     [
         F.title == "x",
+        F.title == Param("title", str),
         F.kind > "a",
+        F.title.exists(),
+        F.details["size"].exists(),
+        F.kind.size() == 4,
+        F.title.contains("x") & F.title.contains("y"),
         F.kind.size().is_in(1, 2),
         F.kind["part"] == "a",
         F.title.contains("x"),
@@ -152,3 +167,31 @@ def test_optional_fields_of_one_key_are_there_together() -> None:
 
     (bound,) = spec_of(Case).indexes
     assert share_in_index(spec_of(Case), bound) == 0.03
+
+
+def test_nothing_is_known_of_shares_where_no_number_is_declared() -> None:
+    unsaid = Table("unsaid", pk="id", indexes=[GSI("done", pk="GSI1PK")])
+
+    @unsaid.entity(indexes={"done": key("DONE#{id}", when=F.done == True)})  # noqa: E712
+    class Entry(Entity):
+        id: str
+        done: bool
+
+    spec = spec_of(Entry)
+    assert kept_share(F.done == True, spec) is None  # noqa: E712
+    assert shares_of(spec, "done", None) is None
+    assert share_in_index(spec, spec.indexes[0]) == 1
+
+
+def test_an_index_holds_what_has_its_fields_and_all_of_what_is_always_there() -> None:
+    cases = Table("cases", pk="id", indexes=[GSI("by_team", pk="team", sk="since"), GSI("all", pk="team", sk="id")])
+
+    @cases.entity(items=Items(1000, present={"since": 0.05}))
+    class Case(Entity):
+        id: str
+        team: str
+        since: int | None = None
+
+    by_team, everything = spec_of(Case).indexes
+    assert share_in_index(spec_of(Case), by_team) == 0.05
+    assert share_in_index(spec_of(Case), everything) == 1
