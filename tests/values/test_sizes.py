@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 from hypothesis import given
@@ -22,3 +23,8 @@ def test_only_what_changed_is_measured(old: dict[str, Any], changed: dict[str, A
     new = {name: value for name, value in {**old, **changed}.items() if name not in removed}
     names = changed.keys() | removed
     assert sizes.changed_item_bytes(old, sizes.item_bytes(old), new, names) == sizes.item_bytes(new)
+
+
+@given(st.binary(max_size=40))
+def test_binary_is_as_long_as_what_it_stands_for(content: bytes) -> None:
+    assert sizes.value_bytes({"B": base64.b64encode(content).decode()}) == len(content)

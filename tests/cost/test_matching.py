@@ -1,0 +1,205 @@
+"""How many items a read finds where the numbers are told of values, of other entities, or of nobody."""
+
+from __future__ import annotations
+
+import pytest
+
+from keyplan.cost.expected import expected
+from keyplan.design import (
+    GSI,
+    Bytes,
+    Cond,
+    Entity,
+    Items,
+    Pattern,
+    Table,
+    attr,
+    each,
+    key,
+    pk,
+    sk,
+)
+
+
+def found(table: Table) -> dict[str, float]:
+    """By pattern, how many items it reads."""
+    return {pattern.name: pytest.approx(expected(pattern).evaluated) for pattern in table.patterns}  # type: ignore[misc]
+
+
+def guesses(pattern: Pattern[..., object]) -> tuple[str, ...]:
+    return expected(pattern).guesses
+
+
+def jobs() -> Table:
+    table = Table("jobs", pk="id", indexes=[GSI("by_state", pk="state"), GSI("loud", pk="LoudPK")])
+
+    @table.entity(
+        indexes={"loud": key("STATE#{state:upper}")},
+        items=Items(
+            1_000,
+            bytes=Bytes(400),
+            distinct={"state": {"open": 0.1, "Open": 0.2, "done": 0.7}},
+        ),
+    )
+    class Job(Entity):
+        id: str
+        state: str
+
+    @table.query(Job, index="by_state")
+    def none_of_it() -> Cond:
+        return pk(state="gone")
+
+    @table.query(Job, index="by_state")
+    def two(state: str) -> Cond:
+        return pk(state=each(["open", "done", "gone"]))
+
+    @table.query(Job, index="loud")
+    def loud() -> Cond:
+        return pk.text("STATE#OPEN")
+
+    @table.query(Job, index="by_state")
+    def of_state(state: str) -> Cond:
+        return pk(state=state)
+
+    return table
+
+
+def test_values_are_added_up_as_they_are_asked_for() -> None:
+    assert found(jobs()) == {"none_of_it": 0, "two": 800, "loud": 300, "of_state": 1_000 / 3}
+
+
+def test_several_values_of_a_field_of_so_many_are_so_many_times_one_and_never_more_than_all() -> None:
+    table = Table("jobs", pk="id", indexes=[GSI("by_kind", pk="kind")])
+
+    @table.entity(items=Items(1_000, bytes=Bytes(400), distinct={"kind": 4}))
+    class Job(Entity):
+        id: str
+        kind: str
+
+    @table.query(Job, index="by_kind")
+    def three() -> Cond:
+        return pk(kind=each(["a", "b", "c"]))
+
+    @table.query(Job, index="by_kind")
+    def six() -> Cond:
+        return pk(kind=each(["a", "b", "c", "d", "e", "f"]))
+
+    assert found(table) == {"three": 750, "six": 1_000}
+
+
+def test_a_query_that_nothing_can_answer_finds_no_more_than_there_is() -> None:
+    table = Table("tools", pk="branch", sk="tool")
+
+    @table.entity(items=Items(12, bytes=Bytes(128), distinct={"branch": 3}))
+    class Tool(Entity):
+        branch: str
+        tool: str
+
+    @table.query(Tool)
+    def tools(tool: str) -> Cond:
+        return pk(tool=tool)
+
+    assert found(table) == {"tools": 12}
+
+
+def test_a_range_between_two_ends_selects_by_what_they_have_in_common() -> None:
+    table = Table("logs", pk="device", sk="SK")
+
+    @table.entity(
+        key=key(attr("device"), "{kind}#{at:06d}"),
+        items=Items(6_000, bytes=Bytes(99), distinct={"device": 10, "kind": 3, "at": 1_000}),
+    )
+    class Log(Entity):
+        device: str
+        kind: str
+        at: int
+
+    @table.query(Log)
+    def of_kind(device: str, kind: str, low: int, high: int) -> Cond:
+        return pk(device=device) & sk(kind=kind) & sk.between(at=(low, high))
+
+    @table.query(Log)
+    def at(device: str, kind: str, at: int) -> Cond:
+        return pk(device=device) & sk(kind=kind, at=at)
+
+    assert found(table) == {"of_kind": 200, "at": 1}
+
+
+def hub(repositories: int | None, **told: int) -> tuple[Table, Pattern[..., object]]:
+    """Issues of repositories, which are known by owner and name."""
+    table = Table("hub", pk="PK", sk="SK")
+
+    @table.entity(
+        key=key("REPO#{owner}#{name}", "REPO"),
+        items=None if repositories is None else Items(repositories, bytes=Bytes(400)),
+    )
+    class Repo(Entity):
+        owner: str
+        name: str
+
+    @table.entity(
+        key=key("REPO#{owner}#{name}", "ISSUE#{number:06d}"), items=Items(20_000, bytes=Bytes(400), distinct=told)
+    )
+    class Issue(Entity):
+        owner: str
+        name: str
+        number: int
+
+    @table.query(Issue)
+    def issues(owner: str, name: str) -> Cond:
+        return pk(owner=owner, name=name)
+
+    (pattern,) = table.patterns
+    return table, pattern
+
+
+@pytest.mark.parametrize(
+    ("repositories", "told", "evaluated"),
+    [
+        (1_000, {"owner": 400, "name": 900}, 20),
+        (1_000, {"owner": 10, "name": 20}, 100),
+        (200, {"owner": 10, "name": 20}, 100),
+        (None, {"owner": 10, "name": 20}, 100),
+        (1_000, {}, 20),
+        (0, {}, 20_000),
+    ],
+)
+def test_combinations_are_no_more_than_there_are_of_what_they_name(
+    repositories: int | None, told: dict[str, int], evaluated: float
+) -> None:
+    table, _ = hub(repositories, **told)
+    assert found(table) == {"issues": evaluated}
+
+
+def test_what_is_assumed_is_said() -> None:
+    assert guesses(hub(1_000)[1]) == ("owner, name of Issue are taken to have as many values as there are Repo",)
+    assert guesses(hub(1_000, owner=10, name=20)[1]) == ()
+    assert guesses(hub(None)[1]) == (
+        "how many values Issue.owner has is not declared",
+        "how many values Issue.name has is not declared",
+    )
+    assert guesses(hub(1_000, owner=10)[1]) == (
+        "owner, name of Issue are taken to have as many values as there are Repo",
+    )
+
+
+def test_a_field_that_is_in_the_key_as_it_is_has_its_values_and_not_those_of_its_shard() -> None:
+    table = Table("posts", pk="id", indexes=[GSI("spread", pk="GSI1PK"), GSI("shard", pk="GSI2PK")])
+
+    @table.entity(
+        indexes={"spread": key("{owner}#{owner:shard(8)}"), "shard": key("{owner:shard(8)}")},
+        items=Items(800, bytes=Bytes(100), distinct={"owner": 200}),
+    )
+    class Post(Entity):
+        id: str
+        owner: str
+
+    @table.query(Post, index="spread")
+    def of_owner(owner: str) -> Cond:
+        return pk(owner=owner)
+
+    @table.query(Post, index="shard")
+    def beside(owner: str) -> Cond:
+        return pk(owner=owner)
+
+    assert found(table) == {"of_owner": 4, "beside": 100}
