@@ -103,6 +103,24 @@ def test_a_hot_item_is_set_apart_from_its_neighbours() -> None:
     assert refused(model, keys, 1600, range(300, 400)) == 0
 
 
+def test_a_lowest_item_that_takes_most_is_set_apart_too() -> None:
+    model = partitions()
+    hot, *others = sorted(item_keys(5))
+    keys = forever(hot, hot, hot, others[0], hot, others[1], hot, others[2])
+    refused(model, keys, 1500, range(300))
+    assert refused(model, keys, 1500, range(300, 400)) == 0
+
+
+def test_a_sample_of_before_a_split_does_not_part_what_is_left() -> None:
+    model = partitions()
+    keys = item_keys(100)
+    low = [key for key in keys if key[0] < 128]
+    refused(model, forever(*(key for key in keys if key not in low)), 1500, range(59))
+    model.grow(2, 59.0)
+    model.admits("Write", low[0], 1, 60.0)
+    assert len(model) == 2
+
+
 def test_collections_that_stay_together_are_not_split_inside() -> None:
     prefix = partition_prefix(b"one")
     keys = [prefix + bytes([number]) for number in range(20)]
