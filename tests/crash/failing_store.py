@@ -17,6 +17,7 @@ from keyplan.store.views import Writing
 
 WRITING = (
     "put",
+    "put_all",
     "move",
     "delete",
     "append",
@@ -25,7 +26,6 @@ WRITING = (
     "delete_document",
     "next_sequence",
     "create_tree",
-    "fill_tree",
     "drop_tree",
     "create_log",
     "drop_log",

@@ -12,7 +12,7 @@ from tests.crash.failing_store import attributes, furnish, set_trap, state, with
 from tests.engine import tables_of
 from tests.engine.backup_making import stored_trees
 
-from keyplan.engine import backups, fsck, history
+from keyplan.engine import backups, copies, fsck, history
 from keyplan.engine.engine import Engine
 from keyplan.errors import StorageError
 
@@ -101,10 +101,12 @@ def seen(engine: Engine) -> Seen:
     return told
 
 
+@pytest.mark.parametrize("chunk_rows", [copies.CHUNK_ROWS, 1])
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_a_failure_at_any_call_leaves_all_or_nothing(
-    name: str, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, chunk_rows: int, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(copies, "CHUNK_ROWS", chunk_rows)
     operation, trap = OPERATIONS[name], set_trap(monkeypatch)
     trap.error = apsw.IOError("disk I/O error")
     content = prepared.read_bytes()

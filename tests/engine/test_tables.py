@@ -23,6 +23,12 @@ def engines(tmp_path: Path) -> Iterator[tuple[Engine, Engine]]:
         yield engine, other
 
 
+def is_creating(engine: Engine, table: str) -> bool:
+    """Whether the table cannot be dropped yet."""
+    told: str = engine.call("DescribeTable", {"TableName": table})["Table"]["TableStatus"]
+    return told == "CREATING"
+
+
 def changes_met_by_a_drop(
     monkeypatch: pytest.MonkeyPatch, engine: Engine, other: Engine, table: str
 ) -> list[Callable[[Transaction], Any]]:
@@ -32,7 +38,7 @@ def changes_met_by_a_drop(
     def altered(work: Callable[[Transaction], T]) -> T:
         made.append(work)
         result = alter(work)
-        if table in other.call("ListTables", {})["TableNames"]:
+        if table in other.call("ListTables", {})["TableNames"] and not is_creating(other, table):
             other.call("DeleteTable", {"TableName": table})
         return result
 
@@ -84,5 +90,5 @@ def test_a_table_is_restored_once(
     told = engine.call(operation, {**request, "TargetTableName": "restored"})["TableDescription"]
     assert told["RestoreSummary"]["RestoreInProgress"]
     assert told["ItemCount"] == 0  # as the service tells it
-    assert len(made) == 1
+    assert len(made) == 2  # begun, and complete
     assert engine.call("ListTables", {})["TableNames"] == ["notes"]

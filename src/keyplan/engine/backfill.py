@@ -1,10 +1,12 @@
-"""Filling what a live table gets new: a global index, or the tree of expiries.
+"""Filling what a live table gets new: a global index, or the tree of expiries; and what is filled from others' rows.
 
 From the moment the change commits, every write maintains the new tree; what lay in the table before is
 brought in by the backfill, a chunk of items in a write transaction each. Since a chunk reads and writes
 in one transaction, an entry is always that of the item as it is. How far a backfill has come stands in a
 document beside its table's, so it goes on after a crash, and processes that work on the same
 one share it. Items whose attributes cannot be the index's key are passed over, as the service does.
+
+Backups and restored tables get their rows in the same way, by `copies`: a restored table before anything else.
 
 Source: developer guide, "Managing Global Secondary Indexes in DynamoDB".
 """
@@ -14,7 +16,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from keyplan.engine import expiry, tables, writes
+from keyplan.engine import copies, expiry, tables, writes
 from keyplan.engine.catalog import Table, stored_table
 from keyplan.engine.workers import Worker
 from keyplan.errors import EngineClosedError, StorageError
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 DOCUMENT_PREFIX = "backfill:"
 EXPIRY = ":expiry"
 """What the tree of expiries is called among a table's backfills; no index can have the name."""
+
+ROWS = ":rows"
+"""The same of the rows of a restored table, which come first. A backup has but this, and its ARN for a name."""
 
 COLLECTIONS = ":collections"
 """The same of the sizes of item collections, which are filled for a table that nobody can write yet."""
@@ -50,26 +55,29 @@ def _progress_name(tree: Tree) -> str:
 
 
 def pending(engine: Engine) -> list[tuple[str, str]]:
-    """Unfinished backfills: table and index, or EXPIRY."""
-    return [
+    """Unfinished backfills: table and index, EXPIRY or COLLECTIONS; table or backup and ROWS."""
+    return [(owner, ROWS) for owner in copies.pending(engine.store.view())] + [
         (table.name, name)
         for table in engine.catalog.known()
-        if table.gone_at is None
+        if table.gone_at is None and ROWS not in table.document.get("backfills", ())
         for name in table.document.get("backfills", ())
     ]
 
 
-def begin(engine: Engine, table_name: str, name: str) -> None:
-    """Fill as much as an operation can wait for; the rest is left to the engine's thread."""
-    if not fill_some(engine, table_name, name, CHUNKS_AT_ONCE):
-        engine.backfiller.wake()
+def begin(engine: Engine, owner: str, *names: str) -> None:
+    """Fill as much of each as an operation can wait for; the rest is left to the engine's thread."""
+    for name in names:
+        if not fill_some(engine, owner, name, CHUNKS_AT_ONCE):
+            engine.backfiller.wake()
+            if name == ROWS:  # they come first
+                return
 
 
-def fill_some(engine: Engine, table_name: str, name: str, chunks: int) -> bool:
+def fill_some(engine: Engine, owner: str, name: str, chunks: int) -> bool:
     """Fill a number of chunks; True once the backfill has ended, be it because table or index is gone."""
     for _ in range(chunks):
-        if engine.store.write(lambda transaction: _fill_chunk(transaction, table_name, name)):
-            engine.alter(lambda transaction: _finish(engine, transaction, table_name, name))
+        if engine.store.write(lambda transaction: _fill_chunk(transaction, owner, name)):
+            engine.alter(lambda transaction: _finish(engine, transaction, owner, name))
             return True
     return False
 
@@ -89,9 +97,11 @@ def _target(table: Table, name: str) -> Tree:
     return table.indexes[name].tree
 
 
-def _fill_chunk(transaction: Transaction, table_name: str, name: str) -> bool:
+def _fill_chunk(transaction: Transaction, owner: str, name: str) -> bool:
     """Fill in the next rows; True if there were none, or the backfill is over anyway."""
-    table = _unfinished(transaction, table_name, name)
+    if name == ROWS:
+        return copies.fill_chunk(transaction, owner)
+    table = _unfinished(transaction, owner, name)
     if table is None:
         return True
     progress = _progress_name(_target(table, name))
@@ -120,12 +130,15 @@ def _fill_entry(transaction: Transaction, table: Table, name: str, row: Row) -> 
         transaction.put(index.tree, entry, *index.row(item, size, body))
 
 
-def _finish(engine: Engine, transaction: Transaction, table_name: str, name: str) -> None:
+def _finish(engine: Engine, transaction: Transaction, owner: str, name: str) -> None:
     """The tree is complete: an index can be read, after the engine's delay."""
-    table = _unfinished(transaction, table_name, name)
+    if name == ROWS:
+        copies.end(engine, transaction, owner)
+    table = _unfinished(transaction, owner, name)
     if table is None:
         return
-    forget(transaction, _target(table, name))
+    if name != ROWS:
+        forget(transaction, _target(table, name))
     document = dict(table.document)
     remaining = [each for each in document["backfills"] if each != name]
     tables.keep(document, "backfills", remaining)
@@ -151,16 +164,16 @@ class Backfiller(Worker[tuple[str, str]]):
 
     def _run(self) -> None:
         clock = self._engine.clock
-        while unfinished := self._look():
-            work = unfinished[0]
-            begun = clock.monotonic()
-            try:
+        work = ("", "")
+        try:
+            while unfinished := self._look():
+                work = unfinished[0]
+                begun = clock.monotonic()
                 fill_some(self._engine, *work, 1)
-            except EngineClosedError:
-                return
-            except (StorageError, Failure, DecodeError):
-                # What is filled stays filled. The next look at the table wakes a new thread.
-                _log.exception("filling %s of table %s was interrupted", work[1], work[0])
-                return
-            # Writers stand in line for the same lock: they get half of the time.
-            clock.wait(self._stop, clock.monotonic() - begun)
+                # Writers stand in line for the same lock: they get half of the time.
+                clock.wait(self._stop, clock.monotonic() - begun)
+        except EngineClosedError:
+            return
+        except (StorageError, Failure, DecodeError):
+            # What is filled stays filled. The next look at the table, or the backup, wakes a new thread.
+            _log.exception("filling %s of %s was interrupted", work[1], work[0])

@@ -1,15 +1,16 @@
 """Backups: copies of a table's rows and definition as of one moment, which outlive the table.
 
-A backup is a document, `backup:` and its ARN, and a tree of its own with the rows, copied inside the transaction
-that makes it. Users make and delete backups; the service makes one of a table that is deleted while its
-point-in-time recovery is on, and drops that after 35 days. Members of a document:
+A backup is a document, `backup:` and its ARN, and a tree of its own with the rows, copied as of the transaction
+that makes it (see `copies`). Users make and delete backups; the service makes one of a table that is deleted while its
+point-in-time recovery is on, and drops that after 35 days: it takes the table's tree over. Members of a document:
 
     arn, name, type    USER or SYSTEM
-    created_at         the moment whose rows it holds; the backup is CREATING until `ready_at`
+    created_at         the moment whose rows it holds; the backup is CREATING until `ready_at`, which is not known
+                       before all rows are there
     expires_at         when it is gone; None: never
     description        what DescribeTable said of the table, without states and figures
     expiry             the attribute that items expired by; None
-    tree               number of the tree with the rows; `items` and `size_bytes`: how many, how large
+    tree               number of the tree with the rows; `items` and `size_bytes`: how many, how large, when it is ready
 
 Source: developer guide, "Backup and restore for DynamoDB"; ARNs, order and states as the service was seen to
 have them in October 2026.
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from keyplan import limits
-from keyplan.engine import table_documents, tables, throughput
+from keyplan.engine import copies, table_documents, tables, throughput
 from keyplan.engine.catalog import Table, parse
 from keyplan.errors import AccessDeniedError, BackupNotFoundError, ValidationError
 from keyplan.messages import backups as messages
@@ -51,37 +52,42 @@ _ARN = re.compile(
 
 
 def create(engine: Engine, transaction: Transaction, table: Table, name: str) -> Document:
-    """Back up a table as it is in this transaction; the new document."""
-    ready_at = engine.clock.now() + engine.state_delay_s
-    return _create(engine, transaction, table, {"name": name, "type": USER, "ready_at": ready_at, "expires_at": None})
+    """Begin a backup of a table as it is in this transaction, one of `Engine.alter`; the new document."""
+    about = {"name": name, "type": USER, "ready_at": copies.NOT_BEFORE_END, "expires_at": None}
+    tree = transaction.create_tree()
+    document = _create(engine, transaction, table, {**about, "tree": tree.number, "items": 0, "size_bytes": 0})
+    told = DOCUMENT_PREFIX + document["arn"]
+    copies.begin(engine, transaction, document["arn"], tree, table, told=told)
+    return document
 
 
 def create_of_deleted(engine: Engine, transaction: Transaction, table: Table) -> None:
-    """Back up a table that is about to be deleted, as the service does where recovery is on."""
+    """Make a backup of a table that is about to be deleted, as the service does where recovery is on.
+
+    The backup gets the table's own tree: the table is to be dropped without it.
+    """
     now = engine.clock.now()
+    items, size_bytes = transaction.totals(table.tree)
     about = {
         "name": _SYSTEM_NAME.format(table.name),
         "type": SYSTEM,
         "ready_at": now,
         "expires_at": now + limits.SYSTEM_BACKUP_RETENTION_S,
+        "tree": table.tree.number,
+        "items": items,
+        "size_bytes": size_bytes,
     }
     _create(engine, transaction, table, about)
 
 
 def _create(engine: Engine, transaction: Transaction, table: Table, about: Document) -> Document:
     created_at = round(engine.clock.now(), 3)
-    tree = transaction.create_tree()
-    transaction.fill_tree(tree, table.tree)
-    items, size_bytes = transaction.totals(tree)
     document = {
         "arn": _new_arn(engine, transaction, table, about["type"], created_at),
         **about,
         "created_at": created_at,
         "description": table.document["description"],
         "expiry": table.expiry and table.expiry.attribute,
-        "tree": tree.number,
-        "items": items,
-        "size_bytes": size_bytes,
     }
     transaction.put_document(DOCUMENT_PREFIX + document["arn"], orjson.dumps(document))
     return document
@@ -100,7 +106,7 @@ def _new_arn(engine: Engine, view: View, table: Table, kind: str, created_at: fl
 
 def drop(transaction: Transaction, document: Document) -> None:
     """Remove a backup and its rows."""
-    transaction.drop_tree(tree_of(document))
+    copies.drop_tree(transaction, tree_of(document))
     transaction.delete_document(DOCUMENT_PREFIX + document["arn"])
 
 
@@ -118,6 +124,13 @@ def purge(transaction: Transaction, now: float) -> int:
 def stored(view: View) -> list[Document]:
     """All backups, by ARN: by table, then by age; also those whose time is over."""
     return [orjson.loads(body) for _, body in view.documents(DOCUMENT_PREFIX)]
+
+
+def renewed(view: View, document: Document) -> Document:
+    """A backup's document as it is now; as it was, if the backup has been deleted."""
+    body = view.document(DOCUMENT_PREFIX + document["arn"])
+    now: Document = document if body is None else orjson.loads(body)
+    return now
 
 
 def find(engine: Engine, view: View, arn: str) -> Document:
@@ -152,6 +165,12 @@ def is_ready(document: Document, now: float) -> bool:
     """Whether the backup is AVAILABLE."""
     ready_at: float = document["ready_at"]
     return ready_at <= now
+
+
+def is_being_made(document: Document) -> bool:
+    """Whether rows are still to be copied."""
+    at: float = document["ready_at"]
+    return at == copies.NOT_BEFORE_END
 
 
 def is_restoring(engine: Engine, arn: str) -> bool:

@@ -103,6 +103,8 @@ class Table:
     expiry: Expiry | None
     stream: Stream | None
     recovery: Recovery | None
+    copies: tuple[Tree, ...]
+    """Where changes leave what items were, for copies of the table that are being made."""
     ready_at: float
     """When the table becomes ACTIVE, epoch seconds; 0: it is."""
     gone_at: float | None
@@ -130,7 +132,8 @@ def parse(document: dict[str, Any]) -> Table:
     expiry = document.get("expiry")
     stream = document.get("stream")
     recovery = document.get("recovery")
-    watched = not (expiry is None and stream is None and collections is None and recovery is None)
+    copies = tuple(map(statements.tree, document.get("copies", ())))
+    watched = not (expiry is None and stream is None and collections is None and recovery is None and not copies)
     return Table(
         name=description["TableName"],
         document=document,
@@ -144,6 +147,7 @@ def parse(document: dict[str, Any]) -> Table:
             stream["arn"], stream["label"], stream["view_type"], statements.log(stream["log"]), stream["shards"]
         ),
         recovery=recovery and Recovery(statements.tree(recovery["tree"]), recovery["since_s"], recovery["days"]),
+        copies=copies,
         ready_at=math.inf if document.get("building") else document.get("ready_at", 0.0),
         gone_at=document.get("gone_at"),
         settles_at=_settles_at(document, 0.0),

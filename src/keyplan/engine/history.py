@@ -17,21 +17,20 @@ import math
 import struct
 from collections.abc import Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from keyplan.engine.catalog import Recovery, Table
 from keyplan.store.rows import Row, Transaction, Tree, View
 from keyplan.values.keybytes import escaped, unescaped
-
-if TYPE_CHECKING:
-    from keyplan.engine.writes import Version
 
 DAY_S = 86_400
 
 Content: TypeAlias = tuple[int, bytes]
 """An item's size as the service counts it, and its stored body."""
 
-_ABSENT = b""  # no item has an empty body
+ABSENT: Content = (0, b"")
+"""What is stored for an item that was not there; none has an empty body."""
+
 _MOMENT = struct.Struct(">d")  # of numbers that are not negative, the bytes sort as the numbers do
 _ABOVE_MOMENTS = b"\x80"
 
@@ -81,6 +80,18 @@ def changed_since(view: View, recovery: Recovery, moment_s: float, low: bytes = 
             yield first
 
 
+def first_after(records: list[Row], moment_s: float, before: bytes) -> Iterator[Former]:
+    """Of records as they are stored, in order: what each item was at a moment, where it was changed after it.
+
+    `before`: the place of the record that precedes them, b"" if none does.
+    """
+    known = _key(before) if before and _moment(before) > moment_s else None
+    for record in map(_former, records):
+        if record.changed_at > moment_s and record.key != known:
+            known = record.key
+            yield record
+
+
 def changes_between(view: View, table: Table, from_s: float, to_s: float, low: bytes = b"") -> Iterator[Change]:
     """The items, from a key on and in key order, that were written after one moment and not after another, as they
     were at both.
@@ -105,21 +116,14 @@ def changes_between(view: View, table: Table, from_s: float, to_s: float, low: b
         yield Change(key, first.content, new, last.changed_at)
 
 
-def note(
-    transaction: Transaction, recovery: Recovery, key: bytes, *, old: Version | None, new: Version | None, now: float
-) -> None:
-    """Record what an item was before it is changed, unless nothing changes."""
-    if old is not None and new is not None and old.body == new.body:
-        return
+def note(transaction: Transaction, recovery: Recovery, key: bytes, old: Content | None, now: float) -> None:
+    """Record what an item was before it is changed."""
     place = escaped(key)
     newest = transaction.rows(recovery.tree, place, place + _ABOVE_MOMENTS, reverse=True, limit=1)
     if newest and _moment(newest[0][0]) >= now:
         return  # changed twice at one moment, or the clock was set back: what it was before the first time counts
     place += _MOMENT.pack(now)
-    if old is None:
-        transaction.put(recovery.tree, place, 0, _ABSENT)
-    else:
-        transaction.put(recovery.tree, place, old.size, old.body)
+    transaction.put(recovery.tree, place, *(ABSENT if old is None else old))
 
 
 def is_trimmable(recovery: Recovery, now: float) -> bool:
@@ -143,8 +147,16 @@ def _by_key(view: View, tree: Tree, low: bytes = b"") -> Iterator[tuple[bytes, I
 
 
 def _records(view: View, tree: Tree, low: bytes = b"") -> Iterator[Former]:
-    for place, size, body in view.span(tree, escaped(low), None):
-        yield Former(unescaped(place[: -_MOMENT.size]), _moment(place), None if body == _ABSENT else (size, body))
+    return map(_former, view.span(tree, escaped(low), None))
+
+
+def _former(record: Row) -> Former:
+    place, size, body = record
+    return Former(_key(place), _moment(place), None if (size, body) == ABSENT else (size, body))
+
+
+def _key(place: bytes) -> bytes:
+    return unescaped(place[: -_MOMENT.size])
 
 
 def _moment(place: bytes) -> float:

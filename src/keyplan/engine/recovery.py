@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from keyplan.engine import backups, history, table_documents, tables
+from keyplan.engine import backups, copies, history, table_documents, tables
 from keyplan.engine.catalog import CatalogChanged, Recovery, Table, table_name
 from keyplan.errors import ResourceNotFoundError, TableNotFoundError
 from keyplan.messages import backups as messages
@@ -89,7 +89,7 @@ def trim(engine: Engine) -> int:
 def _trim(engine: Engine, table: Table, recovery: Recovery) -> int:
     """Small reads and small transactions, so that nobody waits long."""
     now, low, removed = engine.clock.now(), b"", 0
-    if not history.is_trimmable(recovery, now):
+    if not history.is_trimmable(recovery, now) or copies.is_reading(engine.store.view(), recovery.tree):
         return 0
     try:
         while True:

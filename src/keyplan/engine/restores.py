@@ -1,7 +1,7 @@
 """Tables restored: a new table from the definition and the rows of another one, or of a backup.
 
-The rows are copied inside the transaction that makes the table; its indexes are filled by the backfill, and the
-table is CREATING until that is done. What the new table takes from its source are keys, indexes, capacity and
+The table is made in one transaction, as of whose moment its rows are copied (see `copies`); then its indexes are
+filled by the backfill. It is CREATING until that is done. What it takes from its source are keys, indexes, capacity and
 encryption, each unless overridden; not streams, time to live, tags, recovery, deletion protection or table class.
 
 Source: developer guide, "Restore a table in DynamoDB"; checks and their order as the service was seen to have
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from keyplan.engine import backfill, restore_overrides, table_documents, tables
+from keyplan.engine import backfill, copies, restore_overrides, table_documents, tables
 from keyplan.engine.catalog import Table
 from keyplan.errors import TableAlreadyExistsError, TableInUseError
 from keyplan.messages import backups as messages
@@ -36,9 +36,12 @@ class Origin(NamedTuple):
 
     description: dict[str, Any]
     """What DescribeTable says, or said, of the source."""
-    rows: Tree
+    rows: Tree | Table
+    """A tree that nobody writes to, or a table."""
     summary: dict[str, Any]
     """What RestoreSummary says of it."""
+    past: copies.Past | None = None
+    """The moment whose rows are wanted; None: the present one."""
 
 
 def check_target(engine: Engine, name: str) -> None:
@@ -55,26 +58,22 @@ def check_target(engine: Engine, name: str) -> None:
 
 
 def begin(engine: Engine, transaction: Transaction, origin: Origin, request: dict[str, Any]) -> Restored:
-    """Make the new table with a copy of the rows, its indexes still to be filled. Raises ValidationError."""
+    """Make the new table, its rows still to be copied and its indexes to be filled. Raises ValidationError."""
     wanted = restore_overrides.create_request(origin.description, request)
     description = table_documents.describe_new(engine, wanted)
     document = table_documents.create(engine, transaction, description, wanted)
     document["restore"] = origin.summary
-    unfilled = list(document["index_trees"])
+    document["backfills"] = [backfill.ROWS, *document["index_trees"]]
     if "collections_tree" in document:
-        unfilled.append(backfill.COLLECTIONS)
-    if unfilled:
-        document["backfills"] = unfilled
-        document["building"] = True
-        del document["ready_at"]
+        document["backfills"].append(backfill.COLLECTIONS)
+    document["building"] = True
+    del document["ready_at"]
     table = engine.catalog.save(transaction, document)
-    made = Restored(table, tables.describe(engine, transaction, table, tables.PENDING))
-    transaction.fill_tree(table.tree, origin.rows)
-    return made
+    copies.begin(engine, transaction, table.name, table.tree, origin.rows, past=origin.past)
+    return Restored(table, tables.describe(engine, transaction, table, tables.PENDING))
 
 
 def finish(engine: Engine, made: Restored) -> dict[str, Any]:
-    """Fill the indexes, or have them filled; the answer."""
-    for name in made.table.document.get("backfills", ()):
-        backfill.begin(engine, made.table.name, name)
+    """Fill the table, or have it filled; the answer."""
+    backfill.begin(engine, made.table.name, *made.table.document["backfills"])
     return {"TableDescription": made.description}

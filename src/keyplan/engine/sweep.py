@@ -36,7 +36,7 @@ def sweep(engine: Engine, stopped: Callable[[], bool] = lambda: False) -> int:
     """
     engine.catalog.reload(engine.store.view())
     damage: list[DecodeError] = []
-    expiring = [table for table in engine.catalog.known() if table.expiry is not None]
+    expiring = [table for table in engine.catalog.known() if table.expiry is not None and table.gone_at is None]
     removed = sum(_sweep_table(engine, table, stopped, damage) for table in expiring)
     if damage:
         raise damage[0]

@@ -7,6 +7,8 @@
     collections_tree   for tables with local indexes
     stream, expiry     see `catalog.Stream`, `catalog.Expiry`
     recovery           see `catalog.Recovery`
+    copies             numbers of the trees that changes are noted in; see `copies`
+    rows_kept          the table is being deleted, and its tree belongs to a backup
     tags               key to value
 """
 
@@ -16,7 +18,7 @@ import uuid
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from keyplan.engine import backfill, stream_logs, tables, tags, throughput
+from keyplan.engine import backfill, copies, stream_logs, tables, tags, throughput
 from keyplan.engine.catalog import Table, table_name
 from keyplan.errors import ValidationError
 from keyplan.messages import tables as messages
@@ -51,8 +53,10 @@ def create(
 
 
 def drop(engine: Engine, transaction: Transaction, table: Table) -> None:
-    """Remove a table with all that it keeps, except the records of its stream."""
-    trees = [table.tree, *(index.tree for index in table.indexes.values())]
+    """Remove a table with all that it keeps, except the records of its stream, and its rows if a backup has them."""
+    trees = [index.tree for index in table.indexes.values()]
+    if not table.document.get("rows_kept"):
+        trees.append(table.tree)
     if table.collections is not None:
         trees.append(table.collections)
     if table.expiry is not None:
@@ -69,7 +73,7 @@ def drop(engine: Engine, transaction: Transaction, table: Table) -> None:
 
 def drop_tree(engine: Engine, transaction: Transaction, tree: Tree) -> None:
     """Remove a tree and what is remembered of it."""
-    transaction.drop_tree(tree)
+    copies.drop_tree(transaction, tree)
     backfill.forget(transaction, tree)
     engine.figures.forget(tree)
 

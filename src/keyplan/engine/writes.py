@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
-from keyplan.engine import expiry, history, streams
+from keyplan.engine import copies, expiry, history, streams
 from keyplan.engine.catalog import Index, Table
 from keyplan.engine.keys import partition_bytes_of
 from keyplan.engine.receipts import Receipt
@@ -120,11 +120,21 @@ def apply(
         _change_collection(transaction, table, key, old, new)
     if table.expiry is not None:
         expiry.change(transaction, table.expiry, key, old.item if old else None, new.item if new else None)
+    if old is None or new is None or old.body != new.body:
+        _keep_former(engine, transaction, table, key, old=old, moment_s=moment_s)
+        if table.stream is not None:
+            streams.record(engine, transaction, table, key, old=old, new=new, by_service=by_service)
+
+
+def _keep_former(
+    engine: Engine, transaction: Transaction, table: Table, key: bytes, *, old: Version | None, moment_s: float | None
+) -> None:
+    """Keep what an item was before a change for whoever still needs it."""
+    content = None if old is None else (old.size, old.body)
     if table.recovery is not None:
-        now = engine.clock.now() if moment_s is None else moment_s
-        history.note(transaction, table.recovery, key, old=old, new=new, now=now)
-    if table.stream is not None and (old is None or new is None or old.body != new.body):
-        streams.record(engine, transaction, table, key, old=old, new=new, by_service=by_service)
+        history.note(transaction, table.recovery, key, content, engine.clock.now() if moment_s is None else moment_s)
+    for tree in table.copies:
+        copies.note(transaction, tree, key, content)
 
 
 def _change_entry(

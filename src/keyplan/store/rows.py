@@ -96,9 +96,6 @@ class Transaction(View, Protocol):
     def create_tree(self) -> Tree:
         """A new, empty tree."""
 
-    def fill_tree(self, tree: Tree, source: Tree) -> None:
-        """Copy all rows of one tree into another one, which is empty."""
-
     def drop_tree(self, tree: Tree) -> None:
         """Remove a tree and its rows."""
 

@@ -92,11 +92,6 @@ def tree(number: int) -> TreeStatements:
     )
 
 
-def fill_tree(number: int, source: int) -> str:
-    """Copy a tree into an empty one. Both are laid out alike, so SQLite copies records and decodes none."""
-    return f"INSERT INTO tree_{number} SELECT * FROM tree_{source}"
-
-
 class LogStatements(NamedTuple):
     """The statements of one log."""
 

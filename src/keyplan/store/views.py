@@ -158,10 +158,6 @@ class Writing(Connected):
         self._cursor.execute(tree.create)
         return tree
 
-    def fill_tree(self, tree: Tree, source: Tree) -> None:
-        """Copy all rows of one tree into another one, which is empty."""
-        self._cursor.execute(statements.fill_tree(tree.number, source.number))
-
     def drop_tree(self, tree: Tree) -> None:
         """Remove a tree and its rows."""
         self._cursor.execute(tree.drop)

@@ -107,14 +107,14 @@ def test_the_state_takes_its_time_where_everything_does() -> None:
 def test_a_large_table_is_creating_until_its_indexes_are_filled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backfill, "CHUNKS_AT_ONCE", 0)
-    monkeypatch.setattr(backfill.Backfiller, "wake", lambda _: None)
     path = tmp_path / "data.db"
     with Engine.open(path, clock=tables_of.clock()) as engine:
         tables_of.create(engine, **INDEXED)
         for number in range(300):
             tables_of.put(engine, f"n{number}", g={"S": "g"}, l={"S": "l"})
         made = engine.call("CreateBackup", {"TableName": "things", "BackupName": "before"})
+        monkeypatch.setattr(backfill, "CHUNKS_AT_ONCE", 0)
+        monkeypatch.setattr(backfill.Backfiller, "wake", lambda _: None)
         asked = {"BackupArn": made["BackupDetails"]["BackupArn"], "TargetTableName": "restored"}
         engine.call("RestoreTableFromBackup", asked)
         told = engine.call("DescribeTable", {"TableName": "restored"})["Table"]

@@ -1,10 +1,10 @@
-"""CreateBackup: a copy of a table as it is now."""
+"""CreateBackup: a copy of a table as it is now, complete at once if the table is not large."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from keyplan.engine import backups, recovery, tables
+from keyplan.engine import backfill, backups, recovery, tables
 from keyplan.store.rows import Transaction
 from keyplan.values.encoding import Form
 
@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Find the table, copy it in one transaction."""
+    """Find the table, begin the backup in one transaction, copy."""
 
     def work(transaction: Transaction) -> backups.Document:
         table = recovery.find_source(engine, request["TableName"])
         return backups.create(engine, transaction, table, request["BackupName"])
 
-    return {"BackupDetails": backups.details(engine.alter(work), tables.PENDING)}
+    begun = engine.alter(work)
+    backfill.begin(engine, begun["arn"], backfill.ROWS)
+    return {"BackupDetails": backups.details(backups.renewed(engine.store.view(), begun), tables.PENDING)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan.engine import admission, backups, table_documents, tables
-from keyplan.engine.catalog import Table
+from keyplan.engine.catalog import Table, parse
 from keyplan.errors import ValidationError
 from keyplan.messages import tables as messages
 from keyplan.store.rows import Transaction
@@ -40,6 +40,7 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
         described = tables.describe(engine, transaction, table, engine.clock.now())
         if table.recovery is not None:
             backups.create_of_deleted(engine, transaction, table)
+            table = parse({**table.document, "rows_kept": True})
         if engine.state_delay_s > 0:
             gone_at = engine.clock.now() + engine.state_delay_s
             engine.catalog.save(transaction, {**table.document, "gone_at": gone_at})

@@ -14,4 +14,6 @@ if TYPE_CHECKING:
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Find, describe as of now."""
     document = backups.find(engine, engine.store.view(), request["BackupArn"])
+    if backups.is_being_made(document):
+        engine.backfiller.wake()
     return {"BackupDescription": backups.describe(document, engine.clock.now())}

@@ -31,6 +31,8 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
         for document in backups.stored(engine.store.view())
         if document["arn"] > start and not backups.is_gone(document, now) and _is_wanted(document, request)
     ]
+    if any(map(backups.is_being_made, found)):
+        engine.backfiller.wake()
     answer: dict[str, Any] = {"BackupSummaries": [backups.summary(document, now) for document in found[:limit]]}
     if len(found) > limit:
         answer["LastEvaluatedBackupArn"] = found[limit - 1]["arn"]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Find the backup, make the table in one transaction, fill its indexes."""
+    """Find the backup, make the table in one transaction, fill it."""
     arn = request["BackupArn"]
 
     def work(transaction: Transaction) -> restores.Restored:

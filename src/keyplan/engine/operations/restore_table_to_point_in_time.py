@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from keyplan.engine import history, moments, recovery, restores, table_documents, tables
+from keyplan.engine import copies, history, moments, recovery, restores, table_documents, tables
 from keyplan.engine.catalog import Recovery, Table, table_name
 from keyplan.engine.requests.restore_table_to_point_in_time import check
 from keyplan.errors import (
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
-    """Check, find the table, make the new one as of the moment in one transaction, fill its indexes.
+    """Check, find the table, make the new one in one transaction, fill it.
 
     The copy begins as the table is now; what changed since is then put back, so that the work is in what
     has changed and not in what is there.
@@ -38,10 +38,8 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
         restores.check_target(engine, request["TargetTableName"])
         description = source.document["description"]
         summary = {"SourceTableArn": description["TableArn"], "RestoreDateTime": round(moment_s, 3)}
-        made = restores.begin(engine, transaction, restores.Origin(description, source.tree, summary), request)
-        if not request.get("UseLatestRestorableTime"):
-            _put_back(transaction, made.table, source.recovery, moment_s)
-        return made
+        past = None if request.get("UseLatestRestorableTime") else copies.Past(source.recovery, moment_s)
+        return restores.begin(engine, transaction, restores.Origin(description, source, summary, past), request)
 
     return restores.finish(engine, engine.alter(work))
 
@@ -65,11 +63,3 @@ def _moment(kept: Recovery, request: dict[str, Any], now: float) -> float:
         told = (moments.text(max(each, 0.0)) for each in (moment_s, earliest_s, now))
         raise InvalidRestoreTimeError(messages.time_outside(*told))
     return moment_s
-
-
-def _put_back(transaction: Transaction, table: Table, kept: Recovery, moment_s: float) -> None:
-    for key, _, content in history.changed_since(transaction, kept, moment_s):
-        if content is None:
-            transaction.delete(table.tree, key)
-        else:
-            transaction.put(table.tree, key, *content)
