@@ -249,6 +249,29 @@ def test_a_restore_keeps_the_history_that_it_needs(kept: Kept, gone: str) -> Non
 
 
 @pytest.mark.usefixtures("by_hand")
+def test_a_restore_ends_though_an_item_changes_faster_than_its_records_are_read(kept: Kept) -> None:
+    kept.keep()
+    fill(kept)
+    change_often(kept, "010", times=50)
+    then, before = kept.clock.now(), content(kept)
+    change_often(kept, "010", times=50)
+    kept.rewind(then)
+    chunks = 0
+    while backfill.pending(kept.engine):
+        backfill.fill_some(kept.engine, "restored", backfill.ROWS, 1)
+        change_often(kept, "010", times=5)
+        chunks += 1
+    assert content(kept, "restored") == before
+    assert chunks < 2 * len(before)
+
+
+def change_often(kept: Kept, name: str, times: int) -> None:
+    for number in range(times):
+        kept.clock.advance(0.01)
+        kept.put(name, x={"N": str(number)})
+
+
+@pytest.mark.usefixtures("by_hand")
 def test_history_is_not_trimmed_under_a_restore(kept: Kept) -> None:
     kept.keep(days=1)
     fill(kept)

@@ -17,7 +17,7 @@ Members of a document, `copy:` and whom it is for:
     table             name of the table that writes to `former`
     past              None, or `tree` and `moment_s`: the records of an earlier moment
     done              the last key that was copied, in hex, and "" before the first; None: all were
-    put_back          the same of the records' places
+    put_back          where in the records to go on; None: all were put back, or there are none to be
     items, size_bytes what has been copied
     told              name of the document that is told of the end; None: none is
     dropped           numbers of the trees to be dropped in the end
@@ -209,15 +209,16 @@ def _as_they_were(rows: list[Row], were: list[Row], last: bytes | None) -> list[
 
 
 def _put_back(transaction: Transaction, document: Document) -> None:
-    past, before = document["past"], bytes.fromhex(document["put_back"])
+    past, low = document["past"], bytes.fromhex(document["put_back"])
     target = statements.tree(document["target"])
-    records, last = _piece(transaction, statements.tree(past["tree"]), _behind(document["put_back"]))
-    for key, _, content in history.first_after(records, past["moment_s"], before):
+    records, last = _piece(transaction, statements.tree(past["tree"]), low)
+    for key, _, content in history.first_after(records, past["moment_s"]):
         if content is None:
             transaction.delete(target, key)
         else:
             transaction.put(target, key, *content)
-    document["put_back"] = None if last is None else last.hex()
+    # An item that changes faster than its records are read would keep the copy from its end.
+    document["put_back"] = None if last is None else history.next_place(last, past["moment_s"]).hex()
 
 
 def _behind(done: str) -> bytes:

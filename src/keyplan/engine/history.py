@@ -80,16 +80,19 @@ def changed_since(view: View, recovery: Recovery, moment_s: float, low: bytes = 
             yield first
 
 
-def first_after(records: list[Row], moment_s: float, before: bytes) -> Iterator[Former]:
-    """Of records as they are stored, in order: what each item was at a moment, where it was changed after it.
-
-    `before`: the place of the record that precedes them, b"" if none does.
-    """
-    known = _key(before) if before and _moment(before) > moment_s else None
+def first_after(records: list[Row], moment_s: float) -> Iterator[Former]:
+    """Of records as they are stored, in order: what each item was at a moment, where it was changed after it."""
+    known = None
     for record in map(_former, records):
         if record.changed_at > moment_s and record.key != known:
             known = record.key
             yield record
+
+
+def next_place(last: bytes, moment_s: float) -> bytes:
+    """Where to read on behind a record for `first_after`, past those of the same item that it has no use for."""
+    item = last[: -_MOMENT.size]
+    return item + _ABOVE_MOMENTS if _moment(last) > moment_s else item + _MOMENT.pack(moment_s) + b"\x00"
 
 
 def changes_between(view: View, table: Table, from_s: float, to_s: float, low: bytes = b"") -> Iterator[Change]:
