@@ -14,7 +14,7 @@ from keyplan.cost.sizes import entry_size
 from keyplan.cost.units import Units, sum_of
 from keyplan.design.design import Design
 from keyplan.design.patterns import Pattern
-from keyplan.design.schema import Index
+from keyplan.design.schema import Index, TableClass
 from keyplan.design.tables import Table
 from keyplan.design.workload import Provisioned
 
@@ -141,9 +141,13 @@ def _pattern(pattern: Pattern[..., object], book: PriceBook) -> PatternCost:
 def price_of_call(pattern: Pattern[..., object], book: PriceBook) -> float:
     """What a call costs, paid one by one: each step of a transaction in the class of its own table."""
     plan = pattern.plan
-    steps = [(step.schema, units) for step, _, units in steps_of(plan, pattern.facts)]
-    told = steps or [(plan.schema, expected(pattern).units)]
-    return sum(book.on_demand(units.read, units.written, schema.table_class) for schema, units in told)
+    steps = [(step.schema.table_class, units) for step, _, units in steps_of(plan, pattern.facts)]
+    told = steps or [(plan.schema.table_class, expected(pattern).units)]
+    by_class: dict[TableClass, list[Units]] = {}
+    for table_class, units in told:
+        by_class.setdefault(table_class, []).append(units)
+    sums = {table_class: sum_of(units) for table_class, units in by_class.items()}
+    return sum(book.on_demand(units.read, units.written, table_class) for table_class, units in sums.items())
 
 
 def _table(design: Design, table: Table, book: PriceBook) -> TableCost:
