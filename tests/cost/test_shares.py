@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyplan.cost.shares import kept_share, share_in_index, shares_of
-from keyplan.design import GSI, Condition, Distinct, Entity, F, Items, Table, key
+from keyplan.design import GSI, Condition, Distinct, Entity, F, Items, Table, each, key
 from keyplan.design.entities import spec_of
 from keyplan.design.symbols import Param
 
@@ -94,6 +94,7 @@ def test_shares_follow_from_what_is_declared(condition: Condition, share: float)
         F.kind.size() == 4,
         F.title.contains("x") & F.title.contains("y"),
         F.kind.size().is_in(1, 2),
+        F.status.is_in("open", each(Param("others", list[str]))),
         F.kind["part"] == "a",
         F.title.contains("x"),
         (F.status == "open") | F.title.contains("x"),

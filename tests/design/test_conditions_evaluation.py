@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from keyplan import Engine
-from keyplan.design import Condition, F
+from keyplan.design import Condition, F, each
 from keyplan.design.conditions import UNKNOWN
 from keyplan.design.conditions_evaluation import MISSING, holds, with_values
 from keyplan.design.field_encoding import encode_value
@@ -63,6 +63,9 @@ TOLD: list[tuple[Condition, bool | None]] = [
     (F.name.is_in("Bob", "Ann"), True),
     (F.name.is_in("Bob"), False),
     (F.name.is_in("Bob", Param("who", None)), None),
+    (F.name.is_in("Bob", each(Param("all", None))), None),
+    (F.name.is_in("Ann", each(Param("all", None))), True),
+    (F.gone.is_in(each(Param("all", None))), False),
     (F.name.begins_with("A"), True),
     (F.name.contains("x"), False),
     (F.tags.contains("a"), True),
@@ -149,6 +152,13 @@ def test_the_values_of_a_call_take_the_place_of_what_is_compared_with() -> None:
     ]:
         assert holds(condition, VALUES) is None
         assert holds(with_values(condition, lambda source, told=arguments: value_of(source, told)), VALUES) is told
+
+
+def test_a_list_of_a_call_takes_the_place_of_its_name() -> None:
+    condition = ~F.name.is_in("Zoe", each(Param("some", None))) & (F.points == 3)
+    for some, told in [(["Cid"], True), (["Cid", "Ann"], False), (("Ann",), False)]:
+        filled = with_values(condition, lambda source, some=some: value_of(source, {"some": some}))
+        assert holds(filled, VALUES) is told
 
 
 SCALARS = st.one_of(

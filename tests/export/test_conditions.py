@@ -11,6 +11,7 @@ import pytest
 from keyplan.design import GSI, Cond, Entity, F, Table, each, every_shard, everything, key, pk, sk, where
 from keyplan.design.conditions import Condition
 from keyplan.design.patterns import Pattern
+from keyplan.design.symbols import Param
 from keyplan.export.conditions import condition, key_condition
 
 
@@ -34,6 +35,8 @@ class State(StrEnum):
         (~((F.a == 1) & (F.b == 2)), "not (a = 1 and b = 2)"),
         (F.count.between(1, 9), "count between 1 and 9"),
         (F.state.is_in("open", State.DONE), "state in ('open', 'done')"),
+        (F.state.is_in(each(["open", State.DONE])), "state in ('open', 'done')"),
+        (F.state.is_in(each(Param("states", None))), "state in ({each(states)})"),
         (F.state.begins_with("op"), "state begins_with 'op'"),
         (F.tags.contains("x"), "tags contains 'x'"),
         (F.tags.size() > 2, "size of tags > 2"),

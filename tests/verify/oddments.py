@@ -26,6 +26,7 @@ from keyplan.design import (
     set_,
     sk,
     transaction,
+    when,
     where,
 )
 
@@ -97,6 +98,21 @@ def flagged() -> Cond:
 @oddments.query(Place)
 def in_row(seat: Seat) -> Cond:
     return pk(room=seat.room) & where(F.row == seat.row)
+
+
+@oddments.query(Place)
+def in_rows(room: str, rows: list[int]) -> Cond:
+    return pk(room=room) & where(F.row.is_in(each(rows)))
+
+
+@oddments.query(Place)
+def with_first_name(room: str, names: list[str]) -> Cond:
+    return pk(room=room) & where(F.names[0].is_in(each(names)) | F.flag.is_in("x", each(names)))
+
+
+@oddments.update(Place)
+def release(room: str, rank: Literal["high", "low"], row: int, flags: list[str]) -> Change:
+    return key_of(room=room, rank=rank, row=row) & set_(held=False) & when(~F.flag.is_in(each(flags)))
 
 
 @oddments.query(Place)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Path, Size
+from keyplan.design.conditions_evaluation import with_values
 from keyplan.design.entities import EntitySpec
 from keyplan.design.field_decoding import decode_value
 from keyplan.design.symbols import Param, value_of
@@ -47,8 +48,9 @@ def _between(condition: Between, arguments: Arguments) -> str:
 
 
 def _in(condition: In, arguments: Arguments) -> str:
-    choices = ", ".join(_operand(choice, arguments) for choice in condition.choices)
-    return f"{_operand(condition.operand, arguments)}.is_in({choices})"
+    told = with_values(condition, lambda source: value_of(source, arguments))
+    first, *choices = (_operand(operand, arguments) for operand in told.operands())
+    return f"{first}.is_in({', '.join(choices)})"
 
 
 def _function(condition: Function, arguments: Arguments) -> str:

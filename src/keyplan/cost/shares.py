@@ -21,7 +21,7 @@ from keyplan.design.entities import EntitySpec
 from keyplan.design.field_types import plain
 from keyplan.design.fields import StoredField
 from keyplan.design.keys import BoundKey
-from keyplan.design.symbols import Param
+from keyplan.design.symbols import Each, Param
 
 
 def share_in_index(entity: EntitySpec, bound: BoundKey) -> float:
@@ -97,7 +97,7 @@ def _compare(condition: Compare, entity: EntitySpec) -> float | None:
 
 def _value_share(path: Path, value: object, entity: EntitySpec) -> float | None:
     items = entity.items
-    if items is None or len(path.parts) > 1:
+    if items is None or len(path.parts) > 1 or isinstance(value, Each):
         return None
     present = items.present.get(path.field, 1.0)
     if isinstance(value, Param):

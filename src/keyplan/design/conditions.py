@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal, NoReturn
 
 from keyplan import limits
 from keyplan.design.given import check_no_list, check_number, check_part
 from keyplan.design.places import UNKNOWN as NOWHERE
 from keyplan.design.places import DesignError, Place, caller
-from keyplan.design.symbols import Source
+from keyplan.design.symbols import Each, Source
 
 
 class Unknown:
@@ -105,10 +106,19 @@ class Operand:
         return Between(self, low, high)
 
     def is_in(self, *choices: object) -> Condition:
-        """One of up to 100 values, each given by itself."""
+        """One of up to 100 values: each given by itself, or all of a parameter that is a list, `each(values)`."""
         check_no_list("is_in", choices)
-        check_number("is_in", len(choices), limits.EXPRESSION_IN_OPERANDS)
-        return In(self, choices)
+        told = tuple(chain.from_iterable(map(_told, choices)))
+        if sum(isinstance(choice, Each) for choice in told) > 1:
+            fix = "join two conditions: F.x.is_in(each(some)) | F.x.is_in(each(others))"
+            raise DesignError("is_in is given two lists of values", place=caller(), fix=fix)
+        check_number("is_in", len(told), limits.EXPRESSION_IN_OPERANDS)
+        return In(self, told)
+
+
+def _told(choice: object) -> tuple[object, ...]:
+    """A choice, or those of an each(...) that names them."""
+    return choice.values if isinstance(choice, Each) and isinstance(choice.values, tuple) else (choice,)
 
 
 def _some(value: object, instead: str) -> object:
@@ -200,7 +210,7 @@ class Between(Condition):
 
 @dataclass(frozen=True, eq=False)
 class In(Condition):
-    """operand is one of the choices."""
+    """operand is one of the choices; an Each among them stands for as many as a call gives."""
 
     operand: Operand
     choices: tuple[object, ...]
@@ -308,4 +318,4 @@ def _leaves(condition: Condition | None) -> Iterator[Any]:
         elif isinstance(operand, Size):
             yield operand.path
         else:
-            yield operand
+            yield operand.values if isinstance(operand, Each) and isinstance(condition, In) else operand

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 from keyplan.design.conditions import (
@@ -44,18 +45,22 @@ MISSING = Missing()
 
 
 def with_values(condition: Condition, value: Callable[[Source], Any]) -> Condition:
-    """The same condition with a call's values in place of its sources, those that paths lead over among them."""
+    """The same condition with a call's values in place of its sources, those that paths lead over among them.
+
+    `value` gives of an Each all of its values.
+    """
     if isinstance(condition, (All, Any_)):
         return type(condition)(tuple(with_values(part, value) for part in condition.parts))
     if isinstance(condition, Not):
         return Not(with_values(condition.part, value))
+    if isinstance(condition, In):
+        given = [value(one) if isinstance(one, Each) else (_with_values(one, value),) for one in condition.choices]
+        return In(_with_values(condition.operand, value), tuple(chain.from_iterable(given)))
     first, *others = (_with_values(operand, value) for operand in condition.operands())
     if isinstance(condition, Compare):
         return Compare(condition.op, first, *others)
     if isinstance(condition, Between):
         return Between(first, *others)
-    if isinstance(condition, In):
-        return In(first, tuple(others))
     assert isinstance(condition, Function), "these are all kinds of conditions"
     return Function(condition.name, first, *others)
 
@@ -104,7 +109,7 @@ def _value(operand: object, values: Mapping[str, Any]) -> Any:
     if isinstance(operand, Size):
         found = _value(operand.path, values)
         return found if found is MISSING or found is UNKNOWN else _size(found)
-    return UNKNOWN if isinstance(operand, Param) else plain(operand)
+    return UNKNOWN if isinstance(operand, (Param, Each)) else plain(operand)
 
 
 def _size(found: Any) -> Any:

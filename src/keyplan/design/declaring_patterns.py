@@ -136,7 +136,7 @@ def _check_several(pattern: Pattern[..., Any]) -> None:
             raise DesignError(
                 f"{pattern.name} gives {source!r} where one value is taken",
                 place=pattern.place.at("each(" if isinstance(source, Each) else "every_shard("),
-                fix="several values are for fields of a key; a condition takes one of a fixed number: F.x.is_in(a, b)",
+                fix="several values are for fields of a key, and for F.x.is_in(each(values))",
             )
 
 

@@ -150,7 +150,7 @@ def check_no_list(word: str, values: tuple[object, ...]) -> None:
     kind, _ = without_none(annotation_of(value)) if isinstance(value, Param) else (type(value), False)
     if (get_origin(kind) or kind) in _LISTS:
         problem = f"{word} is given {shown(value)}, several values as one: no field is equal to all of them"
-        fix = f"give each value by itself, {word}(first, second): the pattern takes a parameter for each of them"
+        fix = f"write {word}(each(values)) for a parameter that is a list, or give each value by itself"
         raise DesignError(problem, place=caller(), fix=fix)
 
 

@@ -60,7 +60,7 @@ def _no_walk(asked: Asked, cond: Cond) -> None:
             raise DesignError(
                 f"{asked.name} varies {name} of the sort key: only the partition key may take several values",
                 place=asked.at(name, cond.places),
-                fix="call a pattern with a single value for each of them, or filter with where(F.field.is_in(a, b))",
+                fix="ask for each of them by itself, or filter with where(F.field.is_in(each(values)))",
             )
 
 

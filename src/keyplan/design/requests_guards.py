@@ -57,7 +57,7 @@ class Guards:
         fragments = [*self._always, *(part.longest for part in (self._version, *self._known) if part)]
         if not fragments:
             return ""
-        return _joined(fragments, [fragment.text for fragment in fragments])
+        return _joined(fragments, [fragment.longest for fragment in fragments])
 
     def _writer(self) -> Writer:
         return Writer(self._placeholders, self._spec.fields)
@@ -153,7 +153,7 @@ class _Known:
 
     @property
     def longest(self) -> Fragment:
-        return max(self._absent, self._equal, key=lambda one: len(one.text))
+        return max(self._absent, self._equal, key=lambda one: len(one.longest))
 
 
 def add_expressions(

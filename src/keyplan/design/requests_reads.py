@@ -76,8 +76,8 @@ class RangeRequest:
 
     @property
     def filter(self) -> str:
-        """The filter as text; empty where there is none."""
-        return "" if self._filter is None else self._filter.text
+        """The filter as text, as long as it can be; empty where there is none."""
+        return "" if self._filter is None else self._filter.longest
 
     def partitions(self, arguments: Arguments) -> list[Arguments]:
         """The arguments of each partition that is asked: one, or one for each value of a walk, without repeats."""

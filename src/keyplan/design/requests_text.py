@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import count, islice
 from typing import Any
 
 from pydantic import BaseModel
 
+from keyplan import limits
 from keyplan.design.conditions import (
     All,
     Any_,
@@ -29,14 +31,26 @@ from keyplan.design.field_encoding import encode_value, member_encoder
 from keyplan.design.field_marks import mark_of
 from keyplan.design.field_types import AttributeValue, plain, without_none
 from keyplan.design.fields import StoredField
-from keyplan.design.requests_sources import Arguments, reader
-from keyplan.design.symbols import Param, Source
+from keyplan.design.requests_sources import Arguments, all_values, reader
+from keyplan.design.symbols import Each, Param, Source
 
 Make = Callable[[Arguments], AttributeValue]
 _CLEAN = re.compile(r"[^A-Za-z0-9_]")
 _SPEAKING, _SPEAKING_CHARACTERS = 48, 40
 """So many placeholders of a request are called after what they stand for, in so many characters: the service takes 255
 of each, and 4 KB of an expression, which a hundred long names would pass."""
+_LISTED_CHARACTERS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ListedValues:
+    """Values of which only a call tells how many there are."""
+
+    place: str
+    """What stands for them in a text."""
+    placeholders: tuple[str, ...]
+    """As many as there may be."""
+    make: Callable[[Arguments], list[AttributeValue]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +60,7 @@ class Fragment:
     text: str
     names: Mapping[str, str]
     values: tuple[tuple[str, Make], ...]
+    lists: tuple[ListedValues, ...] = ()
     found: tuple[tuple[str, Callable[[Arguments], Any]], ...] = ()
     """Parts of paths that only a call tells: placeholders of names, or of positions in lists ("[...]")."""
     is_choice: bool = False
@@ -56,12 +71,24 @@ class Fragment:
         names.update(self.names)
         for placeholder, make in self.values:
             values[placeholder] = make(arguments)
-        if not self.found:
+        if not self.found and not self.lists:
             return self.text
-        return self._found(arguments, names)
+        return self._found(arguments, names, values)
 
-    def _found(self, arguments: Arguments, names: dict[str, str]) -> str:
+    @property
+    def longest(self) -> str:
+        """Its text where every list is as long as it may be."""
         text = self.text
+        for listed in self.lists:
+            text = text.replace(listed.place, ", ".join(listed.placeholders))
+        return text
+
+    def _found(self, arguments: Arguments, names: dict[str, str], values: dict[str, AttributeValue]) -> str:
+        text = self.text
+        for listed in self.lists:
+            given = dict(zip(listed.placeholders, listed.make(arguments), strict=False))
+            values.update(given)
+            text = text.replace(listed.place, ", ".join(given))
         for placeholder, read in self.found:
             part = read(arguments)
             if placeholder.startswith("["):
@@ -77,6 +104,7 @@ class Placeholders:
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
         self._taken: set[str] = set()
+        self._listed: set[str] = set()
 
     def name(self, attribute: str) -> str:
         """The placeholder of an attribute's name."""
@@ -88,15 +116,26 @@ class Placeholders:
         """The placeholder of a value."""
         return self.free(":" + (_CLEAN.sub("_", called) or "v"))
 
+    def values(self, called: str, number: int) -> tuple[str, ...]:
+        """The placeholders of so many values, short because there may be a hundred, and a call rarely has them all."""
+        wanted = ":" + (_CLEAN.sub("_", called) or "v")[:_LISTED_CHARACTERS]
+        names = (f"{wanted}_{place}" for place in count(1))
+        found = tuple(islice((name for name in names if not self._is_taken(name)), number))
+        self._listed.update(found)
+        return found
+
     def free(self, wanted: str) -> str:
         """A placeholder that nothing else has, as near to this one as can be; short where there are many."""
         many = len(self._taken) >= _SPEAKING
         wanted = f"{wanted[0]}{len(self._taken)}" if many else wanted[:_SPEAKING_CHARACTERS]
         found, number = wanted, 2
-        while found in self._taken:
+        while self._is_taken(found):
             found, number = f"{wanted}{number}", number + 1
         self._taken.add(found)
         return found
+
+    def _is_taken(self, name: str) -> bool:
+        return name in self._taken or name in self._listed
 
 
 class Writer:
@@ -106,11 +145,12 @@ class Writer:
         self._placeholders, self._fields = placeholders, fields
         self._names: dict[str, str] = {}
         self._values: list[tuple[str, Make]] = []
+        self._lists: list[ListedValues] = []
         self._found: list[tuple[str, Callable[[Arguments], Any]]] = []
 
     def fragment(self, text: str, *, is_choice: bool = False) -> Fragment:
         """What was written."""
-        return Fragment(text, self._names, tuple(self._values), tuple(self._found), is_choice)
+        return Fragment(text, self._names, tuple(self._values), tuple(self._lists), tuple(self._found), is_choice)
 
     def name(self, attribute: str) -> str:
         """The placeholder of an attribute."""
@@ -127,6 +167,13 @@ class Writer:
     def source(self, called: str, source: Source, encode: Callable[[Any], AttributeValue]) -> str:
         """The placeholder of a source's value."""
         return self.value(called, encoded(called, source, encode))
+
+    def listed(self, called: str, source: Each, encode: Callable[[Any], AttributeValue], most: int) -> str:
+        """What stands for the values of an each(...), from one to `most`."""
+        placeholders = self._placeholders.values(called, most)
+        place = f"[{placeholders[0]}]"
+        self._lists.append(ListedValues(place, placeholders, _encoded_list(called, source, encode, most)))
+        return place
 
     def path(self, path: Path) -> str:
         """A field, or what lies in it, as a document path."""
@@ -194,6 +241,23 @@ def encoded(called: str, source: Source, encode: Callable[[Any], AttributeValue]
     return make
 
 
+def _encoded_list(
+    called: str, source: Each, encode: Callable[[Any], AttributeValue], most: int
+) -> Callable[[Arguments], list[AttributeValue]]:
+    """The values of an each(...) as attribute values. None, no value at all and too many are refused."""
+    read = all_values(source)
+
+    def make(arguments: Arguments) -> list[AttributeValue]:
+        values = read(arguments)
+        if not 1 <= len(values) <= most:
+            raise ValueError(f"{called} is compared with {len(values)} values of {source!r}: 1 to {most} can be")
+        if None in values:
+            raise ValueError(f"{called} is compared with None, and nothing that is stored is: leave it out")
+        return [encode(value) for value in values]
+
+    return make
+
+
 def _called(operand: object) -> str:
     if isinstance(operand, Size):
         return f"{operand.path.field}_size"
@@ -219,8 +283,15 @@ def _between(writer: Writer, condition: Between) -> str:
 
 
 def _in(writer: Writer, condition: In) -> str:
-    choices = ", ".join(writer.operand(choice, condition.operand) for choice in condition.choices)
-    return f"{writer.operand(condition.operand, None)} IN ({choices})"
+    most = limits.EXPRESSION_IN_OPERANDS - len(condition.choices) + 1
+    operand, encode = writer.operand(condition.operand, None), writer.encoder_of(condition.operand)
+    choices = ", ".join(
+        writer.listed(_called(condition.operand), choice, encode, most)
+        if isinstance(choice, Each)
+        else writer.operand(choice, condition.operand)
+        for choice in condition.choices
+    )
+    return f"{operand} IN ({choices})"
 
 
 def _function(writer: Writer, condition: Function) -> str:

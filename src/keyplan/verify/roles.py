@@ -12,7 +12,7 @@ from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.field_types import without_none
 from keyplan.design.patterns import Pattern
 from keyplan.design.symbols import Each, Param, annotation_of
-from keyplan.verify.binding import Binding
+from keyplan.verify.binding import Binding, element_of
 from keyplan.verify.generating import Maker
 from keyplan.verify.samples import Samples
 from keyplan.verify.stock import Stock
@@ -21,6 +21,8 @@ from keyplan.verify.uses import Use
 
 MANY = 10
 """How many keys or items a batch has, where the design does not say."""
+_LISTED = 3
+"""How many values a field may have of which a call gives a list."""
 
 
 class Roles:
@@ -61,6 +63,14 @@ class Roles:
         values = list(dict.fromkeys([getattr(anchor, use.field), *(getattr(one, use.field) for one in alike)]))
         size = max(1, round(pattern.facts.returns or MANY))
         return [values[0], *self._chance.sample(values[1:], min(size - 1, len(values) - 1))]
+
+    def listed(
+        self, spec: EntitySpec, anchor: Entity, use: Use, equal: tuple[str, ...], _pattern: Pattern[..., Any]
+    ) -> Any:
+        """Some values, the item's own among them."""
+        several = (_followed(getattr(one, use.field), use) for one in (anchor, *self._stock.alike(spec, equal, anchor)))
+        values = list({repr(value): value for value in several if value is not None}.values())
+        return values[:_LISTED] or [self.any(element_of(annotation_of(use.source.values)), use.field)]
 
     def range(
         self, spec: EntitySpec, anchor: Entity, use: Use, equal: tuple[str, ...], _pattern: Pattern[..., Any]
@@ -141,6 +151,7 @@ _ROLES: dict[str, _Draw] = {
     "equal": Roles.equal,
     "own": Roles.own,
     "many": Roles.many,
+    "listed": Roles.listed,
     "low": Roles.range,
     "high": Roles.range,
     "above": Roles.range,

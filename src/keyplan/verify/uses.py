@@ -13,8 +13,10 @@ from keyplan.design.template_holes import BoundHole
 from keyplan.design.terms_writes import Change
 from keyplan.verify.meaning import meaning_of
 
-Role = Literal["equal", "own", "many", "low", "high", "above", "below", "prefix", "part", "version", "new", "amount"]
-"""own: what the item has, be it nothing.
+Role = Literal[
+    "equal", "own", "many", "listed", "low", "high", "above", "below", "prefix", "part", "version", "new", "amount"
+]
+"""own: what the item has, be it nothing. many: of keys that are asked for; listed: of what a field may be.
 
 low, high: at most and at least the item's own value; above, below: strictly. part: within its text or set."""
 
@@ -115,7 +117,9 @@ def _of_comparison(condition: Condition, *, certain: bool) -> Iterator[Use]:
         yield Use(others[0], "low", first.field, nested, within)
         yield Use(others[1], "high", first.field, nested, within)
     elif isinstance(condition, In):
-        yield from (Use(one, "equal", first.field, nested, within) for one in others)
+        yield from (
+            Use(one, "listed" if isinstance(one, Each) else "equal", first.field, nested, within) for one in others
+        )
     elif isinstance(condition, Function) and others:
         role: Role = "prefix" if condition.name == "begins_with" else "part"
         yield Use(others[0], role, first.field, nested, within)
