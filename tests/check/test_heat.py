@@ -376,6 +376,30 @@ def test_the_loads_of_a_table_are_those_of_its_own_patterns() -> None:
     ]
 
 
+@pytest.mark.parametrize("named", ["OWNER#{owner}", "OWNER#{of}"])
+def test_a_read_of_two_entities_is_of_one_key_however_they_name_its_fields(named: str) -> None:
+    table = Table("parts", pk="id", indexes=[GSI("by_owner", pk="G", sk="id")])
+    items = Items(1_000, bytes=Bytes(100), distinct={"owner": 10, "of": 10})
+
+    @table.entity(indexes={"by_owner": key("OWNER#{owner}", attr("id"))}, items=items)
+    class Whole(Entity):
+        id: str
+        owner: str
+
+    @table.entity(indexes={"by_owner": key(named, attr("id"))}, items=items)
+    class Part(Entity):
+        id: str
+        owner: str
+        of: str
+
+    @table.query(Whole, Part, index="by_owner", returns=400, rate=Rate(average=100))
+    def all_of(owner: str) -> Cond:
+        return pk(owner=owner)
+
+    read = [hot.read(peak=True) for hot in subject(table).hot_keys]
+    assert read == [pytest.approx(100 / 10 * 5)] * len({"OWNER#{owner}", named})
+
+
 def test_shards_behind_another_field_are_seen() -> None:
     table = Table("scores", pk="PK", sk="points")
 

@@ -7,6 +7,7 @@ present one, however many there are in time.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -165,12 +166,12 @@ def _table_loads(table: Table, works: Iterable[Work], *, items: bool) -> Iterato
 
 def _index_loads(index: Index, works: Iterable[Work]) -> Iterator[tuple[EntitySpec, BoundKey, Load]]:
     for work in works:
-        for entity in work.plan.entities:
-            bound = entity.key_in(index)
-            if bound is None:
-                continue
+        found = [(entity, entity.key_in(index)) for entity in work.plan.entities]
+        keys = [(entity, bound, text_of(bound.partition)) for entity, bound in found if bound is not None]
+        shapes = Counter(shape for _, _, shape in keys)  # a read is of one key, however its entities name the fields
+        for entity, bound, shape in keys:
             write = work.units.indexes.get(index.name, 0.0)
-            read = work.units.read / len(work.plan.entities) if _reads(work, index) else 0.0
+            read = work.units.read / shapes[shape] if _reads(work, index) else 0.0
             share = key_share(bound.partition, entity, _sources(work.plan) | _present(work.plan, bound.partition))
             if share is not None and (read or write):
                 yield entity, bound, Load(work.pattern, share, read, write)

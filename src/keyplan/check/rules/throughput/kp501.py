@@ -30,18 +30,27 @@ from keyplan.check.heat import HotKey
 from keyplan.check.load import number
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
+from keyplan.design.keys import text_of
 
 RULE = Rule("KP501", "hot-partition-key", ("error", "warning"))
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Keys whose load exceeds a partition; single items are KP502's, sharded keys KP507's."""
-    hot_items = {item.table.name for item in subject.hot_items if item.write(peak=True) > limits.PARTITION_WRITE_UNITS}
+    of_items = set(_keys_of_items(subject))
     for hot in subject.hot_keys:
-        if hot.sharded or (hot.index is None and hot.table.name in hot_items):
+        if hot.sharded:
             continue
-        yield from _over(hot, "write", hot.write(peak=False), hot.write(peak=True), limits.PARTITION_WRITE_UNITS)
+        if hot.index is not None or (hot.table.name, hot.shape) not in of_items:
+            yield from _over(hot, "write", hot.write(peak=False), hot.write(peak=True), limits.PARTITION_WRITE_UNITS)
         yield from _over(hot, "read", hot.read(peak=False), hot.read(peak=True), limits.PARTITION_READ_UNITS)
+
+
+def _keys_of_items(subject: Subject) -> Iterator[tuple[str, str]]:
+    """Table and shape of the keys one item of which takes more writes than a partition: KP502 tells of that."""
+    for item in subject.hot_items:
+        if item.bound is not None and item.write(peak=True) > limits.PARTITION_WRITE_UNITS:
+            yield item.table.name, text_of(item.bound.partition)
 
 
 def _over(hot: HotKey, what: str, average: float, peak: float, limit: int) -> Iterator[Finding]:
