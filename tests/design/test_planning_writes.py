@@ -347,6 +347,15 @@ def test_a_set_that_is_given_may_be_empty_and_so_not_there(annotation: Any) -> N
 def test_an_item_that_stays_in_an_index_keeps_its_key() -> None:
     plan = planned_of_member(set_(state="working") & when(F.state == "called"))
     assert (plan.faults, plan.effects) == ((), ())
+    plan = planned_of_member(set_(state="working") & when(F.state.is_in("called", "working")))
+    assert (plan.faults, plan.effects) == ((), ())
+    plan = planned_of_member(set_(state="working") & when(F.state.is_in("called") & F.name.is_in("a", "b")))
+    assert (plan.faults, plan.effects) == ((), ())
+    for choices in [("called", "resting"), ("called", P("other", str)), ("called", each(P("others", list[str])))]:
+        (fault,) = planned_of_member(set_(state="working") & when(F.state.is_in(*choices))).faults
+        assert "index busy" in fault.problem
+    plan = planned_of_member(set_(state="resting") & when(F.state.is_in("called", "working")))
+    assert (plan.faults, [effect.key.index.name for effect in plan.effects]) == ((), ["busy"])
     (fault,) = planned_of_member(set_(state="working") & when(F.state == "resting")).faults
     assert "index busy" in fault.problem
     (fault,) = planned_of_member(set_(state="working")).faults

@@ -10,18 +10,22 @@ item that its condition says is in the index, and that only changes why it is, l
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
+from math import prod
 
 from keyplan.design.asked import Asked
-from keyplan.design.conditions import UNKNOWN, paths_of
+from keyplan.design.conditions import UNKNOWN, All, Condition, In, Operand, Path, paths_of
 from keyplan.design.conditions_evaluation import holds, stated
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundIndexKey, BoundKey
 from keyplan.design.places import Fault
 from keyplan.design.plan import IndexEffect
-from keyplan.design.symbols import Source
+from keyplan.design.symbols import CALLED, Source
 from keyplan.design.terms_writes import Change
 
 Effects = tuple[tuple[IndexEffect, ...], list[Fault]]
+_Cases = Sequence[Mapping[str, Source]]
+_MOST_CASES = 1_000
 
 _MAKES_PRESENT = frozenset({"add", "append"})
 
@@ -34,14 +38,16 @@ def index_effects(asked: Asked, change: Change, *, creates: bool) -> Effects:
         changed.add(entity.version)
     faults = [_moves(asked, entity, name) for name in entity.key.fields if name in changed]
     said = stated(change.condition, entity.fields)
-    before = {**said, **change.known, **change.key}
     values = {name: said[name] for name in said.keys() - changed} | _values_after(change)
     if entity.version is not None:
         values[entity.version] = UNKNOWN  # it counts by itself
+    listed = _listed(change.condition)
+    before = _cases(said | change.known | change.key, listed)
+    after = _cases(values, {name: choices for name, choices in listed.items() if name not in changed})
     effects = []
     for bound in entity.indexes:
         touched = changed & _deciding(bound, entity)
-        if not touched or (not creates and _stays(bound, entity, touched, before, values)):
+        if not touched or (not creates and _stays(bound, entity, touched, before=before, after=after)):
             if creates and (lacking := _left_out(bound, entity, values, change)):
                 faults.append(_stale(asked, entity, bound, lacking, "creates"))
             continue
@@ -66,13 +72,30 @@ def _deciding(bound: BoundKey, entity: EntitySpec) -> set[str]:
     return _made_of(bound, entity) | conditions | {name for name in bound.fields if entity.fields[name].optional}
 
 
-def _stays(
-    bound: BoundKey, entity: EntitySpec, touched: set[str], before: Mapping[str, Source], after: Mapping[str, Source]
-) -> bool:
+def _stays(bound: BoundKey, entity: EntitySpec, touched: set[str], *, before: _Cases, after: _Cases) -> bool:
     """Whether an item is in the index before and after, under one key."""
     if bound.when is None or touched & (_made_of(bound, entity) | set(bound.fields)):
         return False
-    return holds(bound.when, before) is True and holds(bound.when, after) is True
+    return all(holds(bound.when, values) is True for values in (*before, *after))
+
+
+def _listed(condition: Condition | None) -> dict[str, tuple[Source, ...]]:
+    """Fields of which a condition wants one of some constants, and these."""
+    found: dict[str, tuple[Source, ...]] = {}
+    for part in condition.parts if isinstance(condition, All) else (condition,):
+        if not isinstance(part, In) or any(isinstance(choice, (*CALLED, Operand)) for choice in part.choices):
+            continue
+        if isinstance(part.operand, Path) and len(part.operand.parts) == 1:
+            found[part.operand.field] = part.choices
+    return found
+
+
+def _cases(values: Mapping[str, Source], listed: Mapping[str, tuple[Source, ...]]) -> _Cases:
+    """What fields may be: as is known of them, and of the listed ones each choice."""
+    open_to = {name: choices for name, choices in listed.items() if name not in values}
+    if prod(map(len, open_to.values())) > _MOST_CASES:
+        return [values]
+    return [{**values, **dict(zip(open_to, chosen, strict=True))} for chosen in product(*open_to.values())]
 
 
 def _values_after(change: Change) -> dict[str, Source]:
