@@ -47,11 +47,11 @@ class Target:
 
 def target_of(url: str) -> Target:
     """Read a URL. Raises ValueError for what it cannot be."""
-    if "://" not in url:
+    if "://" not in url and not url.startswith(("http:", "https:", "aws:")):
         path, _, options = url.partition("?")
         return Target(path=path or ":memory:", prefix=_prefix(options))
     parts = urlsplit(url)
-    if parts.scheme in {"http", "https"}:
+    if parts.scheme in {"http", "https"} and parts.netloc:
         path = "" if parts.path == "/" else parts.path  # a slash at the end of more is part of what is asked for
         return Target(endpoint=f"{parts.scheme}://{parts.netloc}{path}", prefix=_prefix(parts.query))
     if parts.scheme == "aws" and parts.netloc:

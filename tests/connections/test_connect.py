@@ -36,7 +36,9 @@ def test_urls_say_what_they_name(url: str, target: Target) -> None:
     assert target_of(url) == target
 
 
-@pytest.mark.parametrize("url", ["ftp://x", "aws://", "dynamodb://eu-west-1"])
+@pytest.mark.parametrize(
+    "url", ["ftp://x", "aws://", "aws:/eu-west-1", "http:localhost:8000", "http://", "dynamodb://eu-west-1"]
+)
 def test_other_urls_are_refused_with_what_there_is(url: str) -> None:
     with pytest.raises(ValueError, match="is none of"):
         target_of(url)
