@@ -8,11 +8,30 @@ from typing import Any
 
 import pytest
 
-from keyplan.design import GSI, Cond, Entity, F, Table, each, every_shard, everything, key, pk, sk, where
+from keyplan.design import (
+    GSI,
+    Change,
+    Cond,
+    Entity,
+    F,
+    Table,
+    at_version,
+    each,
+    every_shard,
+    everything,
+    key,
+    key_of,
+    known,
+    pk,
+    set_,
+    sk,
+    when,
+    where,
+)
 from keyplan.design.conditions import Condition
 from keyplan.design.patterns import Pattern
 from keyplan.design.symbols import Param
-from keyplan.export.conditions import condition, key_condition
+from keyplan.export.conditions import asked_of_item, condition, key_condition
 
 
 class State(StrEnum):
@@ -199,3 +218,28 @@ def test_a_key_condition_says_what_keys_are_made_of_and_constants_as_they_are_st
 
 def test_a_filter_by_parameters_names_them() -> None:
     assert condition(bigger.plan.filter) == "size > {least} and scores[{player}] = 1"
+
+
+def test_a_write_tells_its_condition_what_it_knows_and_the_version() -> None:
+    table = Table("notes", pk="id")
+
+    @table.entity(version="version")
+    class Note(Entity):
+        id: str
+        text: str = ""
+        due: date | None = None
+        mood: str | None = None
+        version: int = 0
+
+    @table.update(Note)
+    def note(id: str, mood: str, seen: int) -> Change:
+        change = key_of(id=id) & set_(text="x") & known(due=None, mood=mood) & at_version(seen)
+        return change & when((F.text == "") | F.text.missing())
+
+    @table.update(Note)
+    def write(id: str) -> Change:
+        return key_of(id=id) & set_(text="x")
+
+    told = "(text = '' or text is missing) and due is missing and mood = {mood} and version = {seen}"
+    assert condition(asked_of_item(note.plan)) == told
+    assert condition(asked_of_item(write.plan)) == ""

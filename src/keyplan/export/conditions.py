@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Path, Size
+from keyplan.design.field_encoding import is_nothing
 from keyplan.design.field_types import plain
 from keyplan.design.plan import KeyValue, Plan, SortCondition
 from keyplan.design.symbols import CALLED, Param
@@ -98,6 +99,16 @@ def condition(told: Condition | None) -> str:
     if isinstance(told, Not):
         return f"not {_within(told.part)}"
     return _simple(told)
+
+
+def asked_of_item(plan: Plan) -> Condition | None:
+    """What a write wants of the item that is there: its condition, the fields that it knows, the version."""
+    equal = dict(plan.known)
+    if plan.version is not None and plan.entity.version is not None:
+        equal[plan.entity.version] = plan.version
+    parts = [] if plan.condition is None else [plan.condition]
+    parts += [Path(name).missing() if is_nothing(value) else Path(name) == value for name, value in equal.items()]
+    return parts[0] if len(parts) == 1 else All(tuple(parts)) if parts else None
 
 
 def _within(part: Condition) -> str:
