@@ -116,10 +116,11 @@ def _check_actions(asked: Asked, entity: EntitySpec, actions: Sequence[Action]) 
         code = entity.fields[name].type_code
         allowed = _OPERANDS.get(action.name)
         if whole and allowed is not None and code not in allowed:
+            fitting = "set_" if action.name == "remove_from_set" else _ADDS_TO.get(code, "set_")
             raise DesignError(
                 f"{asked.name} uses {action.name} on {entity.name}.{name}, which is stored as {_CALLED[code]}",
                 place=asked.at_path(action.path),
-                fix=f"{action.name} works on {_CALLED[min(allowed - {'ANY'})]}; use set_({name}=...)",
+                fix=f"{action.name} works on {_CALLED[min(allowed - {'ANY'})]}; use {fitting}({name}=...)",
             )
         if whole and action.name in _CONSTANTS:
             _check_constant(asked, entity, action)
@@ -161,6 +162,8 @@ _CALLED = {
     "BS": "a set",
 }
 
+_ADDS_TO = {"N": "add", "L": "append", "SS": "add_to_set", "NS": "add_to_set", "BS": "add_to_set"}
+"""What adds to a field, by how that is stored."""
 _OPERANDS: dict[str, frozenset[str]] = {
     "add": frozenset({"N", "ANY"}),
     "append": frozenset({"L", "ANY"}),
