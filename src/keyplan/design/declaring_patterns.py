@@ -130,7 +130,7 @@ def _check_returns(pattern: Pattern[..., Any]) -> None:
 
 
 def _check_several(pattern: Pattern[..., Any]) -> None:
-    """Refuse several values where one is taken: only a key can be asked for once for each of them."""
+    """Refuse several values where one is taken: keys are asked for once for each of them, and `is_in` takes a list."""
     for source in single_sources(pattern._terms):
         if isinstance(source, (Each, EveryShard)):
             raise DesignError(

@@ -102,7 +102,7 @@ class Param:
 
 
 class Each:
-    """One request, or one key, for each of several values."""
+    """One request, or one key, for each of several values; in `is_in` all of them together."""
 
     __slots__ = ("values",)
 
@@ -121,7 +121,10 @@ class EveryShard:
 
 
 def each(values: Iterable[T]) -> T:
-    """In a key: ask once for each of these values, and merge what comes back in order."""
+    """In a key: ask once for each of these values, and merge what comes back in order.
+
+    In `F.field.is_in(...)`: any of them, from 1 to 100.
+    """
     values = values if isinstance(values, (Param, str, bytes)) or not isinstance(values, Iterable) else tuple(values)
     if not isinstance(values, (Param, tuple)) or (isinstance(values, tuple) and not values):
         raise DesignError(
