@@ -23,6 +23,7 @@ from keyplan.design import (
     key_of,
     known,
     pk,
+    put,
     set_,
     sk,
     when,
@@ -31,7 +32,7 @@ from keyplan.design import (
 from keyplan.design.conditions import Condition
 from keyplan.design.patterns import Pattern
 from keyplan.design.symbols import Param
-from keyplan.export.conditions import asked_of_item, condition, key_condition
+from keyplan.export.conditions import condition, key_condition, written_only_if
 
 
 class State(StrEnum):
@@ -241,5 +242,26 @@ def test_a_write_tells_its_condition_what_it_knows_and_the_version() -> None:
         return key_of(id=id) & set_(text="x")
 
     told = "(text = '' or text is missing) and due is missing and mood = {mood} and version = {seen}"
-    assert condition(asked_of_item(note.plan)) == told
-    assert condition(asked_of_item(write.plan)) == ""
+
+    @table.create(Note)
+    def add(new: Note) -> Change:
+        return put(new)
+
+    @table.create(Note)
+    def again(new: Note) -> Change:
+        return put(new, replace_when=(F.text == "") & F.mood.missing())
+
+    @table.replace(Note)
+    def other(new: Note) -> Change:
+        return put(new)
+
+    @table.put(Note)
+    def any_of(new: Note) -> Change:
+        return put(new)
+
+    assert written_only_if(note.plan) == told
+    assert written_only_if(write.plan) == ""
+    assert written_only_if(add.plan) == "no item is there"
+    assert written_only_if(again.plan) == "no item is there or (text = '' and mood is missing)"
+    assert written_only_if(other.plan) == "an item is there and version = {new.version}"
+    assert written_only_if(any_of.plan) == ""

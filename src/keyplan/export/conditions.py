@@ -101,8 +101,24 @@ def condition(told: Condition | None) -> str:
     return _simple(told)
 
 
-def asked_of_item(plan: Plan) -> Condition | None:
-    """What a write wants of the item that is there: its condition, the fields that it knows, the version."""
+def written_only_if(plan: Plan) -> str:
+    """What a write wants of what is there, in words; empty where it wants nothing.
+
+    That an update, a deletion or a check is of an item that is there goes without saying.
+    """
+    asked = _asked_of_item(plan)
+    if plan.operation != "PutItem" or plan.exists == "may":
+        return condition(asked)
+    if plan.exists == "must":
+        return " and ".join(filter(None, ("an item is there", condition(asked))))
+    absent = "no item is there" + ("" if plan.replace_when is None else f" or {_within(plan.replace_when)}")
+    if asked is None:
+        return absent
+    return f"{absent if plan.replace_when is None else f'({absent})'} and {_within(asked)}"
+
+
+def _asked_of_item(plan: Plan) -> Condition | None:
+    """The condition of a write, the fields that it knows, the version."""
     equal = dict(plan.known)
     if plan.version is not None and plan.entity.version is not None:
         equal[plan.entity.version] = plan.version

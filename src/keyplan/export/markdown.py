@@ -17,7 +17,7 @@ from keyplan.design.patterns import Pattern
 from keyplan.design.plan import Plan
 from keyplan.design.tables import Table
 from keyplan.design.workload import Provisioned
-from keyplan.export.conditions import asked_of_item, condition, key_condition
+from keyplan.export.conditions import condition, key_condition, written_only_if
 
 ENTITY_CHART = "### Entity chart"
 _TYPES = {
@@ -161,7 +161,7 @@ def _pattern(pattern: Pattern[..., Any], plan: Plan) -> list[str]:
     said += [f"limit {plan.limit}"] if plan.limit else []
     said += [f"pages of {plan.page_size}"] if plan.page_size else []
     how = f" ({', '.join(said)})" if said else ""
-    filters = condition(asked_of_item(plan) if plan.filter is None else plan.filter)
+    filters = written_only_if(plan) if plan.filter is None else condition(plan.filter)
     claims = ", ".join(claim.text for claim in pattern.facts.claims)
     return [name, plan.operation, where, (asks + how).lstrip(), filters, cost, claims]
 
