@@ -136,6 +136,13 @@ def test_what_the_service_would_not_take_is_refused(board: Any, states: list[Sta
         board.run(in_states(["a"], states))
 
 
+def test_a_text_is_no_list_of_its_letters(board: Any) -> None:
+    with pytest.raises(TypeError, match=r"each\(teams\) takes a list of values, and is given 'ab'"):
+        board.run(in_states("ab", [State.OPEN]))
+    with pytest.raises(TypeError, match=r"each\(told\) takes a list of values, and is given 'ab'"):
+        board.run(alike("a", [State.OPEN], "ab", "x"))
+
+
 def test_a_hundred_values_are_taken(board: Any) -> None:
     assert len(list(board.run(in_states(["a"], [State.OPEN] * 100)))) == 2
     with pytest.raises(ValueError, match="1 to 99 can be"):

@@ -29,12 +29,19 @@ def reader(source: Source) -> Read:
 
 
 def all_values(source: Each) -> Read:
-    """A function that gives every value of an each(...)."""
+    """A function that gives every value of an each(...); a text in place of a list is refused, for it has letters."""
     if not isinstance(source.values, Param):
         members = [reader(member) for member in source.values]
         return lambda arguments: tuple(read(arguments) for read in members)
     all_of_them = reader(source.values)
-    return lambda arguments: tuple(all_of_them(arguments))
+
+    def values(arguments: Arguments) -> tuple[Any, ...]:
+        given = all_of_them(arguments)
+        if isinstance(given, (str, bytes)):
+            raise TypeError(f"{source!r} takes a list of values, and is given {given!r}")
+        return tuple(given)
+
+    return values
 
 
 def is_argument(source: Source, name: str) -> bool:
