@@ -52,11 +52,11 @@ class Interrupter:
                 pause.wait(0.001)
 
     def during(self, work: Callable[[], object]) -> None:
-        """Do the work again and again until it is interrupted."""
+        """Do the work until it is interrupted, be it in a finalizer, where what is raised is dropped."""
         try:
             self.armed = True
             self._begun.set()
-            while True:
+            while self.armed:
                 work()
         except InterruptedHereError:
             return
