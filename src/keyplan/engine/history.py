@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
@@ -74,13 +74,10 @@ def rows_at(view: View, table: Table, moment_s: float, low: bytes = b"") -> Iter
 
 def changed_since(view: View, recovery: Recovery, moment_s: float, low: bytes = b"") -> Iterator[Former]:
     """The items from a key on that were changed after a moment, in key order, as they were at it."""
-    for _, records in _by_key(view, recovery.tree, low):
-        first = _first_after(records, moment_s)
-        if first is not None:
-            yield first
+    return first_after(view.span(recovery.tree, escaped(low), None), moment_s)
 
 
-def first_after(records: list[Row], moment_s: float) -> Iterator[Former]:
+def first_after(records: Iterable[Row], moment_s: float) -> Iterator[Former]:
     """Of records as they are stored, in order: what each item was at a moment, where it was changed after it."""
     known = None
     for record in map(_former, records):
