@@ -12,6 +12,7 @@ from pydantic import Field
 
 import keyplan
 from keyplan.connections.errors import ConditionFailedError
+from keyplan.connections.wording import condition_text
 from keyplan.design import (
     Attribute,
     Change,
@@ -160,3 +161,9 @@ def test_no_two_values_have_one_placeholder() -> None:
     for name in sorted(values, key=len, reverse=True):
         written = written.replace(name, repr(values[name]))
     assert written == "#state IN ('open', 'held') AND state_1 IN ('p', 'q') AND state_1 = 'r'"
+
+
+def test_a_condition_without_a_call_names_the_list() -> None:
+    asked = finish.plan.condition
+    assert asked is not None
+    assert condition_text(asked) == "F.state.is_in(each(states))"

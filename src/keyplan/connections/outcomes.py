@@ -19,6 +19,7 @@ from keyplan.connections.errors import (
 )
 from keyplan.connections.sending import CONFLICTS, THROTTLED, given_up
 from keyplan.connections.wording import condition_text, item_named, key_of
+from keyplan.design.conditions_evaluation import filled
 from keyplan.design.plan import Plan
 from keyplan.design.requests_guards import NOW
 from keyplan.design.requests_items import Item
@@ -73,7 +74,7 @@ def _version_conflict(plan: Plan, arguments: Arguments, found: Item | None) -> t
 
 
 def _conditions(plan: Plan, arguments: Arguments) -> str:
-    texts = [] if plan.condition is None else [condition_text(plan.condition, arguments)]
+    texts = [] if plan.condition is None else [condition_text(filled(plan.condition, arguments))]
     texts += [f"F.{name} == {reader(source)(arguments)!r}" for name, source in plan.known.items()]
     return " & ".join(texts) or "the condition"
 

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Path, Size
-from keyplan.design.conditions_evaluation import with_values
+from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Size
 from keyplan.design.entities import EntitySpec
 from keyplan.design.field_decoding import decode_value
-from keyplan.design.symbols import Param, value_of
-
-Arguments = Mapping[str, Any]
 
 
 def key_of(spec: EntitySpec, item: Mapping[str, Any]) -> dict[str, Any]:
@@ -24,54 +20,48 @@ def item_named(spec: EntitySpec, key: Mapping[str, Any]) -> str:
     return " ".join([spec.name, *(f"{name}={value!r}" for name, value in key.items())])
 
 
-def condition_text(condition: Condition, arguments: Arguments) -> str:
-    """A condition as it is written in Python, with a call's values."""
-    return _TEXTS[type(condition)](condition, arguments)
+def condition_text(condition: Condition) -> str:
+    """A condition as it is written in Python."""
+    return _TEXTS[type(condition)](condition)
 
 
-def _operand(operand: object, arguments: Arguments) -> str:
-    if isinstance(operand, Path):
-        return f"F.{operand.field}" + "".join(f"[{_operand(part, arguments)}]" for part in operand.parts[1:])
-    if isinstance(operand, Size):
-        return f"{_operand(operand.path, arguments)}.size()"
-    return repr(value_of(operand, arguments) if isinstance(operand, Param) else operand)
+def _operand(operand: object) -> str:
+    return f"{operand.path!r}.size()" if isinstance(operand, Size) else repr(operand)
 
 
-def _compare(condition: Compare, arguments: Arguments) -> str:
+def _compare(condition: Compare) -> str:
     op = {"=": "==", "<>": "!="}.get(condition.op, condition.op)
-    return f"{_operand(condition.left, arguments)} {op} {_operand(condition.right, arguments)}"
+    return f"{_operand(condition.left)} {op} {_operand(condition.right)}"
 
 
-def _between(condition: Between, arguments: Arguments) -> str:
-    low, high = _operand(condition.low, arguments), _operand(condition.high, arguments)
-    return f"{_operand(condition.operand, arguments)}.between({low}, {high})"
+def _between(condition: Between) -> str:
+    low, high = _operand(condition.low), _operand(condition.high)
+    return f"{_operand(condition.operand)}.between({low}, {high})"
 
 
-def _in(condition: In, arguments: Arguments) -> str:
-    told = with_values(condition, lambda source: value_of(source, arguments))
-    first, *choices = (_operand(operand, arguments) for operand in told.operands())
-    return f"{first}.is_in({', '.join(choices)})"
+def _in(condition: In) -> str:
+    return f"{_operand(condition.operand)}.is_in({', '.join(map(_operand, condition.choices))})"
 
 
-def _function(condition: Function, arguments: Arguments) -> str:
+def _function(condition: Function) -> str:
     name = {"attribute_exists": "exists", "attribute_not_exists": "missing"}.get(condition.name, condition.name)
-    given = ", ".join(_operand(operand, arguments) for operand in condition.operands()[1:])
-    return f"{_operand(condition.path, arguments)}.{name}({given})"
+    given = ", ".join(_operand(operand) for operand in condition.operands()[1:])
+    return f"{_operand(condition.path)}.{name}({given})"
 
 
-def _all(condition: All, arguments: Arguments) -> str:
-    return " & ".join(f"({condition_text(part, arguments)})" for part in condition.parts)
+def _all(condition: All) -> str:
+    return " & ".join(f"({condition_text(part)})" for part in condition.parts)
 
 
-def _any(condition: Any_, arguments: Arguments) -> str:
-    return " | ".join(f"({condition_text(part, arguments)})" for part in condition.parts)
+def _any(condition: Any_) -> str:
+    return " | ".join(f"({condition_text(part)})" for part in condition.parts)
 
 
-def _not(condition: Not, arguments: Arguments) -> str:
-    return f"~({condition_text(condition.part, arguments)})"
+def _not(condition: Not) -> str:
+    return f"~({condition_text(condition.part)})"
 
 
-_TEXTS: dict[type, Callable[[Any, Arguments], str]] = {
+_TEXTS: dict[type, Callable[[Any], str]] = {
     Compare: _compare,
     Between: _between,
     In: _in,

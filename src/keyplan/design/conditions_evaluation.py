@@ -31,7 +31,7 @@ from keyplan.design.field_decoding import decode_value
 from keyplan.design.field_encoding import encode_value, is_nothing
 from keyplan.design.field_types import KEY_TYPES, plain
 from keyplan.design.fields import StoredField
-from keyplan.design.symbols import Each, Param, Source, is_never_none
+from keyplan.design.symbols import Each, Param, Source, is_never_none, value_of
 
 
 class Missing:
@@ -63,6 +63,11 @@ def with_values(condition: Condition, value: Callable[[Source], Any]) -> Conditi
         return Between(first, *others)
     assert isinstance(condition, Function), "these are all kinds of conditions"
     return Function(condition.name, first, *others)
+
+
+def filled(condition: Condition, arguments: Mapping[str, Any]) -> Condition:
+    """A condition with a call's values in place of its parameters."""
+    return with_values(condition, lambda source: value_of(source, arguments))
 
 
 def _with_values(operand: Any, value: Callable[[Source], Any]) -> Any:

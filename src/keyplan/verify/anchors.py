@@ -10,13 +10,14 @@ from pydantic import ValidationError
 from keyplan.connections.errors import UnreadableItemError
 from keyplan.cost.expected import beginning
 from keyplan.design.conditions import Condition
+from keyplan.design.conditions_evaluation import filled
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.plan import Plan
 from keyplan.design.requests_items import stored_as
 from keyplan.verify.deciding import decided
 from keyplan.verify.examples import leaves_out
 from keyplan.verify.generating import Maker
-from keyplan.verify.meaning import filled, has_expired
+from keyplan.verify.meaning import has_expired
 from keyplan.verify.samples import Samples
 from keyplan.verify.stock import Stock, as_read, place_of
 from keyplan.verify.suiting import ways

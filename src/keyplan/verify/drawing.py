@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from keyplan.connections.wording import condition_text
+from keyplan.design.conditions_evaluation import filled
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.field_types import without_none
 from keyplan.design.patterns import Pattern, WriteCall
@@ -19,7 +20,7 @@ from keyplan.verify.anchors import Anchors
 from keyplan.verify.binding import Binding, element_of
 from keyplan.verify.errors import NothingFitsError
 from keyplan.verify.generating import Maker
-from keyplan.verify.meaning import Meaning, filled, meaning_of
+from keyplan.verify.meaning import Meaning, meaning_of
 from keyplan.verify.roles import MANY, Roles
 from keyplan.verify.samples import Samples
 from keyplan.verify.sizing import length_limits
@@ -221,7 +222,7 @@ class Drawer:
 
 def _nothing_fits(pattern: Pattern[..., Any]) -> NothingFitsError:
     asked = pattern.plan.condition
-    why = "" if asked is None else f", {condition_text(asked, pattern.parameters)} being true of none"
+    why = "" if asked is None else f", {condition_text(asked)} being true of none"
     return NothingFitsError(
         f"no arguments of {pattern.name} were found that fit the generated items{why}; tell an item that fits, as an"
         ' example of its model: model_config = ConfigDict(json_schema_extra={"examples": [{...}]})'

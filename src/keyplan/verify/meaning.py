@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from keyplan.design.conditions import Condition
-from keyplan.design.conditions_evaluation import with_values
+from keyplan.design.conditions_evaluation import filled
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.field_types import plain
 from keyplan.design.patterns import Pattern
@@ -274,8 +273,3 @@ _OPS: dict[str, Callable[[Any, Any, Any], bool | None]] = {
     "between": lambda value, low, high: bool(low <= value <= high),
     "begins_with": _begins,
 }
-
-
-def filled(condition: Condition, arguments: Arguments) -> Condition:
-    """A condition with a call's values in place of its parameters."""
-    return with_values(condition, lambda source: value_of(source, arguments))
