@@ -111,7 +111,7 @@ def test_buckets_are_a_folder_that_is_there(tmp_path: Path) -> None:
     request = {"ClientToken": "t", "InputFormat": "CSV", "S3BucketSource": {"S3Bucket": "lake"}}
     assert isinstance(call(running.port, "ImportTable", json.dumps({**request, **table}).encode()), dict)
     running.stop()
-    code, told = refused("--port", "0", "--buckets", str(tmp_path / "missing"))
+    code, told = refused("--db", ":memory:", "--port", "0", "--buckets", str(tmp_path / "missing"))
     assert (code, "there is no such folder" in told) == (2, True)
 
 
