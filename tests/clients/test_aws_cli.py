@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-AWS = shutil.which("aws", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+AWS = [sys.executable, "-m", "awscli"]  # its script cannot be started from a path with blanks
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -25,7 +23,7 @@ def aws(http_endpoint: str) -> Run:
     def run(service: str, *arguments: Any) -> subprocess.CompletedProcess[str]:
         texts = [given if isinstance(given, str) else json.dumps(given) for given in arguments]
         return subprocess.run(
-            [str(AWS), service, *texts, "--endpoint-url", http_endpoint, "--output", "json"],
+            [*AWS, service, *texts, "--endpoint-url", http_endpoint, "--output", "json"],
             env={**os.environ, "AWS_PAGER": "", "AWS_MAX_ATTEMPTS": "1"},
             capture_output=True,
             text=True,
