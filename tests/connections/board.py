@@ -39,6 +39,8 @@ from keyplan.design import (
     set_at,
     set_if_missing,
     sk,
+    subtract,
+    subtract_at,
     transaction,
     when,
     where,
@@ -288,6 +290,13 @@ def vote(user_id: UserId, task_id: TaskId, choice: str, votes: int) -> Change:
 
 
 @app.update(Task)
+def unvote(user_id: UserId, task_id: TaskId, choice: str, votes: int) -> Change:
+    return (
+        key_of(user_id=user_id, task_id=task_id) & subtract_at(F.tally[choice], votes) & when(F.tally[choice] >= votes)
+    )
+
+
+@app.update(Task)
 def move(user_id: UserId, task_id: TaskId, street: str) -> Change:
     return (
         key_of(user_id=user_id, task_id=task_id)
@@ -334,6 +343,11 @@ def keep_email(user_id: UserId, email: str | None) -> Change:
 @app.update(Profile)
 def count_task(user_id: UserId, by: int) -> Change:
     return key_of(user_id=user_id) & add(open_tasks=by)
+
+
+@app.update(Profile)
+def count_done(user_id: UserId, done: int) -> Change:
+    return key_of(user_id=user_id) & subtract(open_tasks=done) & when(F.open_tasks >= done)
 
 
 @app.create(Comment)

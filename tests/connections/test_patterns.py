@@ -129,15 +129,16 @@ def test_every_change_of_a_part_does_what_it_says(db: Any) -> None:
     db.run(board.drop_first_note(UID, TID))
     db.run(board.vote(UID, TID, "yes", 2))
     db.run(board.vote(UID, TID, "no", 5))
+    db.run(board.unvote(UID, TID, "no", 4))
     db.run(board.move(UID, TID, "Gasse"))
     found = db.run(board.task(UID, TID))
     assert found.tags == {"b", "c"}
     assert found.notes == ["two"]
-    assert found.tally == {"yes": 3, "no": 5}
+    assert found.tally == {"yes": 3, "no": 1}
     assert found.place == Place(city="Bern", street="Gasse")
     assert found.title == "Task t1"
     assert db.run(board.forget_place(UID, TID)).place is None
-    assert found.version == 9
+    assert found.version == 10
 
 
 def test_a_set_without_members_is_stored_as_nothing(db: Any) -> None:

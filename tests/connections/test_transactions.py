@@ -137,3 +137,24 @@ def test_a_counter_that_is_read_and_written_at_its_version_loses_nothing() -> No
         task = db.run(board.task(UID, TID))
         assert task is not None
         assert (task.points, task.version) == (60, 61)
+
+
+def test_no_more_is_taken_than_there_is_however_many_want_it() -> None:
+    with Engine.memory() as engine:
+        db = keyplan.connect(engine=engine)
+        db.run(board.join(Profile(user_id=UID, email="a@x.y", open_tasks=50)))
+
+        def take(number: int) -> int:
+            wanted = 1 + number % 3
+            try:
+                db.run(board.count_done(UID, wanted))
+            except ConditionFailedError:
+                return 0
+            return wanted
+
+        with ThreadPoolExecutor(8) as pool:
+            taken = sum(pool.map(take, range(90)))
+        profile = db.run(board.profile(UID))
+        assert profile is not None
+        assert taken + profile.open_tasks == 50
+        assert 0 <= profile.open_tasks < 3, "somebody was refused, who wanted three at most"

@@ -18,7 +18,7 @@ from keyplan.clock import ManualClock
 from keyplan.connections.codec import OWNER
 from keyplan.connections.connection import Connection
 from keyplan.connections.errors import NotFoundError, TransactionFailedError, UniqueTakenError
-from keyplan.design import Change, Entity, Table, put, unique
+from keyplan.design import Change, Entity, F, Table, add, key_of, put, subtract, unique, when
 from keyplan.engine.engine import Engine
 
 UID = UserId("u")
@@ -165,6 +165,38 @@ def test_an_item_that_goes_between_reading_and_writing_is_not_there(engine: Engi
     with pytest.raises(NotFoundError):
         Connection(transport, other.context).run(board.refer(UID, T1, "y"))
     assert sentinels(other, raw) == {}
+
+
+def test_a_unique_number_that_is_added_to_and_taken_from_moves() -> None:
+    seats = Table("seats", pk="guest")
+
+    @seats.entity(unique=["seat"])
+    class Guest(Entity):
+        guest: str
+        seat: int
+
+    @seats.create(Guest)
+    def sit(guest: Guest) -> Change:
+        return put(guest)
+
+    @seats.update(Guest)
+    def right(guest: str, by: int) -> Change:
+        return key_of(guest=guest) & add(seat=by)
+
+    @seats.update(Guest)
+    def left(guest: str, by: int) -> Change:
+        return key_of(guest=guest) & subtract(seat=by) & when(F.seat > by)
+
+    with keyplan.connect(":memory:") as db:
+        for number, guest in enumerate("abc", start=1):
+            db.run(sit(Guest(guest=guest, seat=number)))
+        assert db.run(right("c", 4)).seat == 7
+        assert db.run(left("c", 3)).seat == 4
+        with pytest.raises(UniqueTakenError, match="seat=2"):
+            db.run(left("c", 2))
+        db.run(sit(Guest(guest="d", seat=3)))
+        with pytest.raises(UniqueTakenError, match="seat=4"):
+            db.run(right("d", 1))
 
 
 @pytest.mark.parametrize(("kind", "value"), [(UUID, UUID(int=7)), (int, -7), (date, date(2026, 5, 4))])

@@ -35,6 +35,7 @@ from keyplan.design import (
     set_,
     set_at,
     set_if_missing,
+    subtract,
     when,
 )
 from keyplan.design.conditions_evaluation import holds
@@ -565,8 +566,8 @@ def test_conditions_come_by_themselves() -> None:
 
 
 def test_terms_and_plans_of_writes_read_shortly() -> None:
-    assert repr(key_of(a="x") & add_at(F.log[0], 1) & known(b=1) & at_version(2) & when(F.c == 1)) == (
-        "key_of(a='x') & add F.log[0] & known(b=1) & at_version(2) & when(...)"
+    assert repr(key_of(a="x") & add_at(F.log[0], 1) & subtract(n=2) & known(b=1) & at_version(2) & when(F.c == 1)) == (
+        "key_of(a='x') & add F.log[0] & subtract F.n & known(b=1) & at_version(2) & when(...)"
     )
     assert repr(drop.plan) == "<Plan of drop: DeleteItem on app>"
     assert repr(planned(set_(status="done")).effects[0]).startswith("<<Key of due: DuePK = DUE#{list_id}")

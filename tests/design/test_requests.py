@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Any, Literal
 
@@ -40,6 +41,8 @@ from keyplan.design import (
     set_at,
     set_if_missing,
     sk,
+    subtract,
+    subtract_at,
     transaction,
     when,
     where,
@@ -486,8 +489,37 @@ def test_adding_none_is_refused_as_such() -> None:
     def more(id: str, by: int | None) -> Change:
         return key_of(id=id) & add(n=by)
 
-    with pytest.raises(ValueError, match="None is added to n, which takes a number"):
+    with pytest.raises(ValueError, match="n is changed by None, and takes a number"):
         request(more("x", None))
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [(3, "-3"), (-3, "3"), (Decimal("0.5"), "-0.5"), (2.5, "-2.5"), (timedelta(seconds=90), "-90")],
+)
+def test_what_is_taken_away_is_added_as_its_negative(given: Any, sent: str) -> None:
+    plain = Table("plain", pk="id")
+
+    @plain.entity()
+    class Row(Entity):
+        id: str
+        n: Any = 0
+        counts: dict[str, Any] = Field(default_factory=dict)
+
+    @plain.update(Row)
+    def less(id: str, by: Any) -> Change:
+        return key_of(id=id) & subtract(n=by) & subtract_at(F.counts["a"], by)
+
+    @plain.update(Row)
+    def one_less(id: str) -> Change:
+        return key_of(id=id) & subtract(n=1)
+
+    asked = request(less("x", given))
+    assert asked["UpdateExpression"] == "SET #counts.#a = if_not_exists(#counts.#a, :zero) + :a ADD #n :n"
+    assert asked["ExpressionAttributeValues"] == {":n": {"N": sent}, ":a": {"N": sent}, ":zero": {"N": "0"}}
+    assert request(one_less("x"))["ExpressionAttributeValues"] == {":n": {"N": "-1"}}
+    text = request(less("x", "no number"))["ExpressionAttributeValues"]
+    assert text[":n"] == {"S": "no number"}, "the service refuses it"
 
 
 def test_comparing_with_none_says_what_to_write_instead() -> None:

@@ -73,3 +73,11 @@ def test_of_a_new_pattern_its_own_place_is_shown(tmp_path: Path) -> None:
     comparison = compared(tmp_path, BASE, edited(("@app.on_change", ANOTHER)))
     (added,) = comparison.of("pattern added")
     assert added.place == comparison.new.pattern("another").place
+
+
+def test_to_take_from_a_number_is_another_change_than_to_add_to_it(tmp_path: Path) -> None:
+    old, new = (edited(('set_(state="held")', f"{word}(points=2)")) for word in ("add", "subtract"))
+    (change,) = compared(tmp_path, old, new).changes
+    assert (change.kind, change.subject) == ("pattern changed", "hold")
+    assert "changes" in change.what
+    assert not compared(tmp_path, new, new).changes

@@ -42,6 +42,7 @@ from keyplan.design import (
     set_,
     set_if_missing,
     sk,
+    subtract,
     transaction,
     unique,
     when,
@@ -287,7 +288,7 @@ def remark(customer_id: CustomerId, order_id: str, remark_: str) -> Change:
 @products.update(Product, upsert=False)
 def take(product_id: int, amount: int) -> Change:
     """Take from the stock."""
-    return key_of(product_id=product_id) & add(stock=amount) & when(F.stock >= 1)
+    return key_of(product_id=product_id) & subtract(stock=amount) & when(F.stock >= amount)
 
 
 @products.batch_put(Product)

@@ -39,6 +39,7 @@ from keyplan.check.rules.consistency import (
     kp614,
     kp615,
     kp616,
+    kp617,
 )
 from keyplan.check.rules.cost import (
     kp801,

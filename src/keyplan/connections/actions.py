@@ -145,7 +145,7 @@ def _after(plan: Plan, arguments: Arguments, before: Mapping[str, Any] | None) -
         elif action.name == "set_if_missing" and after.get(name) is None:
             after[name] = value
         elif action.name == "add" and len(action.path.parts) == 1:
-            after[name] = (after.get(name) or 0) + value
+            after[name] = (after.get(name) or 0) + (-value if action.negative else value)
     return after
 
 

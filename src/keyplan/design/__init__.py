@@ -31,6 +31,8 @@ from keyplan.design.terms_writes import (
     set_,
     set_at,
     set_if_missing,
+    subtract,
+    subtract_at,
     when,
 )
 from keyplan.design.transactions import Transaction, transaction
@@ -42,5 +44,6 @@ __all__ = [
     "OnDemand", "Page", "Pattern", "Place", "Plan", "Provisioned", "Rate", "Read", "Removed", "Table", "Transaction",
     "Unique", "Write", "WriteCall", "accept", "add", "add_at", "add_to_set", "append", "at_version", "attr", "changed",
     "each", "every_shard", "everything", "key", "key_of", "known", "pk", "put", "remove", "remove_at",
-    "remove_from_set", "set_", "set_at", "set_if_missing", "sk", "transaction", "unique", "when", "where",
+    "remove_from_set", "set_", "set_at", "set_if_missing", "sk", "subtract", "subtract_at", "transaction", "unique",
+    "when", "where",
 ]  # fmt: skip

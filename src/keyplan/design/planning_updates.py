@@ -118,9 +118,9 @@ def _check_actions(asked: Asked, entity: EntitySpec, actions: Sequence[Action]) 
         if whole and allowed is not None and code not in allowed:
             fitting = "set_" if action.name == "remove_from_set" else _ADDS_TO.get(code, "set_")
             raise DesignError(
-                f"{asked.name} uses {action.name} on {entity.name}.{name}, which is stored as {_CALLED[code]}",
+                f"{asked.name} uses {action.word} on {entity.name}.{name}, which is stored as {_CALLED[code]}",
                 place=asked.at_path(action.path),
-                fix=f"{action.name} works on {_CALLED[min(allowed - {'ANY'})]}; use {fitting}({name}=...)",
+                fix=f"{action.word} works on {_CALLED[min(allowed - {'ANY'})]}; use {fitting}({name}=...)",
             )
         if whole and action.name in _CONSTANTS:
             _check_constant(asked, entity, action)

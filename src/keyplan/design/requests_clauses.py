@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from keyplan.design.conditions import Path
 from keyplan.design.field_encoding import Encode, encode_value, is_nothing
@@ -94,23 +95,37 @@ def _remove(new_writer: NewWriter, path: Path, _source: Source, _encode: Encode)
     return always("removes", writer.fragment(writer.path(path)))
 
 
-def _add(new_writer: NewWriter, path: Path, source: Source, _encode: Encode) -> Clause:
-    writer = new_writer()
-    read = reader(source)
-    name = writer.path(path)
+def _adding(encode_amount: Encode) -> Callable[[NewWriter, Path, Source, Encode], Clause]:
+    """Adding to a number; what is taken away is added as its negative."""
 
-    def amount(arguments: Arguments) -> AttributeValue:
-        value = read(arguments)
-        if value is None:
-            raise ValueError(f"None is added to {_called(path)}, which takes a number")
-        return encode_value(value)
+    def make(new_writer: NewWriter, path: Path, source: Source, _encode: Encode) -> Clause:
+        writer = new_writer()
+        read = reader(source)
+        name = writer.path(path)
 
-    value = writer.value(_called(path), amount)
-    if len(path.parts) == 1:
-        return always("adds", writer.fragment(f"{name} {value}"))
-    # ADD takes attributes only, not what lies in them.
-    zero = writer.value("zero", lambda _arguments: {"N": "0"})
-    return always("sets", writer.fragment(f"{name} = if_not_exists({name}, {zero}) + {value}"))
+        def amount(arguments: Arguments) -> AttributeValue:
+            value = read(arguments)
+            if value is None:
+                raise ValueError(f"{_called(path)} is changed by None, and takes a number")
+            return encode_amount(value)
+
+        value = writer.value(_called(path), amount)
+        if len(path.parts) == 1:
+            return always("adds", writer.fragment(f"{name} {value}"))
+        # ADD takes attributes only, not what lies in them.
+        zero = writer.value("zero", lambda _arguments: {"N": "0"})
+        return always("sets", writer.fragment(f"{name} = if_not_exists({name}, {zero}) + {value}"))
+
+    return make
+
+
+def _negative(value: Any) -> AttributeValue:
+    """The attribute value of a number's negative; what is no number is left for the service to refuse."""
+    encoded = encode_value(value)
+    number = encoded.get("N")
+    if number is None:
+        return encoded
+    return {"N": number.removeprefix("-") if number.startswith("-") else f"-{number}"}
 
 
 def _append(new_writer: NewWriter, path: Path, source: Source, _encode: Encode) -> Clause:
@@ -162,9 +177,10 @@ CLAUSES: dict[str, Callable[[NewWriter, Path, Source, Encode], Clause]] = {
     "set": set_clause,
     "set_if_missing": _set_if_missing,
     "remove": _remove,
-    "add": _add,
+    "add": _adding(encode_value),
+    "subtract": _adding(_negative),
     "append": _append,
     "add_to_set": _members("adds"),
     "remove_from_set": _members("deletes"),
 }
-"""By the name of an action."""
+"""By what a pattern calls an action."""

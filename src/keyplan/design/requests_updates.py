@@ -66,7 +66,7 @@ class Update:
         encode = member_encoder(stored.annotation, inner) if inner else _checked(stored)
         if action.name == "set" and not inner and stored.is_needed:
             return set_always(self._writer, action.path, action.source, encode)
-        return CLAUSES[action.name](self._writer, action.path, action.source, encode)
+        return CLAUSES[action.word](self._writer, action.path, action.source, encode)
 
     def _counting(self, version: str) -> Clause:
         writer = self._writer()

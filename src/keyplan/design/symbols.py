@@ -89,7 +89,10 @@ class Param:
     __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rdivmod__ = __rpow__ = _compute
     __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = _compute
     __rand__ = __ror__ = __rxor__ = __rlshift__ = __rrshift__ = __rmatmul__ = _compute
-    __neg__ = __pos__ = __abs__ = __invert__ = __round__ = _compute
+    __pos__ = __abs__ = __invert__ = __round__ = _compute
+
+    def __neg__(self) -> Any:
+        self._refuse("computes with", f"take it away with subtract(...), or {_FIX_COMPUTE}")
 
     def __index__(self) -> int:  # noqa: PLE0305 - it never returns
         self._refuse("computes with", _FIX_COMPUTE)

@@ -21,6 +21,13 @@ class Action:
     name: ActionName
     path: Path
     source: Source = None
+    negative: bool = False
+    """Of an addition: whether the value is taken away."""
+
+    @property
+    def word(self) -> str:
+        """What the pattern calls it."""
+        return "subtract" if self.negative else self.name
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +67,7 @@ class Change:
         told = [f"key_of({said(self.key)})"] if self.key else []
         if self.item is not None:
             told.append(f"put({self.item!r})")
-        told += [f"{action.name} {action.path!r}" for action in self.actions]
+        told += [f"{action.word} {action.path!r}" for action in self.actions]
         if self.known:
             told.append(f"known({said(self.known)})")
         if self.version is not None:
@@ -85,9 +92,9 @@ def put(item: object, *, replace_when: Condition | None = None) -> Change:
     return Change(item=item, replace_when=replace_when)
 
 
-def _actions(name: ActionName, fields: dict[str, object]) -> Change:
+def _actions(name: ActionName, fields: dict[str, object], *, negative: bool = False) -> Change:
     here = caller()
-    return Change(actions=tuple(Action(name, Path(one, place=here), value) for one, value in fields.items()))
+    return Change(actions=tuple(Action(name, Path(one, place=here), value, negative) for one, value in fields.items()))
 
 
 def set_(**fields: object) -> Change:
@@ -114,6 +121,11 @@ def add(**fields: object) -> Change:
     return _actions("add", fields)
 
 
+def subtract(**fields: object) -> Change:
+    """Take away from numbers, atomically; one that is not there counts as 0."""
+    return _actions("add", fields, negative=True)
+
+
 def append(**fields: object) -> Change:
     """Append to lists; one that is not there counts as empty."""
     return _actions("append", fields)
@@ -137,6 +149,11 @@ def set_at(path: Path, value: object) -> Change:
 def add_at(path: Path, value: object) -> Change:
     """Add to a number that lies in a map: add_at(F.answers[category], 1). The map must be there."""
     return Change(actions=(Action("add", _path("add_at", path), value),))
+
+
+def subtract_at(path: Path, value: object) -> Change:
+    """Take away from a number that lies in a map: subtract_at(F.votes[choice], 1). The map must be there."""
+    return Change(actions=(Action("add", _path("subtract_at", path), value, negative=True),))
 
 
 def remove_at(path: Path) -> Change:

@@ -95,4 +95,4 @@ def _sources(told: Mapping[str, Any]) -> Form:
 
 
 def _action(told: Action) -> Form:
-    return (told.name, _operand(told.path), value_form(told.source))
+    return (told.word, _operand(told.path), value_form(told.source))

@@ -57,7 +57,7 @@ def _shape(plan: Plan) -> Hashable:
         _operand(plan.condition),
         _operand(plan.replace_when),
         (plan.exists, plan.version is None, plan.item is None, plan.expired, plan.returns),
-        tuple((action.name, _operand(action.path), _operand(action.source)) for action in plan.actions),
+        tuple((action.word, _operand(action.path), _operand(action.source)) for action in plan.actions),
         tuple(plan.known),
         (plan.descending, plan.consistent, plan.select, plan.limit, plan.page_size),
     )
