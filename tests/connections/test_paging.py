@@ -156,6 +156,35 @@ def test_a_cursor_goes_on_after_a_restart_with_the_same_key(tmp_path: Path, cloc
         db.run(board.comments(UID, TID), cursor=cursor)
 
 
+def test_segments_of_a_scan_are_the_whole_and_share_nothing(db: Any) -> None:
+    fill(db)
+    whole = sorted(db.all(board.all_tasks()), key=str)
+    for total in (1, 3, 40):
+        for sizes in ({}, {"page_size": 1}):
+            parts = [list(db.iterate(board.all_tasks(), segment=(number, total), **sizes)) for number in range(total)]
+            assert sorted((one for part in parts for one in part), key=str) == whole, (total, sizes)
+    pages = [db.run(board.all_tasks(), segment=(number, 4)) for number in range(4)]
+    assert sorted((one for page in pages for one in page), key=str) == whole
+
+
+def test_a_cursor_of_a_segment_is_that_segments(db: Any) -> None:
+    fill(db)
+    whole = db.all(board.all_tasks())
+    cursor = db.run(board.all_tasks(), segment=(0, 1), limit=2).cursor
+    assert list(db.run(board.all_tasks(), segment=(0, 1), cursor=cursor, limit=20)) == whole[2:]
+    for other in (None, (0, 2), (1, 2)):
+        with pytest.raises(CursorError):
+            db.run(board.all_tasks(), segment=other, cursor=cursor)
+
+
+def test_only_scans_have_segments_and_each_has_a_number_below_their_count(db: Any) -> None:
+    with pytest.raises(TypeError, match="comments is no scan"):
+        db.run(board.comments(UID, TID), segment=(0, 2))
+    for wrong in ((2, 2), (-1, 2), (0, 0), (0, 1_000_001), 3, (1,), ("0", 2)):
+        with pytest.raises(ValueError, match=r"segment=.*is the first of four"):
+            list(db.iterate(board.all_tasks(), segment=wrong))
+
+
 def test_sizes_below_one_are_refused(engine: Engine) -> None:
     db = keyplan.connect(engine=engine)
     with pytest.raises(ValueError, match="limit is at least 1, not 0"):

@@ -46,6 +46,7 @@ class Connection:
         page_size: int | None = None,
         cursor: str | None = None,
         unreadable: Unreadable | None = None,
+        segment: tuple[int, int] | None = None,
     ) -> Page[T]: ...
     @overload
     def run(self, call: Call[R]) -> R: ...
@@ -57,28 +58,36 @@ class Connection:
         page_size: int | None = None,
         cursor: str | None = None,
         unreadable: Unreadable | None = None,
+        segment: tuple[int, int] | None = None,
     ) -> Any:
         """Run a call, and give what its pattern gives.
 
         Of queries and scans: `limit` counts results, `page_size` the items that one request evaluates, `cursor`
         goes on where a page ended, `unreadable` is told of each item that cannot be read as its entity, which is then
-        left out; without it such an item raises UnreadableItemError. Raises RunError for what the service answers,
-        DesignError for what cannot work.
+        left out; without it such an item raises UnreadableItemError. Of scans: `segment` reads one part of several,
+        such as (0, 4) the first of four. Raises RunError for what the service answers, DesignError for what cannot
+        work.
         """
-        return self._drive(runner.run(self.context, call, Wanted(limit, page_size, cursor, unreadable)))
+        return self._drive(runner.run(self.context, call, Wanted(limit, page_size, cursor, unreadable, segment)))
 
     def iterate(
-        self, call: Call[Page[T]], *, page_size: int | None = None, unreadable: Unreadable | None = None
+        self,
+        call: Call[Page[T]],
+        *,
+        page_size: int | None = None,
+        unreadable: Unreadable | None = None,
+        segment: tuple[int, int] | None = None,
     ) -> Iterator[T]:
         """Every result of a query or scan, read page by page as they are taken.
 
-        `unreadable` as of `run`, told once of each item: for work that must go on behind it.
+        `unreadable` as of `run`, told once of each item: for work that must go on behind it. `segment` as of `run`:
+        each of several threads, processes or machines goes through its own part of a table.
         """
         runner.check_pages(call)
         told, cursor = told_once(unreadable), None
         while True:
             # A limit that the pattern itself states is how many are read at a time, not where it ends.
-            page = self.run(call, page_size=page_size, cursor=cursor, unreadable=told)
+            page = self.run(call, page_size=page_size, cursor=cursor, unreadable=told, segment=segment)
             yield from page.items
             cursor = page.cursor
             if cursor is None:

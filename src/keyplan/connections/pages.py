@@ -5,9 +5,10 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from keyplan import limits
 from keyplan.connections import cursors
 from keyplan.connections.codec import Sorter
 from keyplan.connections.context import Context
@@ -57,8 +58,12 @@ class Wanted:
     cursor: str | None = None
     unreadable: Unreadable | None = None
     """Is told of items that cannot be read, which are then left out; without it they are raised."""
+    segment: tuple[int, int] | None = None
+    """Of a scan that several share: the number of this part, from 0, and how many parts there are."""
 
     def __post_init__(self) -> None:
+        if self.segment is not None:
+            _check_segment(self.segment)
         for name, value in (("limit", self.limit), ("page_size", self.page_size)):
             if value is None:
                 continue
@@ -73,7 +78,17 @@ class Wanted:
             return self
         limit = plan.limit if self.limit is None else self.limit
         page_size = plan.page_size if self.page_size is None else self.page_size
-        return Wanted(limit, page_size, self.cursor, self.unreadable)
+        return replace(self, limit=limit, page_size=page_size)
+
+
+def _check_segment(segment: object) -> None:
+    match segment:
+        case (int(number), int(total)) if 0 <= number < total <= limits.SCAN_SEGMENTS:
+            return
+    raise ValueError(
+        f"segment={segment!r}: a segment is its number, from 0, and how many there are, up to"
+        f" {limits.SCAN_SEGMENTS:,}: (0, 4) is the first of four"
+    )
 
 
 class RangeReader:
@@ -149,10 +164,13 @@ class _Partition:
         context: Context,
         arguments: Arguments,
         position: Position,
-        unreadable: Unreadable | None,
+        wanted: Wanted,
     ) -> None:
-        self._shared, self._context, self._arguments, self._unreadable = shared, context, arguments, unreadable
+        self._shared, self._context, self._arguments = shared, context, arguments
+        self._unreadable = wanted.unreadable
         request = shared.request.request(arguments, context.table(shared.plan.schema))
+        if wanted.segment is not None:
+            request["Segment"], request["TotalSegments"] = wanted.segment
         self._request: Request = request
         self._position = position
         self.more = position != DONE and not shared.request.is_empty(request)
@@ -241,12 +259,14 @@ class _Partition:
 def page(context: Context, shared: RangeReader, arguments: Arguments, wanted: Wanted) -> Program[Page[Any]]:
     """A page. Without `limit` it is what one request of each partition gives, and never empty if there is more."""
     wanted = wanted.or_of(shared.plan)
+    if wanted.segment is not None and shared.plan.operation != "Scan":
+        raise TypeError(f"{shared.plan.pattern} is no scan, and only a scan is read in segments")
     limit, page_size, cursor = wanted.limit, wanted.page_size, wanted.cursor
     told = shared.request.partitions(arguments)
-    bound_to = _bound_to(context, shared, told)
+    bound_to = _bound_to(context, shared, told, wanted.segment)
     positions = [None] * len(told) if cursor is None else cursors.read(context.cursor_key, bound_to, cursor, len(told))
     places = zip(told, positions, strict=True)
-    partitions = [_Partition(shared, context, one, position, wanted.unreadable) for one, position in places]
+    partitions = [_Partition(shared, context, one, position, wanted) for one, position in places]
     once = limit is None and page_size is not None and len(partitions) == 1
     if len(partitions) == 1:
         taken = yield from _take(partitions[0], limit, page_size, once=once)
@@ -258,9 +278,11 @@ def page(context: Context, shared: RangeReader, arguments: Arguments, wanted: Wa
     return Page(tuple(taken), cursors.write(context.cursor_key, bound_to, ends))
 
 
-def _bound_to(context: Context, shared: RangeReader, told: list[Arguments]) -> tuple[Any, ...]:
+def _bound_to(
+    context: Context, shared: RangeReader, told: list[Arguments], segment: tuple[int, int] | None
+) -> tuple[Any, ...]:
     plan = shared.plan
-    asked = [shared.request.partition(one) for one in told]
+    asked = [*segment] if segment is not None else [shared.request.partition(one) for one in told]
     return context.table(plan.schema), plan.pattern, plan.index and plan.index.name, plan.descending, asked
 
 
