@@ -22,6 +22,7 @@ from keyplan.connections.context import Context, Retries
 from keyplan.connections.transports import AioTransport, AsyncEngineTransport, BotoTransport, EngineTransport
 
 if TYPE_CHECKING:
+    from keyplan.connections.meter import Meter
     from keyplan.engine.engine import Engine
 
 _DIGEST_KEY_BYTES = 32
@@ -77,6 +78,7 @@ def connect(
     clock: Clock | None = None,
     retries: Retries | None = None,
     cursor_key: bytes | None = None,
+    meter: Meter | None = None,
 ) -> Connection:
     """Connect to where the items are.
 
@@ -86,7 +88,8 @@ def connect(
     attempts: the system's, or the engine's. `retries` says how often and how patiently throttled requests are
     sent again: ten attempts, with waits of at most 2 seconds.
     `cursor_key`: what cursors are signed with, up to 64 bytes; give all processes that hand cursors to each
-    other the same. Without it cursors are only good for this connection.
+    other the same. Without it cursors are only good for this connection. `meter` counts the units that calls use, which
+    are then asked for with every request.
 
     Raises ValueError for a URL or a key that cannot be, StorageError where a file cannot be used, and ImportError
     where boto3 is needed and is not installed. Nothing is sent yet: what does not answer is told by the first call.
@@ -98,6 +101,7 @@ def connect(
         clock=_clock(clock, engine),
         retries=retries,
         cursor_key=cursor_key,
+        meter=meter,
         creates_tables=target.is_embedded,
     )
     if client is not None:
@@ -116,6 +120,7 @@ async def connect_async(
     clock: Clock | None = None,
     retries: Retries | None = None,
     cursor_key: bytes | None = None,
+    meter: Meter | None = None,
 ) -> AsyncConnection:
     """The twin of connect for event loops, with aiobotocore instead of boto3.
 
@@ -128,6 +133,7 @@ async def connect_async(
         clock=_clock(clock, engine),
         retries=retries,
         cursor_key=cursor_key,
+        meter=meter,
         creates_tables=target.is_embedded,
     )
     if target.is_embedded:
@@ -157,6 +163,7 @@ def _context(
     clock: Clock,
     retries: Retries | None,
     cursor_key: bytes | None,
+    meter: Meter | None,
     creates_tables: bool,
 ) -> Context:
     if cursor_key is not None and not isinstance(cursor_key, (bytes, bytearray)):
@@ -168,6 +175,7 @@ def _context(
         cursor_key=cursor_key or secrets.token_bytes(_DIGEST_KEY_BYTES),
         retries=retries or Retries(),
         prefix=prefix,
+        meter=meter,
         names={getattr(table, "name", table): name for table, name in (names or {}).items()},
         creates_tables=creates_tables,
     )

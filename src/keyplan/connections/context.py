@@ -5,10 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from keyplan.clock import Clock, check_seconds
 from keyplan.design.plan import Plan
 from keyplan.design.schema import Schema
+
+if TYPE_CHECKING:
+    from keyplan.connections.meter import Meter
 
 _DOUBLINGS = 60  # beyond any bound, and still a number
 
@@ -60,6 +64,8 @@ class Context:
     """Tables that are known to be there, where missing ones are made."""
     moments: dict[str, int] = field(default_factory=dict)
     """By the token of a transaction: the moment that its first attempt was made, seconds since 1970."""
+    meter: Meter | None = None
+    """What counts the calls' units; None: they are not asked for."""
     lock: threading.Lock = field(default_factory=threading.Lock)
     """Held while the moments are changed: threads share a connection."""
 

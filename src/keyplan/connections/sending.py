@@ -105,6 +105,11 @@ def is_passing(error: ServiceError) -> bool:
     )
 
 
+def is_throttled(error: ServiceError) -> bool:
+    """Whether it says that a table, or a part of it, takes no more at the moment."""
+    return error.code in THROTTLED or any(reason.get("Code") in THROTTLED for reason in reasons_of(error))
+
+
 def reasons_of(error: ServiceError) -> list[dict[str, Any]]:
     """The reasons of a cancelled transaction, one for each action."""
     reasons: list[dict[str, Any]] = error.members.get("CancellationReasons", [])
@@ -119,6 +124,6 @@ def given_up(error: ServiceError, attempts: int, *, known: bool = True) -> RunEr
     codes = {reason.get("Code") for reason in reasons_of(error)}
     if error.code in CONFLICTS or codes & CONFLICTS:
         return TransactionConflictError(f"others keep writing the same items, {after}", code=error.code)
-    if error.code in THROTTLED or codes & THROTTLED:
+    if is_throttled(error):
         return ThrottledError(f"more than the table can take, {after}", code=error.code)
     return UnavailableError(f"the service is not available, {after}", code=error.code)

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from keyplan import limits
+from keyplan.cost.spent import Spent, total
 from keyplan.cost.units import Units, item_write, page_read, point_read
 from keyplan.design.plan import Plan, SortCondition
 from keyplan.design.projections import fetched
@@ -19,7 +20,6 @@ from keyplan.values.sizes import item_bytes
 from keyplan.values.types import Item
 from keyplan.verify.recording import Exchange
 from keyplan.verify.shelves import Entry, Shelf, canonical, place_in
-from keyplan.verify.spent import Spent, total
 
 
 @dataclass(frozen=True)

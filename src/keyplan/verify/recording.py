@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyplan.connections.sending import WRITES
+from keyplan.cost.spent import READS, Spent, of_receipts
 from keyplan.engine.engine import Engine
 from keyplan.values.types import Item
 from keyplan.verify.shelves import Shelf, canonical
-from keyplan.verify.spent import READS, Spent, of_receipts
 
 Request = dict[str, Any]
 _DATA = READS | WRITES

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from keyplan.cost.spent import Spent, average
 from keyplan.verify.claims import Judged
-from keyplan.verify.spent import Spent, average
 
 Kind = Literal["defect", "wrong", "claim", "failed", "not run"]
 """defect: prediction and receipt differ, which is keyplan's own fault. wrong: the answer is not what was meant."""

@@ -8,8 +8,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from keyplan.cost.spent import Spent, average
 from keyplan.verify.report import PatternResult, Report
-from keyplan.verify.spent import Spent, average
 
 
 def show(report: Report, console: Console) -> None:

@@ -14,6 +14,7 @@ from keyplan.cost.estimate import estimate
 from keyplan.cost.expected import expected, pages
 from keyplan.cost.prices import PriceBook
 from keyplan.cost.prices import book as shipped_book
+from keyplan.cost.spent import Spent, average, total
 from keyplan.design.design import Design
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.patterns import Pattern
@@ -35,7 +36,6 @@ from keyplan.verify.recording import Exchange, Recorder
 from keyplan.verify.report import PatternResult, Problem, Report, claim_problem
 from keyplan.verify.samples import Samples
 from keyplan.verify.shelves import canonical
-from keyplan.verify.spent import Spent, average, total
 from keyplan.verify.stock import Stock
 
 ITEMS = 4000

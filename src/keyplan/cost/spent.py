@@ -17,6 +17,13 @@ class Spent:
     def __add__(self, other: Spent) -> Spent:
         return Spent(_sum(self.read, other.read), _sum(self.write, other.write))
 
+    def divided_by(self, count: int) -> Spent:
+        """The part of one of so many."""
+        return Spent(
+            {place: units / count for place, units in self.read.items()},
+            {place: units / count for place, units in self.write.items()},
+        )
+
     @property
     def reads(self) -> float:
         """Read units of all places."""
@@ -55,11 +62,7 @@ def total(parts: Iterable[Spent]) -> Spent:
 
 def average(calls: Sequence[Spent]) -> Spent:
     """What one of them spends on average."""
-    whole, count = total(calls), max(1, len(calls))
-    return Spent(
-        {place: units / count for place, units in whole.read.items()},
-        {place: units / count for place, units in whole.write.items()},
-    )
+    return total(calls).divided_by(max(1, len(calls)))
 
 
 READS = frozenset({"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems"})
@@ -71,9 +74,11 @@ def of_receipts(operation: str, answer: Mapping[str, Any]) -> Spent:
     units: dict[str, float] = {}
     for receipt in told if isinstance(told, list) else [told]:
         table = receipt["TableName"]
-        places = {table: receipt.get("Table", {}).get("CapacityUnits", 0.0)}
-        for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
-            for name, one in receipt.get(kind, {}).items():
-                places[f"{table}/{name}"] = one["CapacityUnits"]
-        units = _sum(units, places)
+        indexes = {
+            f"{table}/{name}": one["CapacityUnits"]
+            for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
+            for name, one in receipt.get(kind, {}).items()
+        }
+        own = receipt.get("Table", {}).get("CapacityUnits", receipt["CapacityUnits"] - sum(indexes.values()))
+        units = _sum(units, {table: own, **indexes})
     return Spent(read=units) if operation in READS else Spent(write=units)
