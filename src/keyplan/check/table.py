@@ -40,6 +40,7 @@ from keyplan.check.rules.consistency import (
     kp615,
     kp616,
     kp617,
+    kp618,
 )
 from keyplan.check.rules.cost import (
     kp801,

@@ -15,13 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from keyplan.check.belonging import belongs
 from keyplan.check.expiry import always_expires
 from keyplan.check.finding import Finding
-from keyplan.check.names import words_of
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.design.entities import EntitySpec
-from keyplan.design.keys import text_of
 
 RULE = Rule("KP716", "expiry-leaves-parts", ("warning",))
 
@@ -40,7 +38,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         if not always_expires(owner) or owner.name in watched or not owner.key.fields:
             continue
         for part in entities:
-            if part is not owner and not always_expires(part) and _belongs(part, owner):
+            if part is not owner and not always_expires(part) and belongs(part, owner):
                 yield Finding(
                     RULE.code,
                     "warning",
@@ -51,18 +49,3 @@ def check(subject: Subject) -> Iterator[Finding]:
                     part.place,
                     owner.place,
                 )
-
-
-def _belongs(part: EntitySpec, owner: EntitySpec) -> bool:
-    """Whether the key of a part has all fields of its owner's key, and more, because it is the owner's."""
-    mine, its = set(part.key.fields), set(owner.key.fields)
-    return its < mine and (_lie_together(part, owner) or _is_named_after(owner, its))
-
-
-def _lie_together(part: EntitySpec, owner: EntitySpec) -> bool:
-    return part.schema is owner.schema and text_of(part.key.partition) == text_of(owner.key.partition)
-
-
-def _is_named_after(owner: EntitySpec, fields: set[str]) -> bool:
-    noun = words_of(owner.name).rpartition("_")[2]
-    return any(noun in words_of(name).split("_") for name in fields)
