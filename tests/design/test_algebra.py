@@ -60,6 +60,7 @@ def bound(text: str) -> BoundTemplate:
         ("{long}", "{short}"),
         ("{id}", "{short}"),
         ("{day}", "{at:hour}"),
+        ("{at:minute}", "{at:hour}"),
         ("{may}", "{may}"),
         ("META", "META#{a}"),
         ("{path}#{a}", "x#z"),
@@ -71,7 +72,7 @@ def test_templates_share_a_key_with_a_witness_that_both_make_or_are_proved_apart
         ("USER#{a}", "TASK#{a}"), ("TASK#{a}#", "TASK#{a}#NOTE#{b}"), ("{number:010d}", "{number:011d}"),
         ("{at:utc_ms}", "{id}"), ("{at:utc_ms}", "{at:utc_s}"), ("X{a:quote}", "X{b}#"), ("{status}", "close{a}"),
         ("{positive}", "-{a}"), ("{a:upper}", "b{b}"), ("{long}", "{short}"), ("{id}", "{short}"),
-        ("{day}", "{at:hour}"), ("META", "META#{a}"),
+        ("{day}", "{at:hour}"), ("{at:minute}", "{at:hour}"), ("META", "META#{a}"),
     }  # fmt: skip
     witness = can_equal(one, other)
     assert witness == can_equal(other, one)
@@ -245,7 +246,7 @@ HOLES = (
     "{slug:upper}", "{slug:quote}", "{status}", "{status:rank(done,open,opening)}", "{path}", "{number}", "{positive}",
     "{positive:040d}".replace("040", "038"), "{positive:shard(3)}", "{id}", "{id:shard(100)}", "{at:utc_s}",
     "{at:utc_ms}", "{at:utc_us}", "{at:epoch_s}", "{at:epoch_ms}", "{at:date}", "{at:month}", "{at:year}", "{at:hour}",
-    "{day}", "{day:month}",
+    "{at:minute}", "{day}", "{day:month}",
 )  # fmt: skip
 any_template = st.lists(
     st.sampled_from(HOLES) | st.sampled_from(["#", "##", "-", "a", "#-#"]), min_size=1, max_size=5

@@ -10,6 +10,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import assume, given
@@ -216,3 +217,14 @@ TABLE: dict[str, Any] = {
     "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
     "BillingMode": "PAY_PER_REQUEST",
 }
+
+
+def test_moments_of_the_hour_that_a_clock_shows_twice_are_those_that_they_are() -> None:
+    first = datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))
+    second = first.replace(minute=10, fold=1)
+    for moment in (first, second):
+        assert holds(F.at == moment.astimezone(UTC), {"at": moment}) is True
+        assert holds(F.at.is_in(moment), {"at": moment.astimezone(UTC)}) is True
+    assert holds(F.at < second, {"at": first}) is True
+    assert holds(F.at == second, {"at": first}) is False
+    assert holds(F.at.between(first, second), {"at": first.astimezone(UTC) + timedelta(minutes=20)}) is True

@@ -1,8 +1,8 @@
 """How load falls on keys: what the most used partition key, and the most used item, take a second.
 
 Shares come from the numbers of `Items(distinct=...)`; where a key has a field of which nothing is declared,
-nothing is said of its load. Where the day, month, year or hour of writing is a part of the key, new items all go to the
-present one, however many there are in time.
+nothing is said of its load. Where the year, month, day, hour or minute of writing is a part of the key, new items all
+go to the present one, however many there are in time.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from keyplan.check.load import Work
 from keyplan.check.rising import rises
 from keyplan.cost.expected import expected
 from keyplan.cost.sizes import item_size
+from keyplan.design.encodings_time import PERIODS_S
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey, KeyAttribute, text_of
 from keyplan.design.patterns import Pattern
@@ -26,9 +27,6 @@ from keyplan.design.schema import Index
 from keyplan.design.symbols import Source
 from keyplan.design.tables import Table
 from keyplan.values.units import write_units
-
-_PERIODS = {"year", "month", "date", "hour"}
-"""Specs of holes that many moments share."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +139,7 @@ def _present(plan: Plan, parts: Iterable[KeyAttribute]) -> dict[str, Source]:
     for part in parts:
         for hole in part.template.holes if part.template is not None else ():
             specs.setdefault(hole.name, set()).add(hole.spec)
-    return {name: "now" for name, held in specs.items() if held <= _PERIODS and rises(plan.entity.fields[name])}
+    return {name: "now" for name, held in specs.items() if held <= PERIODS_S.keys() and rises(plan.entity.fields[name])}
 
 
 def _reads(work: Work, index: Index | None) -> bool:

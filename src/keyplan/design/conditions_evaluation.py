@@ -7,7 +7,7 @@ is no 1, 0.1 is the number that it reads as, and a moment without a unit of its 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import chain
 from typing import Any
@@ -176,21 +176,30 @@ def _comparable(value: Any) -> tuple[str, Any]:
     return code, content
 
 
-def _are_moments(left: Any, right: Any) -> bool:
-    """Whether both are moments, which compare as such: their unit is the field's, and not seen here."""
-    return isinstance(left, datetime) and isinstance(right, datetime) and None not in {left.tzinfo, right.tzinfo}
+def _moments(left: Any, right: Any) -> tuple[datetime, datetime] | None:
+    """Both as moments, if they are, which compare as such: their unit is the field's, and not seen here.
+
+    In UTC: a clock that is turned back shows an hour twice, which Python's comparisons take no notice of.
+    """
+    if not (isinstance(left, datetime) and isinstance(right, datetime)) or None in {left.tzinfo, right.tzinfo}:
+        return None
+    return left.astimezone(UTC), right.astimezone(UTC)
 
 
 def _equal(left: Any, right: Any) -> bool:
-    if (left.__class__ is right.__class__ and left.__class__ in _ALIKE) or _are_moments(left, right):
+    if left.__class__ is right.__class__ and left.__class__ in _ALIKE:
         return bool(left == right)
-    return _comparable(left) == _comparable(right)
+    one, other = _moments(left, right) or (_comparable(left), _comparable(right))
+    return bool(one == other)
 
 
 def _ordered(left: Any, right: Any, accepts: Callable[[Any, Any], bool]) -> bool:
     """Whether two values of one type, String, Number or Binary, are in an order."""
-    if (left.__class__ is right.__class__ and left.__class__ in _ALIKE) or _are_moments(left, right):
+    if left.__class__ is right.__class__ and left.__class__ in _ALIKE:
         return accepts(left, right)
+    moments = _moments(left, right)
+    if moments is not None:
+        return accepts(*moments)
     (one, low), (other, high) = _comparable(left), _comparable(right)
     return one == other and one in KEY_TYPES and accepts(low, high)
 

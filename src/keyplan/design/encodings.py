@@ -61,6 +61,7 @@ SPECS: tuple[Spec, ...] = (
     _spec("month", "month", _DAY, _timed(time.MONTH)),
     _spec("year", "year", _DAY, _timed(time.YEAR)),
     _spec("hour", "hour", _MOMENT, _timed(time.HOUR)),
+    _spec("minute", "minute", _MOMENT, _timed(time.MINUTE)),
     _spec("upper", "upper", _TEXT, lambda field, *_: text.folded(field, "upper")),
     _spec("lower", "lower", _TEXT, lambda field, *_: text.folded(field, "lower")),
     _spec("quote", "quote", _TEXT, lambda field, _, after: text.quoted(field, after)),

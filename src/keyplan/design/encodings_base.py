@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from keyplan.design.encodings_chars import CharSet
@@ -66,7 +67,9 @@ class Encoding:
         """Whether the text of this value stands for it alone (False for a moment finer than the unit)."""
         if self.reversible and self.rounds_to is None:
             return True
-        return bool(self.decode(self.encode(value)) == value)
+        # In UTC: two clocks are never equal in the hour that one of them shows twice.
+        meant = value.astimezone(UTC) if isinstance(value, datetime) else value
+        return bool(self.decode(self.encode(value)) == meant)
 
 
 def made(

@@ -2,7 +2,7 @@
 
 A datetime must know its offset from UTC. Values finer than a unit are rounded down to it; the units down
 from the day are told apart as `reversible` (s, ms, us: a value of that precision comes back) and not
-(date, month, year, hour of a datetime: groups of many moments). The proleptic years 0001 to 9999 fit;
+(date, month, year, hour, minute of a datetime: groups of many moments). The proleptic years 0001 to 9999 fit;
 seconds and milliseconds since 1970 fit their digits until the year 2286 and are refused outside.
 """
 
@@ -64,7 +64,8 @@ _SIXTY = Chain((_range("0", "5"), _digits(1)))
 _TO_MONTH = Chain((_YEAR, Word("-"), _MONTH))
 _TO_DAY = Chain((_TO_MONTH, Word("-"), _DAY))
 _TO_HOUR = Chain((_TO_DAY, Word("T"), _HOUR))
-_TO_SECOND = Chain((_TO_HOUR, Word(":"), _SIXTY, Word(":"), _SIXTY))
+_TO_MINUTE = Chain((_TO_HOUR, Word(":"), _SIXTY))
+_TO_SECOND = Chain((_TO_MINUTE, Word(":"), _SIXTY))
 _DAY_PATTERN = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _SECOND_PATTERN = _DAY_PATTERN + "T[0-9]{2}:[0-9]{2}:[0-9]{2}"
 
@@ -122,6 +123,9 @@ DATE = _group("date", 10, "T00:00:00Z", _TO_DAY, _DAY_PATTERN)
 MONTH = _group("month", 7, "-01T00:00:00Z", _TO_MONTH, "[0-9]{4}-[0-9]{2}")
 YEAR = _group("year", 4, "-01-01T00:00:00Z", _YEAR, "[0-9]{4}")
 HOUR = _group("hour", 13, ":00:00Z", _TO_HOUR, _DAY_PATTERN + "T[0-9]{2}")
+MINUTE = _group("minute", 16, ":00Z", _TO_MINUTE, _DAY_PATTERN + "T[0-9]{2}:[0-9]{2}")
+PERIODS_S = {YEAR.name: 31_536_000, MONTH.name: 2_592_000, DATE.name: 86_400, HOUR.name: 3_600, MINUTE.name: 60}
+"""How long each group of moments is, in seconds: months have 30 days, years 365."""
 
 
 def encoding(field: Field, unit: Unit) -> Encoding:

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_origin
 from pydantic import BaseModel
 
 from keyplan.design.design import Design
+from keyplan.design.encodings_time import PERIODS_S
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.fields import StoredField
 from keyplan.design.requests_items import maker_of
@@ -28,7 +29,6 @@ _SCARCE = 5
 _SHARED_KEY = 20
 """Items of one partition, where a design does not say how many there are."""
 _DAY_S = 86_400
-_PERIODS_S = {"hour": 3_600, "date": _DAY_S, "month": 30 * _DAY_S, "year": 365 * _DAY_S}
 
 
 class Maker:
@@ -232,7 +232,7 @@ class Maker:
             return None
         parts = [part for bound in (self.spec.key, *self.spec.indexes) for part in bound.partition]
         holes = [hole for part in parts if part.template is not None for hole in part.template.holes]
-        return next((_PERIODS_S[hole.spec] for hole in holes if hole.name == name and hole.spec in _PERIODS_S), None)
+        return next((PERIODS_S[hole.spec] for hole in holes if hole.name == name and hole.spec in PERIODS_S), None)
 
     def _deck(self, shares: Mapping[object, float]) -> list[object]:
         """As many of each value as its share says, at least one, in no order."""

@@ -18,6 +18,7 @@ from keyplan.check.finding import Finding
 from keyplan.check.keyspace import as_template
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
+from keyplan.design.encodings_time import PERIODS_S
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey
 from keyplan.design.schema import Index
@@ -26,7 +27,7 @@ from keyplan.design.template_parse import Text
 from keyplan.design.templates import BoundHole, BoundTemplate
 
 RULE = Rule("KP207", "mixed-encodings", ("warning",))
-_TIMES = frozenset({"utc_s", "utc_ms", "utc_us", "epoch_s", "epoch_ms", "date", "month", "year", "hour"})
+_TIMES = frozenset({"utc_s", "utc_ms", "utc_us", "epoch_s", "epoch_ms", *PERIODS_S})
 
 
 def check(subject: Subject) -> Iterator[Finding]:

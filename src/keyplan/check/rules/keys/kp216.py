@@ -20,12 +20,12 @@ from keyplan.check.finding import Finding
 from keyplan.check.names import words_of
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
+from keyplan.design.encodings_time import PERIODS_S
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import KeyAttribute
 
 RULE = Rule("KP216", "identity-by-time", ("warning",))
 _TIME = re.compile(r"(^|_)(at|time|timestamp|datetime|moment)$")
-_COARSE = frozenset({"date", "month", "year", "hour"})
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -49,8 +49,8 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _is_moment(entity: EntitySpec, part: KeyAttribute, name: str) -> bool:
     """Whether a field of the key is a point in time, not a day or an hour that is meant as a group."""
     holes = [hole for hole in part.template.holes if hole.name == name] if part.template is not None else []
-    if any(hole.spec in _COARSE for hole in holes):
-        return not all(hole.spec in _COARSE for hole in holes)
+    if any(hole.spec in PERIODS_S for hole in holes):
+        return not all(hole.spec in PERIODS_S for hole in holes)
     stored = entity.fields[name]
     if stored.annotation is datetime:
         return True

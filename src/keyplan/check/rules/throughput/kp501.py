@@ -6,7 +6,7 @@ much capacity the table has, and a throttled index refuses the table's writes.
 
 What is added up: every declared rate, times the units of a call, times the share of the most used value of
 the fields that the key is made of (`Items(distinct=...)`). A key that is one constant text has the whole load.
-New items all go to the present month, day or hour where that is a part of it (`ROOM#{room}#{sent_at:month}`).
+New items all go to the present month, day, hour or minute where that is a part of it (`ROOM#{room}#{sent_at:month}`).
 A write that changes an index key counts twice there: the old entry is deleted, a new one put.
 
 It is an error where the average rates already exceed the limit, and a warning where the peaks do.
