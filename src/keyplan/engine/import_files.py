@@ -32,7 +32,7 @@ from keyplan.errors import SerializationError, ValidationError
 from keyplan.messages import exports as messages
 
 LINE_BYTES = 16 * limits.MIB
-"""No item is longer, however it is spelled; in CSV, no value."""
+"""No item is longer, however it is spelled; a row of CSV may have several lines."""
 
 _BLANKS = re.compile(r"\s*")
 _CHUNK_BYTES = 256 * 1024
@@ -68,7 +68,7 @@ class Csv:
 
 @dataclass
 class Count:
-    """Bytes read so far, uncompressed."""
+    """Bytes read so far, uncompressed: of a file, or of a row."""
 
     size: int = 0
 
@@ -204,7 +204,8 @@ def _item(read: Any) -> dict[str, Any]:
 def _csv_items(lines: Iterator[bytes], how: Csv) -> Iterator[Entry]:
     # The module's limit of a field is the process's own; it is only ever raised.
     csv.field_size_limit(max(csv.field_size_limit(), LINE_BYTES))
-    rows = csv.reader(_text(lines), delimiter=how.delimiter, strict=True)
+    length = Count()
+    rows = csv.reader(_text(lines, length), delimiter=how.delimiter, strict=True)
     try:
         names = how.names if how.names is not None else next(rows, None)
         if names is None:
@@ -212,15 +213,20 @@ def _csv_items(lines: Iterator[bytes], how: Csv) -> Iterator[Entry]:
         if len(set(names)) < len(names) or "" in names:
             raise MalformedError(messages.HEADER_MISSING)
         for row in rows:
+            length.size = 0
             if row:
                 yield _row(row, names, how.kinds)
     except csv.Error as error:
         raise MalformedError(messages.not_csv(str(error))) from error
 
 
-def _text(lines: Iterator[bytes]) -> Iterator[str]:
+def _text(lines: Iterator[bytes], length: Count) -> Iterator[str]:
+    """The lines as text. Raises MalformedError once `length`, that of the present row, is more than an item has."""
     encoding = "utf-8-sig"  # the first line may begin with a byte order mark
     for line in lines:
+        length.size += len(line)
+        if length.size > LINE_BYTES:
+            raise MalformedError(messages.LINE_TOO_LONG)
         try:
             yield line.decode(encoding)
         except UnicodeDecodeError as error:

@@ -13,7 +13,7 @@ from tests.engine.jobs.making import BUCKET, NOW, Workshop, item, json_lines, ta
 from tests.engine.table_making import definitions, index
 
 from keyplan import limits
-from keyplan.engine import imports
+from keyplan.engine import import_files, imports
 from keyplan.engine.fsck import check
 from keyplan.errors import ServiceError
 
@@ -188,6 +188,16 @@ def test_a_line_that_is_no_item_ends_its_file(shop: Workshop, line: str) -> None
     ended = shop.import_()
     assert (ended["ImportStatus"], counts(ended)) == ("FAILED", (3, 2, 1))
     assert [each["id"]["S"] for each in shop.scan("copy")] == ["1", "3"]
+
+
+def test_a_row_of_many_lines_is_no_longer_than_any_item(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_files, "LINE_BYTES", 1000)
+    many = b"".join(b'%d,"%b\n"\n' % (number, b"x" * 400) for number in range(10))
+    endless = b'10,"' + b'\n","'.join([b"x" * 90] * 20) + b'\n"\n'
+    shop.write("a.csv", b"id,text\n" + many + endless + b"11,y\n")
+    described = shop.import_(InputFormat="CSV")
+    assert counts(described) == (11, 10, 1)
+    assert "The line is longer than any item can be" in described["FailureMessage"]
 
 
 def test_blank_lines_count_for_nothing_and_a_line_may_hold_several_items(shop: Workshop) -> None:
