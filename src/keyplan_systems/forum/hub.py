@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
@@ -83,6 +84,8 @@ class Watch:
     place: Place
     pipe: Pipe
     room: Room
+    until_s: float
+    """When the token ends that allows it, seconds since 1970."""
     last: int | None = None
     """The last number that was sent; None until it begins."""
     is_over: bool = False
@@ -162,13 +165,15 @@ class Hub:
         pipe.touched_s = self._clock.monotonic()
 
     def sweep(self) -> int:
-        """Have connections closed that are idle or old; how many."""
-        now_s, overdue = self._clock.monotonic(), 0
+        """Have connections closed that are idle or old, or watch by a token that has ended; how many."""
+        now_s, at_s, overdue = self._clock.monotonic(), self._clock.now(), 0
         for pipe in self._pipes.values():
             if now_s - pipe.opened_s >= self.limits.total_s:
                 pipe.end(GOING_AWAY, "the connection has reached its greatest age: connect again")
             elif now_s - pipe.touched_s >= self.limits.idle_s:
                 pipe.end(GOING_AWAY, "nothing was sent for too long: send a heartbeat")
+            elif any(watch.until_s <= at_s for watch in pipe.watches.values()):
+                pipe.end(GOING_AWAY, "a thread token has expired: ask for the thread again, and connect again")
             else:
                 continue
             overdue += 1
@@ -182,10 +187,13 @@ class Hub:
 
     # Watches.
 
-    def join(self, pipe: Pipe, place: Place) -> Watch:
-        """A watch that notes what comes from now on, and sends nothing before it begins."""
+    def join(self, pipe: Pipe, place: Place, until_s: float = math.inf) -> Watch:
+        """A watch that notes what comes from now on, and sends nothing before it begins.
+
+        At `until_s`, seconds since 1970, its connection is closed.
+        """
         room = self._rooms.setdefault(place, Room())
-        watch = pipe.watches[place] = Watch(place, pipe, room)
+        watch = pipe.watches[place] = Watch(place, pipe, room, until_s)
         room.watches.add(watch)
         return watch
 

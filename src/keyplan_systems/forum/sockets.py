@@ -167,7 +167,7 @@ class Sockets:
         if place in pipe.watches:
             raise BadRequestError("this connection watches the thread already")
         # First listen, then ask how far the thread has come: what is stored in between is heard of.
-        watch = self.hub.join(pipe, place)
+        watch = self.hub.join(pipe, place, rights.until_s)
         try:
             top = await run_in_threadpool(self.service.log.last_seq, place)
             after = top if asked.since is None else asked.since

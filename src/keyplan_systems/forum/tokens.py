@@ -7,7 +7,7 @@ platform passes for one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import jwt
@@ -35,6 +35,8 @@ class ThreadRights:
     is_mine: bool
     can_watch: bool
     can_write: bool
+    until_s: int = field(default=0, compare=False)
+    """When the token that says so ends, seconds since 1970; 0 where none has been issued."""
 
 
 class ThreadTokenIssuer:
@@ -107,4 +109,4 @@ def _rights(claims: dict[str, Any]) -> ThreadRights:
         item_id, participant_id, user_id = (checked_id(claims[name], name) for name in _IDS)
     except BadRequestError as error:
         raise BadTokenError(str(error)) from error
-    return ThreadRights(ThreadKey(item_id, participant_id), user_id, **flags)
+    return ThreadRights(ThreadKey(item_id, participant_id), user_id, until_s=claims["exp"], **flags)

@@ -268,6 +268,25 @@ def test_every_connection_ends_after_two_hours_and_can_be_taken_up_again(live: L
     asyncio.run(story())
 
 
+def test_nobody_watches_a_thread_for_longer_than_the_token_is_good(live: Live) -> None:
+    async def story() -> None:
+        token = live.token(TUTOR)
+        live.clock.advance(7000)
+        async with live.socket(TUTOR) as tutor, live.socket(ANN) as ann:
+            await tutor.watch(token)
+            await ann.watch(live.token(ANN))
+            live.clock.advance(190)
+            await tutor.nothing()
+            live.clock.advance(10)
+            code, reason = await tutor.closed()
+            assert code == 1001
+            assert "token has expired" in reason
+            live.writer().say("for who may still read it")
+            assert (await ann.hear())["text"] == "for who may still read it"
+
+    asyncio.run(story())
+
+
 def test_a_subscription_expires_in_whole_seconds_and_is_not_told_of_when_it_has(live: Live) -> None:
     async def story() -> None:
         async with live.socket(ANN) as ann:
