@@ -91,7 +91,11 @@ class RequestMiddleware:
 
 
 class _Sender:
-    """Adds the request id to the answer and remembers its status."""
+    """Adds the request id to the answer and remembers its status.
+
+    What says nothing of caches and has no entity tag to ask by, as files have, is kept by none: answers are for whoever
+    asked, and not every application knows its callers by the one header that caches heed.
+    """
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send
@@ -105,7 +109,10 @@ class _Sender:
             self.started = True
             self.status = message.get("status", 101)
             message.setdefault("headers", [])
-            MutableHeaders(scope=message)[REQUEST_ID_HEADER] = self._request_id
+            headers = MutableHeaders(scope=message)
+            headers[REQUEST_ID_HEADER] = self._request_id
+            if kind == "http.response.start" and "etag" not in headers:
+                headers.setdefault("Cache-Control", "no-store")
         elif kind == "websocket.close":
             self.status = message.get("code", 1000) if self.started else 403
             self.started = True

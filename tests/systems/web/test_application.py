@@ -16,7 +16,7 @@ import orjson
 import pytest
 from fastapi import Body, FastAPI, Request, WebSocket
 from pydantic import BaseModel, Field
-from starlette.responses import StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
@@ -148,6 +148,29 @@ def test_a_good_request_answers_with_its_id_in_body_and_header(server: Running) 
     assert answer.json() == {"count": 2, "request_id": answer.headers["X-Request-Id"]}
     assert len(answer.headers["X-Request-Id"]) == 32
     assert "server" not in answer.headers
+
+
+@pytest.mark.parametrize("path", ["openapi.json", "taken", "nowhere", "broken", "health"])
+def test_no_cache_keeps_an_answer(server: Running, path: str) -> None:
+    assert get(f"{server.url}/{path}").headers["Cache-Control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ({"Cache-Control": "public, max-age=60"}, ["public, max-age=60"]),
+        ({"ETag": '"1"'}, []),
+    ],
+)
+def test_an_answer_may_say_itself_how_it_is_kept(said: dict[str, str], kept: list[str]) -> None:
+    app = build()
+
+    @app.get("/kept")
+    async def answer() -> Response:
+        return Response("for all", headers=said)
+
+    with Running(app) as running:
+        assert get(f"{running.url}/kept").headers.get_list("Cache-Control") == kept
 
 
 @pytest.mark.parametrize(
