@@ -54,7 +54,7 @@ class Settings:
     """What `keyplan up` was told."""
 
     folder: Path
-    """Holds the database, keys and the systems' own files."""
+    """Holds the database, keys and the systems' own files. Made for its owner alone, if there is none."""
     host: str = "127.0.0.1"
     port: int = 8000
     systems: tuple[str, ...] = ()
@@ -112,7 +112,7 @@ def prepare(settings: Settings, stack: ExitStack, say: Callable[[str], None], cl
     if failed:
         raise UpError("a design has errors\n" + text(failed))
     try:
-        settings.folder.mkdir(parents=True, exist_ok=True)
+        settings.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise UpError(f"{settings.folder} can be no folder: {error.strerror or error}") from error
     connection, engine = _connection(settings, stack, clock)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import threading
@@ -245,6 +246,22 @@ def test_an_item_of_the_sample_that_cannot_be_read_keeps_nothing_from_starting(
     with running(Settings(tmp_path)) as (url, said):
         assert get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
     assert said[1].startswith("shelf: the sample is not whole: Note note_id='odd' cannot be read as Note: text:")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files have no modes")
+def test_what_is_kept_is_for_the_owner_of_the_folder_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    with ExitStack() as stack:
+        prepare(Settings(folder), stack, lambda _line: None)
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files have no modes")
+def test_a_folder_that_is_there_stays_open_to_whom_it_is(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    with ExitStack() as stack:
+        prepare(Settings(tmp_path), stack, lambda _line: None)
+        assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
 
 
 def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
