@@ -141,7 +141,8 @@ class TokenVerifier:
 
 def _seconds(claims: Mapping[str, Any], name: str, otherwise: float) -> float:
     value = claims.get(name, otherwise)
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+    # A whole number may be larger than any that math.isnan takes.
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:  # noqa: PLR0124
         raise TokenError(f"The token's claim {name} is no time.")
     return value
 

@@ -69,6 +69,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"claims": {"exp": "tomorrow"}}, "no time"),
     ({"claims": {"exp": True}}, "no time"),
     ({"claims": {"nbf": float("nan")}}, "no time"),
+    ({"claims": {"iat": 10**400}}, "issued in the future"),
     ({"claims": {"exp": None}}, "claim exp"),
     ({"claims": {"iat": None}}, "claim iat"),
     ({"subject": ""}, "subject"),
