@@ -26,7 +26,10 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
         Literal["info", "warning"], typer.Option("--log-level", help="Info has a line for each request.")
     ] = "warning",
     issuer: Annotated[
-        str | None, typer.Option("--issuer", help="Whose tokens are taken, instead of those of `keyplan token`.")
+        str | None,
+        typer.Option(
+            "--issuer", help="Whose tokens are taken, instead of those of `keyplan token`; then without DynamoDB."
+        ),
     ] = None,
     audience: Annotated[str | None, typer.Option("--audience", help="What the issuer's tokens must be for.")] = None,
     keys: Annotated[

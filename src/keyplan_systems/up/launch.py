@@ -129,9 +129,14 @@ def prepare(settings: Settings, stack: ExitStack, say: Callable[[str], None], cl
         design = designs[system.name]
         hosted.append(Hosted(system, design, reports[system.name], estimate(design, prices), built))
     workers = Workers([worker for one in hosted for worker in one.built.workers])
-    # Its signatures may be of any key, so that beyond this machine anybody could read and write every table by it.
-    dynamodb = DynamoDBApplication(engine) if engine is not None and is_loopback(settings.host) else None
+    dynamodb = DynamoDBApplication(engine) if engine is not None and _is_private(settings) else None
     return Host(hosted, workers, dynamodb)
+
+
+def _is_private(settings: Settings) -> bool:
+    """Whether only this machine's user can be there, so that every table may be read and written by signatures of any
+    key. Who has people sign in elsewhere has a proxy stand before it, which passes on what anybody asks."""
+    return is_loopback(settings.host) and settings.issuer is None
 
 
 def _errors_of(report: Report) -> Report:
@@ -236,10 +241,12 @@ def _socket(host: str, port: int) -> socket.socket:
 def _hints(host: Host, address: str, settings: Settings) -> list[str]:
     lines = [f"home page {address}/"]
     lines += [f"{one.system.title}: {address}/{one.system.name}/{one.system.page}" for one in host.hosted]
-    if settings.url is None and is_loopback(settings.host):
+    if settings.url is None and _is_private(settings):
         lines.append(f"DynamoDB: aws dynamodb list-tables --endpoint-url {address}")
     elif settings.url is None:
-        lines.append("no DynamoDB endpoint: it is open to whoever reaches it, so only --host 127.0.0.1 has one")
+        lines.append(
+            "no DynamoDB endpoint: it is open to whoever reaches it, so only --host 127.0.0.1 without --issuer has one"
+        )
     if settings.issuer is None:
         lines.append(f"token: keyplan token SUBJECT --folder {settings.folder}")
     else:

@@ -196,9 +196,19 @@ def test_it_runs_on_another_endpoint_and_offers_none_itself(tmp_path: Path, monk
         assert engine.call("ListTables", {})["TableNames"] == ["shelf"]
 
 
-@pytest.mark.parametrize(("host", "is_there"), [("127.0.0.1", True), ("localhost", True), ("0.0.0.0", False)])
-def test_only_this_machine_has_the_endpoint_that_asks_for_no_key(tmp_path: Path, host: str, is_there: bool) -> None:
-    with running(Settings(tmp_path, host=host)) as (url, _):
+@pytest.mark.parametrize(
+    ("host", "signs_in_elsewhere", "is_there"),
+    [("127.0.0.1", False, True), ("localhost", False, True), ("0.0.0.0", False, False), ("127.0.0.1", True, False)],
+)
+def test_only_this_machines_user_has_the_endpoint_that_asks_for_no_key(
+    tmp_path: Path, host: str, signs_in_elsewhere: bool, is_there: bool
+) -> None:
+    settings = Settings(tmp_path, host=host)
+    if signs_in_elsewhere:
+        keys = tmp_path / "jwks.json"
+        keys.write_bytes(development_key(tmp_path / "theirs").jwks())
+        settings = replace(settings, issuer="https://login.example", audience="shelf", keys=str(keys))
+    with running(settings) as (url, _):
         target = {"X-Amz-Target": "DynamoDB_20120810.ListTables", "Content-Type": "application/x-amz-json-1.0"}
         signed = {"Authorization": "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/dynamodb/aws4_request"}
         answer = post(url, content=b"{}", headers={**target, **signed})
@@ -328,6 +338,7 @@ def test_the_command_starts_says_where_and_drains_on_ctrl_c(tmp_path: Path) -> N
             url = told.partition("home page ")[2].partition("\n")[0].rstrip("/")
             assert ("tokens: those of https://login.example for trainer" in told) == bool(options)
             assert ("token: keyplan token SUBJECT" in told) != bool(options)
+            assert ("no DynamoDB endpoint" in told) == bool(options)
             assert get(f"{url}/health").json()["systems"] == ["thinking_trainer"]
             assert get(f"{url}/thinking_trainer/nothing").status_code == 404
             process.send_signal(signal.SIGINT)
