@@ -39,10 +39,14 @@ def raw(headers: dict[bytes, bytes], body: bytes = b"", method: bytes = b"POST",
     return b"\r\n".join(lines) + b"\r\n\r\n" + body
 
 
+def put_body(key: str) -> bytes:
+    """The body of a PutItem of the key."""
+    return orjson.dumps({"TableName": "tab", "Item": {"p": {"S": key}}})
+
+
 def put(key: str, **more: bytes) -> bytes:
     """The bytes of a PutItem of the key."""
-    body = orjson.dumps({"TableName": "tab", "Item": {"p": {"S": key}}})
-    return raw(headers_for("PutItem", **more), body)
+    return raw(headers_for("PutItem", **more), put_body(key))
 
 
 def get(key: str) -> bytes:

@@ -11,12 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 import orjson
 import pytest
 from tests.server.fake_engine import FakeEngine
-from tests.server.plain_http import Client, get, headers_for, put, raw
+from tests.server.plain_http import Client, get, headers_for, put, put_body, raw
 
 from keyplan.server.asyncio_server import Server
 from keyplan.server.connection import DISCARD_BYTES, FEW_WORKS, HEAD_BYTES, MOST_WORKS, Connection
-from keyplan.server.protocol import DynamoDBProtocol
+from keyplan.server.protocol import Call, DynamoDBProtocol
 from keyplan.server.thread import ThreadedServer
+from keyplan.server.wire import Request
 
 MIB = 1024 * 1024
 
@@ -105,6 +106,40 @@ def test_reading_stops_while_many_requests_wait(engine: FakeEngine) -> None:
         connection.connection_lost(None)
 
     asyncio.run(run())
+
+
+def packed(key: str) -> bytes:
+    return raw(headers_for("PutItem", content_encoding=b"gzip"), gzip.compress(put_body(key)))
+
+
+def test_of_large_requests_in_line_few_are_parsed_and_no_more_are_read(engine: FakeEngine) -> None:
+    async def run() -> None:
+        connection = Connection(Server(DynamoDBProtocol(engine)))
+        transport = FakeTransport()
+        connection.connection_made(transport)
+        connection.data_received(b"".join(packed(str(number)) for number in range(12)) + get("11"))
+        assert not transport.reading
+        assert [type(work) for work in connection.works] == [Call] * 2 + [Request] * 11
+        turns = 0
+        while connection.works:
+            before = transport.answers
+            await asyncio.sleep(0)
+            turns += transport.answers > before
+            assert transport.answers - before <= 3
+        assert turns > 10, "each of the others has a turn of its own"
+        assert transport.reading
+        assert transport.answers == 13
+        connection.connection_lost(None)
+
+    asyncio.run(run())
+    assert engine.calls == [*["PutItem"] * 12, "GetItem"]
+
+
+def test_large_requests_are_answered_in_order(client: Client) -> None:
+    client.send(b"".join(packed(str(number)) + get(str(number)) for number in range(10)))
+    for number in range(10):
+        assert client.read().json() == {}
+        assert client.read().json() == {"Item": {"p": {"S": str(number)}}}
 
 
 def test_errors_keep_their_place_in_the_pipeline(client: Client) -> None:

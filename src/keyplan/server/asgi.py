@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from keyplan.limits import REQUEST_BYTES
 from keyplan.server.protocol import Call, DynamoDBProtocol, ServedEngine
 from keyplan.server.sigv4 import Signatures
-from keyplan.server.turns import Turns
+from keyplan.server.turns import Turns, Work
 from keyplan.server.wire import Answer, Request
 
 Message: TypeAlias = MutableMapping[str, Any]
@@ -31,7 +31,7 @@ class _Waiter:
     """The lane of one request: a future for its answer."""
 
     def __init__(self, work: Call | Answer, loop: asyncio.AbstractEventLoop) -> None:
-        self.works: deque[Call | Answer] = deque((work,))
+        self.works: deque[Work] = deque((work,))
         self.queued = False
         self.stalled = False
         self.future: asyncio.Future[Answer] = loop.create_future()

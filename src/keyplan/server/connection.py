@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 import httptools
 
 from keyplan.limits import REQUEST_BYTES
-from keyplan.server.protocol import Call
+from keyplan.server.turns import Work
 from keyplan.server.wire import Answer, Request, head
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ HEAD_BYTES = 64 * 1024  # request line and headers
 DISCARD_BYTES = 4 * REQUEST_BYTES  # a body over the limit is read so far, to be answered politely
 JOIN_BYTES = 64 * 1024  # bodies up to this size are copied behind their head, for one write
 MOST_WORKS, FEW_WORKS = 64, 16  # requests in line at which reading stops and goes on
+MOST_BYTES = REQUEST_BYTES  # of bodies in line: more is not parsed before its turn, and none is read
 LINGER_S = 2.0  # between a refusal and the end, so that the client can read it
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -62,11 +63,12 @@ class Connection(asyncio.Protocol):
         self._fed_bytes = 0
         self._deaf = False  # nothing that comes is read any more
         self._owes_continue = False
-        self._ways: deque[tuple[bool, bool]] = deque()  # of each request: keep alive, without body
+        self._ways: deque[tuple[bool, bool, int]] = deque()  # of each request: keep alive, without body, its bytes
+        self._waiting_bytes = 0  # of all these requests
         self._full = False  # many works wait: reading stopped
         self._linger: asyncio.TimerHandle | None = None
         self.since_s = 0.0  # loop time when the present stage began
-        self.works: deque[Call | Answer] = deque()
+        self.works: deque[Work] = deque()
         self.queued = False
         self.stalled = False
         self.draining = False
@@ -100,7 +102,7 @@ class Connection(asyncio.Protocol):
         else:
             if self._stage != _IDLE:
                 self._count_fed(len(data))
-            if len(self.works) > MOST_WORKS and not self._full:
+            if (len(self.works) > MOST_WORKS or self._waiting_bytes > MOST_BYTES) and not self._full:
                 self._full = True
                 self._transport.pause_reading()
 
@@ -138,7 +140,7 @@ class Connection(asyncio.Protocol):
 
     def _read_on(self) -> None:
         """Resume reading unless something still forbids it."""
-        if self._full and len(self.works) <= FEW_WORKS:
+        if self._full and len(self.works) <= FEW_WORKS and self._waiting_bytes <= MOST_BYTES:
             self._full = False
         if not (self._full or self.stalled or self._transport.is_closing()):
             self._transport.resume_reading()
@@ -218,22 +220,26 @@ class Connection(asyncio.Protocol):
             self._body += body
 
     def on_message_complete(self) -> None:
-        """A request is complete: check it, and put it in line."""
+        """A request is complete: put it in line, parsed unless too much is there that waits already."""
         parser = self._parser
         if parser.should_upgrade():
             return  # it comes again, see _feed
         self._stage = _IDLE
         self._owes_continue = False
         headers = self._headers
-        work: Call | Answer
+        work: Work
         method = parser.get_method()
+        held_bytes = 0
         if self._body_bytes > REQUEST_BYTES:
             work = self._protocol.too_large(headers)
         else:
-            body = bytes(self._body)
-            work = self._protocol.read(Request(method, self._target, headers, body))
+            work = Request(method, self._target, headers, bytes(self._body))
+            held_bytes = REQUEST_BYTES if b"content-encoding" in headers else self._body_bytes
+            if self._waiting_bytes <= MOST_BYTES:
+                work = self._protocol.read(work)
         self._body = b""
-        self._ways.append((parser.should_keep_alive(), method == b"HEAD"))
+        self._waiting_bytes += held_bytes
+        self._ways.append((parser.should_keep_alive(), method == b"HEAD", held_bytes))
         self.works.append(work)
         self._turns.enqueue(self)
 
@@ -278,7 +284,7 @@ class Connection(asyncio.Protocol):
         """The last answer of this connection, after those before it."""
         self._deaf = True
         self._stage = _IDLE
-        self._ways.append((False, False))
+        self._ways.append((False, False, 0))
         self.works.append(answer)
         self._turns.enqueue(self)
 
@@ -287,7 +293,8 @@ class Connection(asyncio.Protocol):
         transport = self._transport
         if transport.is_closing() or not self._ways:
             return
-        keep_alive, bodiless = self._ways.popleft()
+        keep_alive, bodiless, held_bytes = self._ways.popleft()
+        self._waiting_bytes -= held_bytes
         last = not keep_alive or (self.draining and not self._ways and self._stage == _IDLE)
         opening = head(answer, self._server.date(), not last)
         body = b"" if bodiless else (_EMPTY_CHUNKS if answer.unsized else answer.body)

@@ -21,7 +21,7 @@ from typing import Protocol, TypeAlias
 
 from keyplan.server.catalogue import ITEM_READS, ITEM_WRITES, STATEMENTS
 from keyplan.server.protocol import Call, DynamoDBProtocol
-from keyplan.server.wire import Answer
+from keyplan.server.wire import Answer, Request
 
 WORKS_PER_TURN = 64
 ROUNDS_PER_TURN = 8  # works of one lane: its answers are bounded before it can be found stalled
@@ -32,7 +32,7 @@ LOOKS_IN_VAIN = 4  # looks at the sockets that bring nothing, until a turn waits
 class Lane(Protocol):
     """Where works come from and answers go to."""
 
-    works: deque[Call | Answer]
+    works: deque[Work]
     queued: bool  # stands in line for a turn
     stalled: bool  # takes no answers now: its works wait
 
@@ -40,6 +40,8 @@ class Lane(Protocol):
         """Take the answer to the oldest work that has none."""
 
 
+Work: TypeAlias = Call | Answer | Request
+"""A request; it may wait unparsed, where others of its lane are large."""
 Entry: TypeAlias = tuple[Lane, Call | Answer]
 
 
@@ -102,15 +104,22 @@ class Turns:
         """The works of this turn: round the lanes, one from each at a time."""
         line = self._line
         batch: list[Entry] = []
+        large: list[Lane] = []
         for _ in range(ROUNDS_PER_TURN):
             for _ in range(min(len(line), WORKS_PER_TURN - len(batch))):
                 lane = line.popleft()
                 if lane.works and not lane.stalled:
-                    batch.append((lane, lane.works.popleft()))
-                    if lane.works:
+                    work = lane.works.popleft()
+                    if isinstance(work, Request):
+                        work = self._protocol.read(work)
+                        large.append(lane)
+                    elif lane.works:
                         line.append(lane)
+                    batch.append((lane, work))
+                    if lane.works:
                         continue
                 lane.queued = False
+        line.extend(lane for lane in large if lane.works)
         return batch
 
     def _singly(self, entries: list[Entry]) -> None:
