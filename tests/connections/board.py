@@ -464,6 +464,11 @@ def hit_until(name: str, until: int) -> Change:
     return key_of(name=name) & add(count=1) & set_if_missing(until=until)
 
 
+@app.get(Task, consistent=True)
+def task_now(user_id: UserId, task_id: TaskId) -> Key:
+    return key_of(user_id=user_id, task_id=task_id)
+
+
 @counters.get(Counter)
 def counter(name: str) -> Key:
     return key_of(name=name)

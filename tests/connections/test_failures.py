@@ -225,6 +225,8 @@ def test_batches_are_sent_until_nothing_is_left_undone(clock: ManualClock) -> No
             db.run(board.save_task(task))
         found = db.run(board.some_tasks(UID, [task.task_id for task in tasks]))
         assert [one and one.task_id for one in found] == [task.task_id for task in tasks]
+        several = db.batch_get(*[board.task(UID, task.task_id) for task in tasks])
+        assert list(several) == found
 
 
 def test_conflicts_are_outlasted(clock: ManualClock) -> None:

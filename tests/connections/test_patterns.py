@@ -10,6 +10,7 @@ from tests.connections import board
 from tests.connections.board import Comment, Counter, Place, Priority, Profile, Reading, Task, TaskId, UserId
 from tests.connections.conftest import NOW
 
+import keyplan
 from keyplan.connections.errors import (
     AlreadyExistsError,
     ConditionFailedError,
@@ -18,6 +19,7 @@ from keyplan.connections.errors import (
     TooManyResultsError,
     VersionConflictError,
 )
+from keyplan.engine.engine import Engine
 
 UID, TID = UserId("u1"), TaskId("t1")
 MOMENT = datetime.fromtimestamp(NOW, UTC)
@@ -292,6 +294,44 @@ def test_items_of_several_tables_change_together(db: Any) -> None:
     greetings = [Comment(user_id=UID, task_id=TID, number=n, text="hi") for n in range(3)]
     db.run(board.greet_all(UID, greetings))
     assert db.all(board.comments(UID, TID)) == greetings
+
+
+def test_items_of_several_tables_are_read_in_batches(db: Any) -> None:
+    db.run(board.join(Profile(user_id=UID, email="a@b.c")))
+    db.run(board.add_task(a_task()))
+    for number in range(3):
+        db.run(board.hit(f"c{number}", number))
+    task, profile, counter, none, again = db.batch_get(
+        board.task(UID, TID),
+        board.profile(UID),
+        board.counter("c2"),
+        board.task(UID, TaskId("no")),
+        board.task(UID, TID),
+    )
+    assert (task.task_id, profile.email, counter.count, none) == ("t1", "a@b.c", 2, None)
+    assert again == task
+    counters = db.batch_get(*[board.counter(f"c{number % 150}") for number in range(300)])
+    assert [one and one.count for one in counters] == [0, 1, 2, *[None] * 147] * 2
+    assert db.batch_get() == ()
+    with pytest.raises(TypeError, match="is not a read of one item"):
+        db.batch_get(board.hit("c", 1))
+
+
+def test_a_batch_sends_each_key_once_and_reads_a_table_consistently_if_one_read_wants_it(engine: Engine) -> None:
+    db = keyplan.connect(engine=engine)
+    db.run(board.hit("a", 1))
+    sent: list[dict[str, Any]] = []
+
+    def call(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        if operation == "BatchGetItem":
+            sent.append(request["RequestItems"])
+        return engine.call(operation, request)
+
+    db._call = call
+    db.batch_get(board.counter("a"), board.counter("a"), board.task(UID, TID), board.task_now(UID, TID))
+    ((app, counters),) = [(one["app"], one["counters"]) for one in sent]
+    assert (len(app["Keys"]), app["ConsistentRead"]) == (1, True)
+    assert counters == {"Keys": [{"name": {"S": "a"}}]}
 
 
 @pytest.mark.parametrize("wrong", [Profile(user_id=UID, email="a@b", name="Ann"), {"user_id": UID}, None], ids=repr)

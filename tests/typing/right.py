@@ -162,6 +162,7 @@ def typed(user_id: UserId, task_id: TaskId, now: datetime) -> None:
     assert_type(db.run(some_tasks(user_id, [task_id])), list[Task | None])
     assert_type(db.run(finish(user_id, task_id=task_id)), Task)
     assert_type(db.run(drop(user_id, task_id)), Task | None)
+    assert_type(db.batch_get(task(user_id, task_id), task(user_id, task_id)), tuple[Task | None, Task | None])
     for one in db.iterate(tasks_due(user_id, now)):
         assert_type(one, Task)
     db.transact(finish(user_id, task_id), count_task(user_id, by=-1))
@@ -170,6 +171,7 @@ def typed(user_id: UserId, task_id: TaskId, now: datetime) -> None:
         other = await connect_async(":memory:")
         assert_type(await other.run(tasks_due(user_id, before=now)), Page[Task])
         assert_type(await other.run(task(user_id, task_id)), Task | None)
+        assert_type(await other.batch_get(task(user_id, task_id)), tuple[Task | None])
         async for one in other.iterate(tasks_due(user_id, now)):
             assert_type(one, Task)
         await other.transact(finish(user_id, task_id))

@@ -130,6 +130,25 @@ class AsyncConnection:
         """Read items by key, all as they are at one moment."""
         return await self._drive(runner.transact_get(self.context, calls))
 
+    @overload
+    async def batch_get(self, first: Call[A], /) -> tuple[A]: ...
+    @overload
+    async def batch_get(self, first: Call[A], second: Call[B], /) -> tuple[A, B]: ...
+    @overload
+    async def batch_get(self, first: Call[A], second: Call[B], third: Call[C], /) -> tuple[A, B, C]: ...
+    @overload
+    async def batch_get(
+        self, first: Call[A], second: Call[B], third: Call[C], fourth: Call[D], /
+    ) -> tuple[A, B, C, D]: ...
+    @overload
+    async def batch_get(self, *calls: Call[R]) -> tuple[R, ...]: ...
+    async def batch_get(self, *calls: Call[Any]) -> tuple[Any, ...]:
+        """Read items by key, of one or several tables and entities, in one request for each hundred.
+
+        Where one read of a table is consistent, all of that table are. The items are not of one moment.
+        """
+        return await self._drive(runner.batch_get(self.context, calls))
+
     async def create_tables(self, *declared: Declared, wait: bool = True) -> None:
         """Make tables that are missing, with indexes, expiry and stream.
 

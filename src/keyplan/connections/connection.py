@@ -126,6 +126,23 @@ class Connection:
         """Read items by key, all as they are at one moment."""
         return self._drive(runner.transact_get(self.context, calls))
 
+    @overload
+    def batch_get(self, first: Call[A], /) -> tuple[A]: ...
+    @overload
+    def batch_get(self, first: Call[A], second: Call[B], /) -> tuple[A, B]: ...
+    @overload
+    def batch_get(self, first: Call[A], second: Call[B], third: Call[C], /) -> tuple[A, B, C]: ...
+    @overload
+    def batch_get(self, first: Call[A], second: Call[B], third: Call[C], fourth: Call[D], /) -> tuple[A, B, C, D]: ...
+    @overload
+    def batch_get(self, *calls: Call[R]) -> tuple[R, ...]: ...
+    def batch_get(self, *calls: Call[Any]) -> tuple[Any, ...]:
+        """Read items by key, of one or several tables and entities, in one request for each hundred.
+
+        Where one read of a table is consistent, all of that table are. The items are not of one moment.
+        """
+        return self._drive(runner.batch_get(self.context, calls))
+
     def create_tables(self, *declared: Declared, wait: bool = True) -> None:
         """Make tables that are missing, with indexes, expiry and stream.
 

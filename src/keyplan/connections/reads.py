@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from keyplan import limits
@@ -10,7 +11,7 @@ from keyplan.connections.codec import OWNER, reader_of
 from keyplan.connections.context import Context
 from keyplan.connections.errors import ThrottledError
 from keyplan.connections.sending import send
-from keyplan.connections.steps import Program, Wait
+from keyplan.connections.steps import Program, Request, Wait
 from keyplan.design.plan import Plan
 from keyplan.design.requests import get_request
 from keyplan.design.requests_guards import NOW
@@ -38,36 +39,60 @@ def read_item(plan: Plan, item: Item | None, now_s: int) -> Any:
 
 def batch_get(context: Context, plan: Plan, arguments: Arguments) -> Program[list[Any]]:
     """An entity or None for each key, in the order that was asked for."""
-    get = get_request(plan)
-    keys = get.keys(arguments)
-    remaining = list({identity(key): key for key in keys}.values())
-    found: dict[tuple[Any, ...], Any] = {}
-    for start in range(0, len(remaining), limits.BATCH_GET_KEYS):
-        items = yield from _chunk(context, plan, remaining[start : start + limits.BATCH_GET_KEYS])
-        for item in items:
-            place = identity({part: item[part] for part in keys[0]})
-            found[place] = read_item(plan, item, arguments[NOW])
-    return [found.get(identity(key)) for key in keys]
-
-
-def _chunk(context: Context, plan: Plan, keys: list[Item]) -> Program[list[Item]]:
-    """The items of up to 100 keys; what the service leaves undone is asked for again."""
     table = context.table(plan.schema)
-    request = get_request(plan).batch(keys, table)
-    items: list[Item] = []
+    keys = get_request(plan).keys(arguments)
+    found = yield from _found(context, [(table, key) for key in keys], {table} if plan.consistent else set())
+    return [read_item(plan, found.get((table, identity(key))), arguments[NOW]) for key in keys]
+
+
+def get_several(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Program[tuple[Any, ...]]:
+    """An entity or None for each read of one item, in as few requests as there can be."""
+    places = [(context.table(plan.schema), get_request(plan).key(arguments)) for plan, arguments in gets]
+    consistent = {context.table(plan.schema) for plan, _ in gets if plan.consistent}
+    found = yield from _found(context, places, consistent)
+    pairs = zip(gets, places, strict=True)
+    return tuple(
+        read_item(plan, found.get((table, identity(key))), arguments[NOW]) for (plan, arguments), (table, key) in pairs
+    )
+
+
+_Place = tuple[str, tuple[Any, ...]]
+
+
+def _found(context: Context, places: Sequence[tuple[str, Item]], consistent: set[str]) -> Program[dict[_Place, Item]]:
+    """By table and key, the items that are there; `consistent` are the tables of which they are read so."""
+    wanted = {(table, identity(key)): key for table, key in places}
+    names = {table: tuple(key) for table, key in places}
+    found: dict[_Place, Item] = {}
+    for start in range(0, len(wanted), limits.BATCH_GET_KEYS):
+        keys: dict[str, list[Item]] = {}
+        for (table, _), key in islice(wanted.items(), start, start + limits.BATCH_GET_KEYS):
+            keys.setdefault(table, []).append(key)
+        request = {
+            table: {"Keys": some, **({"ConsistentRead": True} if table in consistent else {})}
+            for table, some in keys.items()
+        }
+        for table, item in (yield from _batch(context, request)):
+            found[table, identity({part: item[part] for part in names[table]})] = item
+    return found
+
+
+def _batch(context: Context, request: Request) -> Program[list[tuple[str, Item]]]:
+    """The items of up to 100 keys; what the service leaves undone is asked for again."""
+    items: list[tuple[str, Item]] = []
     fruitless = 0
     while True:
-        answer = yield from send(context, "BatchGetItem", request)
-        got = answer.get("Responses", {}).get(table, [])
+        answer = yield from send(context, "BatchGetItem", {"RequestItems": request})
+        got = [(table, item) for table, some in answer.get("Responses", {}).items() for item in some]
         items += got
-        unprocessed = answer.get("UnprocessedKeys")
-        if not unprocessed:
+        request = answer.get("UnprocessedKeys") or {}
+        if not request:
             return items
         fruitless = 0 if got else fruitless + 1
         if fruitless >= context.retries.attempts:
-            raise ThrottledError(f"{plan.pattern}: the service leaves keys unread, after {fruitless} attempts")
+            tables = ", ".join(request)
+            raise ThrottledError(f"{tables}: the service leaves keys unread, after {fruitless} attempts")
         yield Wait(context.retries.wait_s(fruitless + 1, context.clock))
-        request = {"RequestItems": unprocessed}
 
 
 def transact_get(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Program[tuple[Any, ...]]:

@@ -19,6 +19,7 @@ from keyplan.design.patterns import Call, WriteCall
 from keyplan.design.plan import Plan
 from keyplan.design.projections import all_faults
 from keyplan.design.requests_guards import NOW
+from keyplan.design.requests_sources import Arguments
 from keyplan.design.template_errors import MissingField
 from keyplan.design.transactions import Transaction
 from keyplan.errors import KeyplanError, ServiceError
@@ -94,6 +95,20 @@ def transact(context: Context, calls: Sequence[Call[Any]], token: str | None) ->
 
 def transact_get(context: Context, calls: Sequence[Call[Any]]) -> Program[tuple[Any, ...]]:
     """Read several items as they are at one moment."""
+    return _get_all(context, calls, "transact_get", reads.transact_get)
+
+
+def batch_get(context: Context, calls: Sequence[Call[Any]]) -> Program[tuple[Any, ...]]:
+    """Read several items, each at a moment of its own."""
+    return _get_all(context, calls, "batch_get", reads.get_several)
+
+
+def _get_all(
+    context: Context,
+    calls: Sequence[Call[Any]],
+    name: str,
+    read: Callable[[Context, Sequence[tuple[Plan, Arguments]]], Program[tuple[Any, ...]]],
+) -> Program[tuple[Any, ...]]:
     gets = []
     for call in calls:
         plan = call.pattern.plan
@@ -104,8 +119,8 @@ def transact_get(context: Context, calls: Sequence[Call[Any]]) -> Program[tuple[
         gets.append((plan, {**call.arguments, NOW: context.now_s()}))
     if not gets:
         return ()
-    name = f"transact_get({_names(plan for plan, _ in gets)})"
-    found: tuple[Any, ...] = yield from _guarded(context, gets[0][0], name, lambda: reads.transact_get(context, gets))
+    used_as = f"{name}({_names(plan for plan, _ in gets)})"
+    found: tuple[Any, ...] = yield from _guarded(context, gets[0][0], used_as, lambda: read(context, gets))
     return found
 
 
