@@ -1,4 +1,4 @@
-"""Tables and engines for the tests of streams, expiry and faults."""
+"""Tables and engines for the tests of streams, expiry, faults and throttling."""
 
 from __future__ import annotations
 
@@ -57,6 +57,20 @@ def with_index(**members: Any) -> dict[str, Any]:
     }
 
 
+def with_local_index() -> dict[str, Any]:
+    """The members of CreateTable that add a local index `by_g` on attribute `g`."""
+    return {
+        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in "psg"],
+        "LocalSecondaryIndexes": [
+            {
+                "IndexName": "by_g",
+                "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}, {"AttributeName": "g", "KeyType": "RANGE"}],
+                "Projection": {"ProjectionType": "ALL"},
+            }
+        ],
+    }
+
+
 def key(p: str, s: str = "1") -> dict[str, Any]:
     """A key of such a table."""
     return {"p": {"S": p}, "s": {"S": s}}
@@ -65,6 +79,11 @@ def key(p: str, s: str = "1") -> dict[str, Any]:
 def put(engine: Engine, p: str, s: str = "1", table: str = "things", **attributes: Any) -> dict[str, Any]:
     """Put an item; attributes are given as attribute values."""
     return engine.call("PutItem", {"TableName": table, "Item": {**key(p, s), **attributes}})
+
+
+def kilobytes(count: int) -> dict[str, str]:
+    """A value that makes an item of so many KB, less than two dozen bytes."""
+    return {"S": "x" * (count * 1024 - 30)}
 
 
 def delete(engine: Engine, p: str, s: str = "1", table: str = "things") -> dict[str, Any]:

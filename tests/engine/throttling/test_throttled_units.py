@@ -5,30 +5,16 @@ Each table and index here has as many units as the calls before the last take, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from tests.engine import tables_of
-from tests.engine.tables_of import delete, get, put
+from tests.engine.tables_of import delete, get, kilobytes, put
 
-from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults import Faults
 from keyplan.errors import ProvisionedThroughputExceededError, ThrottlingError
 
 PLENTY = 1000
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return tables_of.clock()
-
-
-@pytest.fixture
-def engine(clock: ManualClock) -> Iterator[Engine]:
-    with Engine.memory(clock=clock, faults=Faults(throttle=True)) as engine:
-        yield engine
 
 
 def capacity(read: int = PLENTY, write: int = PLENTY) -> dict[str, int]:
@@ -39,11 +25,6 @@ def create(engine: Engine, *, table: int = PLENTY, index: int = PLENTY, read: in
     """A table with a global index `by_g`, of so many write units each."""
     members = tables_of.with_index(ProvisionedThroughput=capacity(read, index))
     tables_of.create(engine, BillingMode="PROVISIONED", ProvisionedThroughput=capacity(write=table), **members)
-
-
-def kilobytes(count: int) -> dict[str, str]:
-    """A value that makes an item of so many KB, less than two dozen bytes."""
-    return {"S": "x" * (count * 1024 - 30)}
 
 
 def refused(engine: Engine, **attributes: Any) -> list[str]:
@@ -153,22 +134,10 @@ def test_each_index_has_its_own_capacity(engine: Engine) -> None:
     assert refused(engine, h={"S": "h"}) == [INDEX]
 
 
-def local() -> dict[str, Any]:
-    """The members of CreateTable that add a local index `by_g`."""
-    return {
-        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in "psg"],
-        "LocalSecondaryIndexes": [
-            {
-                "IndexName": "by_g",
-                "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}, {"AttributeName": "g", "KeyType": "RANGE"}],
-                "Projection": {"ProjectionType": "ALL"},
-            }
-        ],
-    }
-
-
 def test_a_local_index_takes_the_units_of_its_table(engine: Engine) -> None:
-    tables_of.create(engine, BillingMode="PROVISIONED", ProvisionedThroughput=capacity(write=6), **local())
+    tables_of.create(
+        engine, BillingMode="PROVISIONED", ProvisionedThroughput=capacity(write=6), **tables_of.with_local_index()
+    )
     for name in "abc":
         put(engine, name, g={"S": "g"})
     assert refused(engine, g={"S": "g"}) == [TABLE]

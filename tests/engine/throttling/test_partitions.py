@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 from tests.engine import tables_of
-from tests.engine.tables_of import put
+from tests.engine.tables_of import kilobytes, put
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults import Faults
 from keyplan.engine.keys import partition_bytes_of
 from keyplan.engine.partitions import GROWTH_S, PEAK_S, Bucket, OnDemandCeiling, Partitions, ProvisionedCeiling
 from keyplan.errors import ProvisionedThroughputExceededError, ServiceError, ThrottlingError
@@ -283,22 +282,6 @@ def test_a_ceiling_that_is_warmed_is_never_lowered_by_it() -> None:
 # Through an engine: coarser grain, the same behaviour.
 
 
-@pytest.fixture
-def clock() -> ManualClock:
-    return tables_of.clock()
-
-
-@pytest.fixture
-def engine(clock: ManualClock) -> Iterator[Engine]:
-    with Engine.memory(clock=clock, faults=Faults(throttle=True)) as engine:
-        yield engine
-
-
-def kilobytes(count: int) -> dict[str, str]:
-    """A value that makes an item of so many KB, less than two dozen bytes."""
-    return {"S": "x" * (count * 1024 - 30)}
-
-
 def share_refused(
     engine: Engine,
     clock: ManualClock,
@@ -356,16 +339,6 @@ def test_two_values_of_an_index_key_throttle_the_table(engine: Engine, clock: Ma
     assert share > 0.3
 
 
-LOCAL = {
-    "LocalSecondaryIndexes": [
-        {
-            "IndexName": "by_g",
-            "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}, {"AttributeName": "g", "KeyType": "RANGE"}],
-            "Projection": {"ProjectionType": "ALL"},
-        }
-    ],
-    "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in "psg"],
-}
 SORTED = tables_of.with_index(
     KeySchema=[{"AttributeName": "g", "KeyType": "HASH"}, {"AttributeName": "s", "KeyType": "RANGE"}]
 )
@@ -373,7 +346,12 @@ SORTED = tables_of.with_index(
 
 @pytest.mark.parametrize(
     ("members", "indexed", "recovers"),
-    [({}, False, True), (LOCAL, False, False), (SORTED, True, True), (tables_of.with_index(), True, False)],
+    [
+        ({}, False, True),
+        (tables_of.with_local_index(), False, False),
+        (SORTED, True, True),
+        (tables_of.with_index(), True, False),
+    ],
     ids=["table", "table with a local index", "index with a sort key", "index without"],
 )
 def test_many_items_of_one_key_are_parted_unless_they_must_stay_together(
