@@ -31,7 +31,7 @@ from keyplan.design.field_decoding import decode_value
 from keyplan.design.field_encoding import encode_value, is_nothing
 from keyplan.design.field_types import KEY_TYPES, plain
 from keyplan.design.fields import StoredField
-from keyplan.design.symbols import Each, Param, Source, is_never_none, value_of
+from keyplan.design.symbols import CALLED, Each, Param, Source, is_never_none, value_of
 
 
 class Missing:
@@ -42,6 +42,8 @@ class Missing:
 
 
 MISSING = Missing()
+
+_NO_CONSTANT = (*CALLED, Operand)
 
 
 def with_values(condition: Condition, value: Callable[[Source], Any]) -> Condition:
@@ -98,11 +100,22 @@ def stated(condition: Condition | None, fields: Mapping[str, StoredField]) -> di
     if not (isinstance(path, Path) and len(path.parts) == 1):
         return {}
     if isinstance(condition, Compare):
-        is_constant = condition.op == "=" and not isinstance(condition.right, (Param, Each, Operand))
+        is_constant = condition.op == "=" and not isinstance(condition.right, _NO_CONSTANT)
         return {path.field: condition.right} if is_constant else {}
     stored = fields[path.field]
     lacks = isinstance(condition, Function) and condition.name == "attribute_not_exists"
     return {path.field: None} if lacks and (stored.optional or stored.is_set) else {}
+
+
+def listed(condition: Condition | None) -> dict[str, tuple[Source, ...]]:
+    """Fields of which a condition wants one of some constants, and these."""
+    found: dict[str, tuple[Source, ...]] = {}
+    for part in condition.parts if isinstance(condition, All) else (condition,):
+        if not isinstance(part, In) or any(isinstance(choice, _NO_CONSTANT) for choice in part.choices):
+            continue
+        if isinstance(part.operand, Path) and len(part.operand.parts) == 1:
+            found[part.operand.field] = part.choices
+    return found
 
 
 def _value(operand: object, values: Mapping[str, Any]) -> Any:

@@ -14,13 +14,13 @@ from itertools import product
 from math import prod
 
 from keyplan.design.asked import Asked
-from keyplan.design.conditions import UNKNOWN, All, Condition, In, Operand, Path, paths_of
-from keyplan.design.conditions_evaluation import holds, stated
+from keyplan.design.conditions import UNKNOWN, paths_of
+from keyplan.design.conditions_evaluation import holds, listed, stated
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundIndexKey, BoundKey
 from keyplan.design.places import Fault
 from keyplan.design.plan import IndexEffect
-from keyplan.design.symbols import CALLED, Source
+from keyplan.design.symbols import Source
 from keyplan.design.terms_writes import Change
 
 Effects = tuple[tuple[IndexEffect, ...], list[Fault]]
@@ -41,9 +41,9 @@ def index_effects(asked: Asked, change: Change, *, creates: bool) -> Effects:
     values = {name: said[name] for name in said.keys() - changed} | _values_after(change)
     if entity.version is not None:
         values[entity.version] = UNKNOWN  # it counts by itself
-    listed = _listed(change.condition)
-    before = _cases(said | change.known | change.key, listed)
-    after = _cases(values, {name: choices for name, choices in listed.items() if name not in changed})
+    choices = listed(change.condition)
+    before = _cases(said | change.known | change.key, choices)
+    after = _cases(values, {name: choices[name] for name in choices.keys() - changed})
     effects = []
     for bound in entity.indexes:
         touched = changed & _deciding(bound, entity)
@@ -79,20 +79,9 @@ def _stays(bound: BoundKey, entity: EntitySpec, touched: set[str], *, before: _C
     return all(holds(bound.when, values) is True for values in (*before, *after))
 
 
-def _listed(condition: Condition | None) -> dict[str, tuple[Source, ...]]:
-    """Fields of which a condition wants one of some constants, and these."""
-    found: dict[str, tuple[Source, ...]] = {}
-    for part in condition.parts if isinstance(condition, All) else (condition,):
-        if not isinstance(part, In) or any(isinstance(choice, (*CALLED, Operand)) for choice in part.choices):
-            continue
-        if isinstance(part.operand, Path) and len(part.operand.parts) == 1:
-            found[part.operand.field] = part.choices
-    return found
-
-
-def _cases(values: Mapping[str, Source], listed: Mapping[str, tuple[Source, ...]]) -> _Cases:
-    """What fields may be: as is known of them, and of the listed ones each choice."""
-    open_to = {name: choices for name, choices in listed.items() if name not in values}
+def _cases(values: Mapping[str, Source], choices: Mapping[str, tuple[Source, ...]]) -> _Cases:
+    """What fields may be: as is known of them, and of those that have choices each one."""
+    open_to = {name: choices[name] for name in choices.keys() - values.keys()}
     if prod(map(len, open_to.values())) > _MOST_CASES:
         return [values]
     return [{**values, **dict(zip(open_to, chosen, strict=True))} for chosen in product(*open_to.values())]
