@@ -137,6 +137,6 @@ def _cost(pattern: Pattern[..., Any], told: Expected, book: PriceBook) -> str:
         )
         read = f", {units.read:,.1f} read units" if units.read else ""
         lines.append(f"{units.written:,.1f} write units ({parts}){read}")
-    price = price_of_call(pattern, book) * 1e6
+    price = price_of_call(pattern, told, book) * 1e6
     lines.append(f"${price:,.2f} per million calls ({book.region}, prices of {book.dated}, on demand)")
     return "\n".join(["Cost, at declared sizes", *(f"  {line}" for line in lines)])
