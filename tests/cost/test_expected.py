@@ -254,42 +254,6 @@ def test_a_query_that_nothing_can_answer_is_not_reckoned_as_one_that_reads_every
     assert expected(tools).evaluated == 20
 
 
-def test_combinations_of_fields_that_are_the_key_of_an_entity_are_as_many_as_there_are_of_it() -> None:
-    table = Table("hub", pk="PK", sk="SK")
-
-    @table.entity(key=key("REPO#{owner}#{name}", "REPO"), items=Items(1_000, bytes=Bytes(400)))
-    class Repo(Entity):
-        owner: str
-        name: str
-
-    @table.entity(
-        key=key("REPO#{owner}#{name}", "ISSUE#{number:06d}"),
-        items=Items(20_000, bytes=Bytes(400), distinct={"owner": 400, "name": 900}),
-    )
-    class Issue(Entity):
-        owner: str
-        name: str
-        number: int
-
-    @table.entity(key=key("REPO#{owner}#{name}", "STAR#{user}"), items=Items(5_000, bytes=Bytes(100)))
-    class Star(Entity):
-        owner: str
-        name: str
-        user: str
-
-    @table.query(Issue)
-    def issues(owner: str, name: str) -> Cond:
-        return pk(owner=owner, name=name)
-
-    @table.query(Star)
-    def stars(owner: str, name: str) -> Cond:
-        return pk(owner=owner, name=name)
-
-    assert (expected(issues).evaluated, expected(issues).guesses) == (20, ())
-    assert expected(stars).evaluated == 5
-    assert expected(stars).guesses == ("owner, name of Star are taken to have as many values as there are Repo",)
-
-
 def test_entities_of_one_partition_may_call_its_fields_differently() -> None:
     table = Table("shop", pk="PK", sk="SK")
 

@@ -174,6 +174,7 @@ def test_combinations_are_no_more_than_there_are_of_what_they_name(
 def test_what_is_assumed_is_said() -> None:
     assert guesses(hub(1_000)[1]) == ("owner, name of Issue are taken to have as many values as there are Repo",)
     assert guesses(hub(1_000, owner=10, name=20)[1]) == ()
+    assert guesses(hub(1_000, owner=400, name=900)[1]) == ()
     assert guesses(hub(None)[1]) == (
         "how many values Issue.owner has is not declared",
         "how many values Issue.name has is not declared",
