@@ -90,33 +90,33 @@ def _fill(spec: EntitySpec, maker: Maker, recorder: Recorder, stock: Stock) -> I
             stock.add(spec, entity)
             waiting += [maker_of(spec).item(entity), *sentinels_of(spec, entity)]
             if len(waiting) >= limits.BATCH_WRITE_ITEMS:
-                write(spec.schema.name, waiting, recorder)
+                _write(spec.schema.name, waiting, recorder)
                 waiting = []
                 yield number
     finally:
-        write(spec.schema.name, waiting, recorder)  # also where no more can be made up
+        _write(spec.schema.name, waiting, recorder)  # also where no more can be made up
 
 
 def store(spec: EntitySpec, entity: Entity, recorder: Recorder, stock: Stock) -> None:
     """Write one entity more, or in another's place, with what keeps its unique values."""
-    there, kept = stock.at(spec, entity), sentinels_of(spec, entity)
+    there = stock.at(spec, entity)
     stock.add(spec, entity)
-    write(spec.schema.name, [maker_of(spec).item(entity), *kept], recorder)
     if there is not None:
-        _give_up(spec, [one for one in sentinels_of(spec, there) if one not in kept], recorder)
+        _delete(spec.schema.name, sentinels_of(spec, there), recorder)
+    _write(spec.schema.name, [maker_of(spec).item(entity), *sentinels_of(spec, entity)], recorder)
 
 
-def _give_up(spec: EntitySpec, sentinels: list[Item], recorder: Recorder) -> None:
-    """Delete what keeps unique values that an entity has no more."""
-    table = spec.schema.name
-    for one in sentinels:
-        key = {name: one[name] for name in spec.schema.key}
+def _delete(table: str, items: list[Item], recorder: Recorder) -> None:
+    """Delete items that are there."""
+    shelf = recorder.shelves[table]
+    for item in items:
+        key = {name: item[name] for name in shelf.schema.key}
         recorder.engine.call("DeleteItem", {"TableName": table, "Key": key})
-        recorder.shelves[table].put(key, None)
+        shelf.put(item, None)
 
 
-def write(table: str, items: list[Item], recorder: Recorder) -> None:
-    """Write items that are not there yet."""
+def _write(table: str, items: list[Item], recorder: Recorder) -> None:
+    """Write items."""
     shelf = recorder.shelves[table]
     for start in range(0, len(items), limits.BATCH_WRITE_ITEMS):
         puts = [{"PutRequest": {"Item": item}} for item in items[start : start + limits.BATCH_WRITE_ITEMS]]
