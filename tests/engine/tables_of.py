@@ -57,13 +57,13 @@ def with_index(**members: Any) -> dict[str, Any]:
     }
 
 
-def with_local_index() -> dict[str, Any]:
-    """The members of CreateTable that add a local index `by_g` on attribute `g`."""
+def with_local_index(name: str = "by_g") -> dict[str, Any]:
+    """The members of CreateTable that add a local index on attribute `g`."""
     return {
-        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in "psg"],
+        "AttributeDefinitions": [{"AttributeName": attribute, "AttributeType": "S"} for attribute in "psg"],
         "LocalSecondaryIndexes": [
             {
-                "IndexName": "by_g",
+                "IndexName": name,
                 "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}, {"AttributeName": "g", "KeyType": "RANGE"}],
                 "Projection": {"ProjectionType": "ALL"},
             }

@@ -31,8 +31,8 @@ KINDS: tuple[Kind, Kind] = ("Read", "Write")
 Cause = Literal["ProvisionedThroughputExceeded", "KeyRangeThroughputExceeded", "MaxOnDemandThroughputExceeded"]
 
 PARTITION_UNITS: dict[Kind, float] = {
-    "Read": float(limits.PARTITION_READ_UNITS),
-    "Write": float(limits.PARTITION_WRITE_UNITS),
+    "Read": limits.PARTITION_READ_UNITS,
+    "Write": limits.PARTITION_WRITE_UNITS,
 }
 HEAT_S = 60.0
 """How long a partition must be hot before it is split."""
@@ -201,8 +201,6 @@ class Partitions:
         """Split the widest partitions in halves until there are so many."""
         while len(self._parts) < count:
             widest = max(self._parts, key=_hash_width)
-            if _hash_width(widest) < 2:
-                return
             middle = _hash_bounds(widest)[0] + _hash_width(widest) // 2
             self._split(widest, middle.to_bytes(HASH_BYTES, "big"), now)
 

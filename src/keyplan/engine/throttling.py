@@ -129,7 +129,7 @@ class Resource:
             self._limit(kind, described.get("OnDemandThroughput") or {}, now)
 
     def _provision(self, kind: Kind, capacity: dict[str, Any], now: float) -> None:
-        rate = float(capacity[_SETTINGS[kind][0]])
+        rate: float = capacity[_SETTINGS[kind][0]]
         ceiling = self.ceilings.get(kind)
         if isinstance(ceiling, ProvisionedCeiling):
             ceiling.change(rate, throughput.changed_at(capacity, now))
@@ -137,7 +137,7 @@ class Resource:
             self.ceilings[kind] = ProvisionedCeiling(rate, now)
 
     def _warm(self, kind: Kind, warm: dict[str, Any], now: float) -> None:
-        rate = float(warm[f"{kind}UnitsPerSecond"])
+        rate: float = warm[f"{kind}UnitsPerSecond"]
         ceiling = self.ceilings.get(kind)
         if isinstance(ceiling, OnDemandCeiling):
             ceiling.warm(rate, now)

@@ -14,7 +14,7 @@ from tests.engine.tables_of import kilobytes, put
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan.engine.keys import partition_bytes_of
-from keyplan.engine.partitions import GROWTH_S, PEAK_S, Bucket, OnDemandCeiling, Partitions, ProvisionedCeiling
+from keyplan.engine.partitions import GROWTH_S, Bucket, OnDemandCeiling, Partitions, ProvisionedCeiling
 from keyplan.errors import ProvisionedThroughputExceededError, ServiceError, ThrottlingError
 from keyplan.values.keybytes import partition_prefix
 
@@ -71,12 +71,14 @@ def test_burst_is_what_was_not_used_in_five_minutes() -> None:
     assert refused(model, keys, 1500, range(1600, 1700)) == pytest.approx(1 / 3, abs=0.01)
 
 
-def test_the_same_load_over_ten_keys_does_not_after_splits() -> None:
+@pytest.mark.parametrize(("units_per_s", "needed"), [(1500, 2), (3500, 4)])
+def test_a_load_over_ten_keys_does_not_after_splits(units_per_s: int, needed: int) -> None:
     model = partitions()
     keys = forever(*item_keys(10))
-    assert refused(model, keys, 1500, range(120)) > 0.1
-    assert refused(model, keys, 1500, range(120, 300)) == 0
-    assert len(model) >= 2
+    assert refused(model, keys, units_per_s, range(120)) > 0.1
+    refused(model, keys, units_per_s, range(120, 240))
+    assert refused(model, keys, units_per_s, range(240, 300)) == 0
+    assert len(model) >= needed
 
 
 def test_a_rising_sort_key_never_recovers() -> None:
@@ -92,6 +94,7 @@ def test_a_falling_sort_key_never_recovers() -> None:
     keys = ((2**60 - number).to_bytes(8, "big") for number in range(10**9))
     refused(model, keys, 1500, range(900))
     assert refused(model, keys, 1500, range(900, 1000)) == pytest.approx(1 / 3, abs=0.01)
+    assert len(model) == 1
 
 
 def test_a_hot_item_is_set_apart_from_its_neighbours() -> None:
@@ -108,6 +111,21 @@ def test_a_lowest_item_that_takes_most_is_set_apart_too() -> None:
     keys = forever(hot, hot, hot, others[0], hot, others[1], hot, others[2])
     refused(model, keys, 1500, range(300))
     assert refused(model, keys, 1500, range(300, 400)) == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "splits"),
+    [((1, 2), (1, 2), True), ((1, 2), (1, 9), True), ((1, 9), (1, 2), False), ((1, 2), (8, 9), False)],
+)
+def test_the_first_half_of_a_minute_says_where_to_split_and_the_second_whether(
+    first: tuple[int, int], second: tuple[int, int], splits: bool
+) -> None:
+    model = partitions()
+    keys = sorted(item_keys(10))
+    refused(model, forever(*(keys[number] for number in first)), 4000, range(30))
+    refused(model, forever(*(keys[number] for number in second)), 4000, range(30, 60))
+    model.admits("Write", keys[0], 1, 60.0)
+    assert len(model) == (2 if splits else 1)
 
 
 def test_a_sample_of_before_a_split_does_not_part_what_is_left() -> None:
@@ -161,12 +179,13 @@ def test_a_load_of_reads_splits_as_well() -> None:
     assert len(model) == 2
 
 
-def test_too_few_requests_tell_nothing_of_where_to_split() -> None:
+@pytest.mark.parametrize(("first", "second", "parts"), [(15, 40, 1), (40, 15, 1), (16, 16, 2)])
+def test_too_few_requests_in_a_half_tell_nothing_of_where_to_split(first: int, second: int, parts: int) -> None:
     model = partitions()
     keys = forever(*item_keys(10))
-    for second in range(0, 130, 4):  # 15 in either half of a minute, a bit fewer
-        model.admits("Write", next(keys), 10**6, float(second))
-    assert len(model) == 1
+    for moment in (*[10.0] * first, *[40.0] * second, 60.0):
+        model.admits("Write", next(keys), 10**6, moment)
+    assert len(model) == parts
 
 
 def test_a_load_that_has_moved_is_not_split_where_it_was() -> None:
@@ -179,8 +198,9 @@ def test_a_load_that_has_moved_is_not_split_where_it_was() -> None:
 
 
 def test_partitions_of_the_beginning_divide_the_keys_evenly() -> None:
-    keys = item_keys(1000)
-    assert refused(partitions(8), iter(keys * 10), 7000, range(1)) < 0.05
+    model = partitions(8)
+    assert len(model) == 8
+    assert refused(model, iter(item_keys(1000) * 10), 7000, range(1)) < 0.05
 
 
 def test_splits_are_never_undone() -> None:
@@ -219,8 +239,9 @@ def test_a_split_shares_what_was_not_used_until_then() -> None:
     model.grow(2, 9.0)
     low, high = b"", b"\xff" * 16
     for key in (low, high):
-        assert model.admits("Write", key, 5_000, 9.0)
         assert not model.admits("Write", key, 5_001, 9.0)
+        assert model.admits("Write", key, 5_000, 9.0)
+        model.take("Write", key, 5_000)
 
 
 def test_provisioned_capacity_has_a_burst_of_five_minutes() -> None:
@@ -256,16 +277,18 @@ def test_an_on_demand_ceiling_saves_nothing_and_rises_for_traffic_alone() -> Non
 
 def test_a_peak_is_kept_though_less_follows() -> None:
     ceiling = OnDemandCeiling(4000.0, 0.0)
-    for second in range(int(GROWTH_S) + 1):
-        units = 3000 if second < PEAK_S else 10
+    for second in range(1_800):
+        units = 3000 if second < 60 else 10
         assert ceiling.admits(units, float(second))
         ceiling.take(units)
+    assert ceiling.units_per_s == 4000, "half an hour is not over"
+    assert ceiling.admits(1, 1_800.0)
     assert ceiling.units_per_s == 6000
 
 
 def test_a_peak_before_a_pause_counts_in_full() -> None:
     ceiling = OnDemandCeiling(4000.0, 0.0)
-    for second in range(int(PEAK_S)):
+    for second in range(60):
         assert ceiling.admits(3000, float(second))
         ceiling.take(3000)
     ceiling.admits(1, GROWTH_S)
@@ -350,9 +373,16 @@ SORTED = tables_of.with_index(
         ({}, False, True),
         (tables_of.with_local_index(), False, False),
         (SORTED, True, True),
+        (SORTED | tables_of.with_local_index("local"), True, True),
         (tables_of.with_index(), True, False),
     ],
-    ids=["table", "table with a local index", "index with a sort key", "index without"],
+    ids=[
+        "table",
+        "table with a local index",
+        "index with a sort key",
+        "index with a sort key beside a local one",
+        "index without",
+    ],
 )
 def test_many_items_of_one_key_are_parted_unless_they_must_stay_together(
     members: dict[str, Any], indexed: bool, recovers: bool, engine: Engine, clock: ManualClock
@@ -529,6 +559,46 @@ def test_a_table_that_is_warmed_takes_more_at_once(engine: Engine, clock: Manual
     engine.call("UpdateTable", {"TableName": "things", "WarmThroughput": warm})
     clock.advance(2)
     assert share_refused(engine, clock, 4, 8_000, spread) < 0.05
+
+
+def test_a_new_table_on_demand_saves_nothing_of_its_ceiling_up(engine: Engine, clock: ManualClock) -> None:
+    tables_of.create(engine)
+    clock.advance(100)
+    for number in range(4_000 // 250):
+        put(engine, str(number), v=kilobytes(250))
+    with pytest.raises(ThrottlingError) as caught:
+        put(engine, "a", v=kilobytes(250))
+    (reason,) = caught.value.members["throttlingReasons"]
+    assert reason["reason"] == "TableWriteKeyRangeThroughputExceeded"
+
+
+def protect(engine: Engine) -> None:
+    """Change a setting that has nothing to do with throughput."""
+    engine.call("UpdateTable", {"TableName": "things", "DeletionProtectionEnabled": True})
+
+
+def test_a_ceiling_that_rises_brings_partitions_and_stays_whatever_else_changes(
+    engine: Engine, clock: ManualClock
+) -> None:
+    tables_of.create(engine)
+    spread = lambda number: (str(number % 997), "1")  # noqa: E731
+    share_refused(engine, clock, 61, 3_000, spread)
+    clock.advance(GROWTH_S)
+    put(engine, "a")
+    protect(engine)
+    assert share_refused(engine, clock, 1, 6_000, spread) == 0
+    assert engine.faults is not None
+    assert engine.faults._throttle is not None
+    (resource,) = engine.faults._throttle._resources.values()
+    assert len(resource.partitions) == 6
+
+
+def test_a_maximum_that_is_used_up_stays_so_whatever_else_changes(engine: Engine) -> None:
+    tables_of.create(engine, OnDemandThroughput={"MaxWriteRequestUnits": 2})
+    first_refusal(engine, lambda number: put(engine, str(number)))
+    protect(engine)
+    with pytest.raises(ThrottlingError):
+        put(engine, "a")
 
 
 def test_a_maximum_may_be_raised_and_lifted(engine: Engine, clock: ManualClock) -> None:
