@@ -144,16 +144,14 @@ class Partition:
         if len(earlier) < _LEAST_SAMPLE or len(later) < _LEAST_SAMPLE:
             return None
         middle = earlier[len(earlier) // 2]
-        if middle == earlier[0]:
-            above = bisect_right(earlier, middle)
-            if above == len(earlier):
-                return None
-            middle = earlier[above]
-        below = sum(key < middle for key in later) / len(later)
-        if not _LEAST_SHARE <= below <= 1 - _LEAST_SHARE:
-            return None
-        # The sample may be of a time before the partition gave its upper half away.
-        return middle if self.high is None or middle < self.high else None
+        above = bisect_right(earlier, middle)
+        # In front of what is in the middle, or behind it: below may be next to nothing.
+        for boundary in (middle, *earlier[above : above + 1]):
+            below = sum(key < boundary for key in later) / len(later)
+            # The sample may be of a time before the partition gave its upper half away.
+            if _LEAST_SHARE <= below <= 1 - _LEAST_SHARE and (self.high is None or boundary < self.high):
+                return boundary
+        return None
 
 
 class Partitions:

@@ -113,6 +113,14 @@ def test_a_lowest_item_that_takes_most_is_set_apart_too() -> None:
     assert refused(model, keys, 1500, range(300, 400)) == 0
 
 
+def test_a_hot_item_is_set_apart_though_a_little_lies_below_it() -> None:
+    model = partitions()
+    lowest, hot, *others = sorted(item_keys(4))
+    keys = forever(lowest, *[hot, hot, hot, *others] * 25)
+    refused(model, keys, 1500, range(300))
+    assert refused(model, keys, 1500, range(300, 400)) == 0
+
+
 @pytest.mark.parametrize(
     ("first", "second", "splits"),
     [((1, 2), (1, 2), True), ((1, 2), (1, 9), True), ((1, 9), (1, 2), False), ((1, 2), (8, 9), False)],
@@ -126,6 +134,15 @@ def test_the_first_half_of_a_minute_says_where_to_split_and_the_second_whether(
     refused(model, forever(*(keys[number] for number in second)), 4000, range(30, 60))
     model.admits("Write", keys[0], 1, 60.0)
     assert len(model) == (2 if splits else 1)
+
+
+def test_all_of_a_half_is_seen_and_not_only_how_it_begins() -> None:
+    model = partitions()
+    low, first, second = sorted(item_keys(3))
+    refused(model, forever(low), 4000, range(2))
+    refused(model, forever(first, second), 4000, range(2, 60))
+    model.admits("Write", low, 1, 60.0)
+    assert len(model) == 2
 
 
 def test_a_sample_of_before_a_split_does_not_part_what_is_left() -> None:
