@@ -204,3 +204,28 @@ def test_a_field_that_is_in_the_key_as_it_is_has_its_values_and_not_those_of_its
         return pk(owner=owner)
 
     assert found(table) == {"of_owner": 4, "beside": 100}
+
+
+def test_a_field_of_the_partition_is_the_one_in_its_place_though_another_has_its_name() -> None:
+    table = Table("shop", pk="PK", sk="SK")
+
+    @table.entity(key=key("IN#{realm}#{name}", "CUSTOMER"), items=Items(100, bytes=Bytes(400)))
+    class Customer(Entity):
+        realm: str
+        name: str
+
+    @table.entity(
+        key=key("IN#{realm}#{customer}", "ORDER#{number}"),
+        items=Items(900, bytes=Bytes(400), distinct={"realm": 1, "customer": 100, "name": 3}),
+    )
+    class Order(Entity):
+        realm: str
+        customer: str
+        number: str
+        name: str
+
+    @table.query(Customer, Order)
+    def all_of(realm: str, name: str) -> Cond:
+        return pk(realm=realm, name=name)
+
+    assert found(table) == {"all_of": 10}

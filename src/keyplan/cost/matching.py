@@ -33,7 +33,7 @@ def matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
     found = items.count * share_in_index(entity, bound) * _written_share(plan, entity, bound)
     alike: dict[str, Values] = {}
     for asked, source, shards in _pinned(plan):
-        name = _own_name(asked, plan, entity, bound)
+        name = _own_name(asked, plan, bound)
         share = _share(entity, name, source, bound.when)
         if shards:
             found /= shards
@@ -76,11 +76,12 @@ def _pinned_by(condition: SortCondition, plan: Plan) -> set[str]:
     return set(names[:-1] if condition.op == "begins_with" and begins else names)
 
 
-def _own_name(name: str, plan: Plan, entity: EntitySpec, bound: BoundKey) -> str:
-    """What an entity calls a field of the partition key that a query of several entities names as the first does."""
-    if name in entity.fields or plan.key is None:
-        return name
-    for value, part in zip(plan.key.partition, bound.partition, strict=False):
+def _own_name(name: str, plan: Plan, bound: BoundKey) -> str:
+    """What an entity calls a field of the partition key that a query of several entities names as the first does.
+
+    The place in the key tells: the entity may have another field of that name.
+    """
+    for value, part in zip(() if plan.key is None else plan.key.partition, bound.partition, strict=False):
         if value.template is not None and part.template is not None:
             places = [hole.name for hole in value.template.holes]
             own = [hole.name for hole in part.template.holes]
