@@ -239,21 +239,6 @@ def test_a_partition_that_is_one_constant_holds_everything() -> None:
     assert expected(tools).units.read == 125
 
 
-def test_a_query_that_nothing_can_answer_is_not_reckoned_as_one_that_reads_everything() -> None:
-    table = Table("tools", pk="branch", sk="tool")
-
-    @table.entity(items=Items(8_000_000, bytes=Bytes(128), distinct={"branch": 12}))
-    class Tool(Entity):
-        branch: str
-        tool: str
-
-    @table.query(Tool)
-    def tools(tool: str) -> Cond:
-        return pk(tool=tool)
-
-    assert expected(tools).evaluated == 20
-
-
 def test_entities_of_one_partition_may_call_its_fields_differently() -> None:
     table = Table("shop", pk="PK", sk="SK")
 

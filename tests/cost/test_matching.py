@@ -10,6 +10,7 @@ from keyplan.design import (
     Bytes,
     Cond,
     Entity,
+    F,
     Items,
     Pattern,
     Table,
@@ -58,6 +59,10 @@ def jobs() -> Table:
         return pk.text("STATE#OPEN")
 
     @table.query(Job, index="by_state")
+    def written() -> Cond:
+        return pk.text("open")
+
+    @table.query(Job, index="by_state")
     def of_state(state: str) -> Cond:
         return pk(state=state)
 
@@ -65,7 +70,7 @@ def jobs() -> Table:
 
 
 def test_values_are_added_up_as_they_are_asked_for() -> None:
-    assert found(jobs()) == {"none_of_it": 0, "two": 800, "loud": 300, "of_state": 1_000 / 3}
+    assert found(jobs()) == {"none_of_it": 0, "two": 800, "loud": 300, "written": 100, "of_state": 1_000 / 3}
 
 
 def test_several_values_of_a_field_of_so_many_are_so_many_times_one_and_never_more_than_all() -> None:
@@ -84,7 +89,11 @@ def test_several_values_of_a_field_of_so_many_are_so_many_times_one_and_never_mo
     def six() -> Cond:
         return pk(kind=each(["a", "b", "c", "d", "e", "f"]))
 
-    assert found(table) == {"three": 750, "six": 1_000}
+    @table.query(Job, index="by_kind")
+    def written() -> Cond:
+        return pk.text("a")
+
+    assert found(table) == {"three": 750, "six": 1_000, "written": 250}
 
 
 def test_a_query_that_nothing_can_answer_finds_no_more_than_there_is() -> None:
@@ -100,6 +109,31 @@ def test_a_query_that_nothing_can_answer_finds_no_more_than_there_is() -> None:
         return pk(tool=tool)
 
     assert found(table) == {"tools": 12}
+
+
+@pytest.mark.parametrize("index", [None, "by_state", "by_two"])
+@pytest.mark.parametrize("field", ["branch", "state", "colour"])
+def test_a_query_that_nothing_can_answer_does_not_read_everything(index: str | None, field: str) -> None:
+    indexes = [GSI("by_state", pk="StatePK"), GSI("by_two", pk=("branch", "state"))]
+    table = Table("tools", pk="tool", indexes=indexes)
+
+    @table.entity(
+        indexes={"by_state": key("IS#{state}")},
+        items=Items(
+            8_000_000, bytes=Bytes(128), distinct={"branch": 12, "state": {"lent": 0.4, "in": 0.6}, "colour": 2}
+        ),
+    )
+    class Tool(Entity):
+        tool: str
+        branch: str
+        state: str
+        colour: str
+
+    @table.query(Tool, index=index)
+    def tools() -> Cond:
+        return pk(**{field: "lent"})
+
+    assert found(table) == {"tools": 3_200_000 if (index, field) == ("by_state", "state") else 20}
 
 
 def test_a_range_between_two_ends_selects_by_what_they_have_in_common() -> None:
@@ -123,6 +157,96 @@ def test_a_range_between_two_ends_selects_by_what_they_have_in_common() -> None:
         return pk(device=device) & sk(kind=kind, at=at)
 
     assert found(table) == {"of_kind": 200, "at": 1}
+
+
+def test_a_beginning_of_a_key_selects_by_the_fields_that_it_names_whole() -> None:
+    table = Table("logs", pk="device", sk="SK")
+
+    @table.entity(
+        key=key(attr("device"), "{kind}#{name}"),
+        items=Items(6_000, bytes=Bytes(99), distinct={"device": 10, "kind": 3, "name": 100}),
+    )
+    class Log(Entity):
+        device: str
+        kind: str
+        name: str
+
+    @table.query(Log)
+    def of_kind(device: str, kind: str) -> Cond:
+        return pk(device=device) & sk(kind=kind)
+
+    @table.query(Log)
+    def like(device: str, kind: str, start: str) -> Cond:
+        return pk(device=device) & sk(kind=kind) & sk.begins_with(name=start)
+
+    @table.query(Log)
+    def written_like(device: str, kind: str, start: str) -> Cond:
+        return pk(device=device) & sk.text("begins_with", "{kind}#{start}")
+
+    @table.query(Log)
+    def written(device: str, kind: str, name: str) -> Cond:
+        return pk(device=device) & sk.text("begins_with", "{kind}#{name}")
+
+    @table.query(Log)
+    def exact(device: str, kind: str, what: str) -> Cond:
+        return pk(device=device) & sk.text("=", "{kind}#{what}")
+
+    assert found(table) == {"of_kind": 200, "like": 200, "written_like": 200, "written": 2, "exact": 200}
+    assert guesses(written_like) == ()
+    assert guesses(exact) == ("how many values Log.what has is not declared",)
+
+
+def test_of_a_sparse_index_the_values_that_may_be_in_it_count() -> None:
+    table = Table("jobs", pk="id", indexes=[GSI(name, pk="PK_" + name) for name in ("all", "still", "new", "lost")])
+
+    @table.entity(
+        indexes={
+            "all": key("{state}"),
+            "still": key("{state}", when=F.state != "done"),
+            "new": key("{state}", when=F.state == "new"),
+            "lost": key("{state}", when=F.state == "lost"),
+        },
+        items=Items(1_000, bytes=Bytes(400), distinct={"state": {"new": 0.1, "open": 0.3, "done": 0.6}}),
+    )
+    class Job(Entity):
+        id: str
+        state: str
+
+    @table.query(Job, index="all")
+    def of_any(state: str) -> Cond:
+        return pk(state=state)
+
+    @table.query(Job, index="still")
+    def of_two(state: str) -> Cond:
+        return pk(state=state)
+
+    @table.query(Job, index="new")
+    def of_one(state: str) -> Cond:
+        return pk(state=state)
+
+    @table.query(Job, index="lost")
+    def of_none(state: str) -> Cond:
+        return pk(state=state)
+
+    assert found(table) == {"of_any": 1_000 / 3, "of_two": 200, "of_one": 100, "of_none": 0}
+
+
+def test_a_field_that_stands_in_both_parts_of_a_key_selects_once() -> None:
+    table = Table("jobs", pk="PK", sk="SK")
+
+    @table.entity(
+        key=key("IN#{state}", "{state}#{id}"),
+        items=Items(1_000, bytes=Bytes(400), distinct={"state": {"open": 0.1, "done": 0.9}}),
+    )
+    class Job(Entity):
+        id: str
+        state: str
+
+    @table.query(Job)
+    def twice() -> Cond:
+        return pk(state="open") & sk(state="open")
+
+    assert found(table) == {"twice": 100}
 
 
 def hub(repositories: int | None, **told: int) -> tuple[Table, Pattern[..., object]]:
@@ -204,6 +328,103 @@ def test_a_field_that_is_in_the_key_as_it_is_has_its_values_and_not_those_of_its
         return pk(owner=owner)
 
     assert found(table) == {"of_owner": 4, "beside": 100}
+
+
+def test_of_keys_that_hold_each_other_the_longest_tells_and_several_beside_each_other_all_do() -> None:
+    table = Table("hub", pk="PK", sk="SK")
+    bytes_ = Bytes(400)
+
+    @table.entity(key=key("REPO#{owner}#{name}", "REPO"), items=Items(10, bytes=bytes_))
+    class Repo(Entity):
+        owner: str
+        name: str
+
+    @table.entity(key=key("REPO#{owner}#{name}", "ISSUE#{number}"), items=Items(200, bytes=bytes_))
+    class Issue(Entity):
+        owner: str
+        name: str
+        number: str
+
+    @table.entity(key=key("USER#{realm}#{user}", "USER"), items=Items(5, bytes=bytes_))
+    class User(Entity):
+        realm: str
+        user: str
+
+    @table.entity(key=key("ON#{owner}#{name}#{number}", "{comment}"), items=Items(6_000, bytes=bytes_))
+    class Comment(Entity):
+        owner: str
+        name: str
+        number: str
+        comment: str
+
+    @table.entity(key=key("BY#{owner}#{name}#{realm}#{user}", "{at}"), items=Items(6_000, bytes=bytes_))
+    class Visit(Entity):
+        owner: str
+        name: str
+        realm: str
+        user: str
+        at: str
+
+    @table.query(Comment)
+    def comments(owner: str, name: str, number: str) -> Cond:
+        return pk(owner=owner, name=name, number=number)
+
+    @table.query(Visit)
+    def visits(owner: str, name: str, realm: str, user: str) -> Cond:
+        return pk(owner=owner, name=name, realm=realm, user=user)
+
+    @table.query(Issue)
+    def issue(owner: str, name: str, number: str) -> Cond:
+        return pk(owner=owner, name=name) & sk(number=number)
+
+    assert found(table) == {"comments": 30, "visits": 120, "issue": 1}
+    assert guesses(issue) == ()
+
+
+def test_fields_of_other_types_do_not_name_what_an_entity_is_known_by() -> None:
+    table = Table("hub", pk="PK", sk="SK")
+
+    @table.entity(key=key("REPO#{owner:06d}#{name}", "REPO"), items=Items(1_000, bytes=Bytes(400)))
+    class Repo(Entity):
+        owner: int
+        name: str
+
+    @table.entity(key=key("ISSUES#{owner}#{name}", "{number}"), items=Items(20_000, bytes=Bytes(400)))
+    class Issue(Entity):
+        owner: str
+        name: str
+        number: str
+
+    @table.query(Issue)
+    def issues(owner: str, name: str) -> Cond:
+        return pk(owner=owner, name=name)
+
+    assert found(table) == {"issues": 20_000}
+
+
+def test_another_entity_tells_how_many_values_a_field_has_only_where_numbers_of_it_are_declared() -> None:
+    table = Table("shop", pk="PK", sk="SK")
+
+    @table.entity(key=key("CUSTOMER#{customer}", "CUSTOMER"))
+    class Customer(Entity):
+        customer: str
+
+    @table.entity(key=key("NOTE#{customer}", "{note}"), items=Items(60, bytes=Bytes(90), distinct={"customer": 30}))
+    class Note(Entity):
+        customer: str
+        note: str
+
+    @table.entity(key=key("OF#{customer}", "{order}"), items=Items(600, bytes=Bytes(90)))
+    class Order(Entity):
+        customer: str
+        order: str
+
+    @table.query(Order)
+    def orders(customer: str) -> Cond:
+        return pk(customer=customer)
+
+    assert found(table) == {"orders": 20}
+    assert guesses(orders) == ("Order.customer is taken to have as many values as Note.customer",)
 
 
 def test_a_field_of_the_partition_is_the_one_in_its_place_though_another_has_its_name() -> None:

@@ -10,7 +10,7 @@ from keyplan.cost.shares import choices_of, share_in_index, shares_of
 from keyplan.design.conditions import Condition
 from keyplan.design.entities import EntitySpec
 from keyplan.design.field_types import plain
-from keyplan.design.keys import BoundKey
+from keyplan.design.keys import BoundKey, KeyAttribute
 from keyplan.design.plan import KeyValue, Plan, SortCondition
 from keyplan.design.symbols import Each, EveryShard, Param, Source
 
@@ -30,8 +30,14 @@ def matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
     bound = entity.key_in(plan.index)
     if bound is None:
         return 0.0
-    found = items.count * share_in_index(entity, bound) * _written_share(plan, entity, bound)
+    found = items.count * share_in_index(entity, bound)
     alike: dict[str, Values] = {}
+    for name, text, part in _written_out(plan, bound):
+        shares = shares_of(entity, name, bound.when)
+        if shares is None:
+            alike[name] = _values_of(name, entity, plan, (text,))
+        else:
+            found *= sum(share for choice, share in shares.items() if _key_text(part, name, choice) == text)
     for asked, source, shards in _pinned(plan):
         name = _own_name(asked, plan, bound)
         share = _share(entity, name, source, bound.when)
@@ -95,18 +101,15 @@ def _shards(value: KeyValue, name: str) -> int:
     return min((hole.shards for hole in holes if hole.name == name), default=0)
 
 
-def _written_share(plan: Plan, entity: EntitySpec, bound: BoundKey) -> float:
-    """The share of items under a partition key that is written out whole, such as STATUS#OPEN."""
-    share = 1.0
+def _written_out(plan: Plan, bound: BoundKey) -> Iterator[tuple[str, str, KeyAttribute]]:
+    """The one field of a partition key that is written out whole, such as STATUS#OPEN, the text, and what makes it."""
     for value, part in zip(() if plan.key is None else plan.key.partition, bound.partition, strict=False):
-        if value.sources or value.template is None or part.template is None or len(part.template.fields) != 1:
-            continue
-        (name,) = part.template.fields
-        shares = shares_of(entity, name, bound.when)
-        if shares:
-            text = value.template.render({})
-            share *= sum(one for choice, one in shares.items() if part.template.render({name: choice}) == text)
-    return share
+        if value.template is not None and not value.template.fields and len(part.fields) == 1:
+            yield part.fields[0], value.template.render({}), part
+
+
+def _key_text(part: KeyAttribute, name: str, value: object) -> object:
+    return value if part.template is None else part.template.render({name: value})
 
 
 def _constants(source: Source) -> tuple[object, ...] | None:
@@ -132,7 +135,7 @@ class Values:
     """How many times fewer items a read finds because of one field: the number of its values, if one is asked for."""
 
     number: float | None
-    guess: str = ""
+    guess: str
     """What is assumed, if it is not declared."""
 
 
@@ -153,9 +156,7 @@ def _number_of(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None,
         return told.count, ""
     if entity.items is not None and entity.key.fields == (name,):
         return entity.items.count, ""
-    others = [
-        one for one in plan.siblings if one is not entity and one.items is not None and same_field(one, entity, name)
-    ]
+    others = [one for one in plan.siblings if same_field(one, entity, name)]
     for owner in others:
         if owner.items is not None and owner.key.fields == (name,):
             return owner.items.count, f"{entity.name}.{name} is taken to have as many values as there are {owner.name}"
