@@ -138,10 +138,10 @@ def test_the_first_half_of_a_minute_says_where_to_split_and_the_second_whether(
 
 def test_all_of_a_half_is_seen_and_not_only_how_it_begins() -> None:
     model = partitions()
-    low, first, second = sorted(item_keys(3))
-    refused(model, forever(low), 4000, range(2))
+    *low, first, second = sorted(item_keys(6))
+    refused(model, forever(*low), 4000, range(2))
     refused(model, forever(first, second), 4000, range(2, 60))
-    model.admits("Write", low, 1, 60.0)
+    model.admits("Write", first, 1, 60.0)
     assert len(model) == 2
 
 
@@ -300,6 +300,15 @@ def test_a_peak_is_kept_though_less_follows() -> None:
         ceiling.take(units)
     assert ceiling.units_per_s == 4000, "half an hour is not over"
     assert ceiling.admits(1, 1_800.0)
+    assert ceiling.units_per_s == 6000
+
+
+def test_a_peak_more_than_half_an_hour_after_the_last_rise_raises_the_ceiling_as_soon_as_it_is_measured() -> None:
+    ceiling = OnDemandCeiling(4000.0, 0.0)
+    for second in range(2_100):
+        units = 10 if second < 1_900 else 3_000
+        assert ceiling.admits(units, float(second))
+        ceiling.take(units)
     assert ceiling.units_per_s == 6000
 
 
