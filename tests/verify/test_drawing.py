@@ -288,3 +288,21 @@ def test_what_few_items_have_is_given_to_those_that_a_condition_wants_it_of(seed
 
     one = result(verify(Design("tenants", (tenants,)), seed=seed), "come_back")
     assert (one.verdict, one.calls) == ("OK", 10)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_expiry_that_a_condition_wants_lies_ahead(seed: int) -> None:
+    guests = Table("guests", pk="id", ttl="until")
+
+    @guests.entity(items=Items(count=60, present={"until": 0.0}), unique=["email"])
+    class Guest(Entity):
+        id: str
+        email: str
+        until: datetime | None = None
+
+    @guests.update(Guest)
+    def move(id: str, email: str) -> Change:
+        return key_of(id=id) & set_(email=email) & when(F.until.exists())
+
+    one = result(verify(Design("guests", (guests,)), seed=seed), "move")
+    assert (one.verdict, one.calls, one.predicted) == ("OK", 10, one.measured)

@@ -118,18 +118,13 @@ class Anchors:
         """Store the item changed so that a condition, without parameters, is true of it; False where that fails."""
         unique = {name for rule in spec.uniques for name in rule.fields}
         fixed = {*spec.key.fields, spec.version, *unique}
-        for changes in ways(condition, spec, _stored(anchor), lambda name: self._value(spec, name)):
+        for changes in ways(condition, spec, _stored(anchor), self._makers[spec].some):
             given = {name for name, value in changes.items() if value is not None or name not in unique}
             entity = None if fixed.intersection(given) else _changed(spec, anchor, changes)
             if entity is not None and decided(condition, _stored(entity)) is not False:
                 self._add(spec, entity)
                 return True
         return False
-
-    def _value(self, spec: EntitySpec, name: str) -> Any:
-        """A value of a field, also of one that few items have."""
-        value = self._makers[spec].value(name)
-        return self._samples.field(spec.model, name) if value is None else value
 
 
 def _as_new(plan: Plan, entity: Entity) -> Entity:

@@ -83,6 +83,12 @@ class Maker:
         self._made += 1
         return self._columns[name](number)
 
+    def some(self, name: str) -> Any:
+        """The same, also of a field that few items have."""
+        number = self._made
+        self._made += 1
+        return self._makes[name](number)
+
     def all(self) -> Iterator[Entity]:
         """As many as are wanted."""
         return (self.make() for _ in range(self.amount.count))
