@@ -612,7 +612,7 @@ def test_a_ceiling_that_rises_brings_partitions_and_stays_whatever_else_changes(
     clock.advance(GROWTH_S)
     put(engine, "a")
     protect(engine)
-    assert share_refused(engine, clock, 1, 6_000, spread) == 0
+    assert share_refused(engine, clock, 4, 6_000, spread) == 0
     assert engine.faults is not None
     assert engine.faults._throttle is not None
     (resource,) = engine.faults._throttle._resources.values()
@@ -630,13 +630,18 @@ def test_a_maximum_that_is_used_up_stays_so_whatever_else_changes(engine: Engine
 def test_a_maximum_may_be_raised_and_lifted(engine: Engine, clock: ManualClock) -> None:
     tables_of.create(engine, OnDemandThroughput={"MaxWriteRequestUnits": 2})
     first_refusal(engine, lambda number: put(engine, str(number)))
-    for maximum, passed in ((30, 30), (-1, 1_000)):
-        maxima = {"MaxWriteRequestUnits": maximum}
-        engine.call("UpdateTable", {"TableName": "things", "OnDemandThroughput": maxima})
-        first_refusal(engine, lambda number: put(engine, str(number))) if maximum > 0 else None
-        clock.advance(1)
-        for number in range(passed):
-            put(engine, str(number))
+    maximum = {"TableName": "things", "OnDemandThroughput": {"MaxWriteRequestUnits": 30}}
+    engine.call("UpdateTable", maximum)
+    first_refusal(engine, lambda number: put(engine, str(number)))
+    clock.advance(1)
+    for number in range(30):
+        put(engine, str(number))
+    with pytest.raises(ThrottlingError):
+        put(engine, "a")
+    engine.call("UpdateTable", {**maximum, "OnDemandThroughput": {"MaxWriteRequestUnits": -1}})
+    clock.advance(1)
+    for number in range(1_000):
+        put(engine, str(number))
 
 
 def test_a_table_that_becomes_provisioned_has_no_burst_from_before(engine: Engine, clock: ManualClock) -> None:

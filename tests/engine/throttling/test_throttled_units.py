@@ -112,6 +112,15 @@ def test_a_read_of_an_index_takes_its_units_and_no_other_ones(engine: Engine) ->
     assert get(engine, "a") is not None
 
 
+def test_each_table_has_its_own_capacity(engine: Engine) -> None:
+    for name in ("before", "things", "later"):
+        tables_of.create(engine, name, BillingMode="PROVISIONED", ProvisionedThroughput=capacity(write=1))
+        put(engine, "a", table=name)
+    for name in ("before", "things", "later"):
+        with pytest.raises(ProvisionedThroughputExceededError):
+            put(engine, "a", table=name)
+
+
 def test_each_index_has_its_own_capacity(engine: Engine) -> None:
     (first,) = tables_of.with_index(ProvisionedThroughput=capacity())["GlobalSecondaryIndexes"]
     second = {
