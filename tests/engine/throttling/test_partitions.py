@@ -251,14 +251,14 @@ def test_units_keep_coming_at_the_old_rate_until_it_changes() -> None:
     assert bucket.units == 30, "no more than can be kept at the new rate"
 
 
-def test_a_split_shares_what_was_not_used_until_then() -> None:
-    model = partitions()
-    model.grow(2, 9.0)
-    low, high = b"", b"\xff" * 16
-    for key in (low, high):
-        assert not model.admits("Write", key, 5_001, 9.0)
-        assert model.admits("Write", key, 5_000, 9.0)
-        model.take("Write", key, 5_000)
+def test_a_split_shares_what_was_not_used_until_then_and_leaves_other_partitions_alone() -> None:
+    model = partitions(2)
+    model.grow(3, 9.0)
+    for first_byte, units in ((b"\x00", 5_000), (b"\x40", 5_000), (b"\x80", 10_000)):
+        key = first_byte * 16
+        assert not model.admits("Write", key, units + 1, 9.0)
+        assert model.admits("Write", key, units, 9.0)
+        model.take("Write", key, units)
 
 
 def test_provisioned_capacity_has_a_burst_of_five_minutes() -> None:
