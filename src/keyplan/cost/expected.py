@@ -24,6 +24,8 @@ from keyplan.design.plan import Plan
 from keyplan.design.projections import fetched
 from keyplan.design.symbols import Each, EveryShard, annotation_of
 from keyplan.design.template_field import Field
+from keyplan.design.template_holes import BoundHole
+from keyplan.design.templates import BoundTemplate
 from keyplan.values.units import TRANSACTIONAL, read_units, write_units
 
 
@@ -101,11 +103,12 @@ def _range(plan: Plan, facts: Facts) -> Expected:
         evaluated, returned = min(evaluated, limit), min(returned, limit)
     elif plan.filter is not None and told is None:
         evaluated, returned = _filtered(plan, evaluated)
+    requests = _requests(plan, evaluated, sum(found.values()))
     if others and facts.evaluates is None:
-        evaluated += sum(others.values()) * (returned / max(returned, sum(found.values())) if limit is not None else 1)
+        passed = sum(others.values()) * (requests if _is_named(plan) else 1)
+        evaluated += passed * (evaluated / max(evaluated, sum(found.values())) if limit is not None else 1)
     page = _page(plan, facts)
     evaluated, returned = min(evaluated, page), min(returned, page)
-    requests = _requests(plan, evaluated, sum(found.values()))
     if limit is not None and (plan.filter is None or plan.limit) and told is None:
         evaluated = max(evaluated, requests * min(limit, _in_one_partition(plan, sum(found.values()), requests)))
     total_bytes = evaluated * _average_bytes(plan, {**found, **others})
@@ -151,10 +154,31 @@ def fetches(plan: Plan, evaluated: float) -> float:
 
 
 def _read_in_passing(plan: Plan) -> list[EntitySpec]:
-    """Other entities of the table or index, which a scan reads too, as far as their numbers are declared."""
-    if plan.operation != "Scan":
-        return []
-    return [one for one in plan.siblings if one not in plan.entities and one.items is not None]
+    """Other entities that a scan of the table or index, or a query of a whole partition, reads too.
+
+    As far as their numbers are declared.
+    """
+    others = [one for one in plan.siblings if one not in plan.entities and one.items is not None]
+    if plan.operation == "Scan":
+        return others
+    whole = plan.key is not None and not plan.key.sort and not plan.faults
+    return [one for one in others if whole and _lies_beside(plan, one)]
+
+
+def _lies_beside(plan: Plan, other: EntitySpec) -> bool:
+    """Whether an entity's partition keys in what is queried are made as the queried ones are."""
+    bound = other.key_in(plan.index)
+    if bound is None or plan.key is None:
+        return False
+    asked = [(value.type_code, _shape(value.template)) for value in plan.key.partition]
+    return asked == [(part.type_code, _shape(part.template)) for part in bound.partition]
+
+
+def _shape(template: BoundTemplate | None) -> tuple[object, ...] | None:
+    """A template's texts, and what its holes are made of: a field may be called otherwise in another entity."""
+    if template is None:
+        return None
+    return tuple(part.field.type if isinstance(part, BoundHole) else part for part in template.parts)
 
 
 def _average_bytes(plan: Plan, found: Mapping[EntitySpec, float]) -> float:
@@ -191,9 +215,13 @@ def _requests(plan: Plan, evaluated: float, found: float) -> float:
 
 def _in_one_partition(plan: Plan, found: float, requests: float) -> float:
     """Of the items that a walk finds, those in each of its partitions: its limit is asked of each of them."""
+    return found if _is_named(plan) else found / requests
+
+
+def _is_named(plan: Plan) -> bool:
+    """Whether the caller says which partitions a query asks."""
     source = None if plan.walk is None else plan.walk[1]
-    named = isinstance(source, Each) and not isinstance(source.values, tuple)
-    return found if named else found / requests
+    return isinstance(source, Each) and not isinstance(source.values, tuple)
 
 
 def _in_batch(plan: Plan, facts: Facts) -> tuple[float, tuple[str, ...]]:
