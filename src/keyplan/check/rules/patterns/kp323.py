@@ -54,12 +54,10 @@ def _named(plan: Plan) -> set[str]:
     equal = [*plan.key.partition, *(one.low for one in plan.key.sort if one.op == "=")]
     given = {value.attribute: value for value in equal if value.part == "whole"}
     named = [part for part in bound.attributes if part.attribute in given and _is_of(given[part.attribute], part)]
+    if plan.index is None and len(named) == len(bound.attributes):
+        return set(bound.fields)
     lossy = {
-        hole.name
-        for part in named
-        if part.template and plan.index
-        for hole in part.template.holes
-        if not hole.encoding.reversible
+        hole.name for part in named if part.template for hole in part.template.holes if not hole.encoding.reversible
     }
     return {name for part in named for name in part.fields} - lossy
 
