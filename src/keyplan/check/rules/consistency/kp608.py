@@ -6,9 +6,11 @@ The same is true of a whole item that is read, changed and put back.
 
 State the expected state in the write: `when(F.status == "pending")`; the refusal is the answer "already decided".
 Or give the entity a version and pass it with `at_version(...)`, or pass what is known with `known(status=...)`.
+Where the latest news wins, compare its moment in the same write: `set_(seen_at=at) & when(F.seen_at < at)`.
 
 Found are updates that set a field with a few declared values from a parameter, or one that another pattern adds to,
-without a condition on that field or a version, and replacements of whole items of entities without a version.
+without a condition on that field, a version or a comparison with what takes the place of a field, and replacements of
+whole items of entities without a version.
 
 Source: developer guide, "Condition expressions" and "Optimistic locking with version number".
 """
@@ -23,7 +25,7 @@ from keyplan.check.key_shares import is_constant
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.cost.shares import choices_of
-from keyplan.design.conditions import paths_of
+from keyplan.design.conditions import All, Any_, Compare, Condition, Function, Path, paths_of
 from keyplan.design.patterns import Pattern
 from keyplan.design.plan import Plan
 
@@ -74,7 +76,7 @@ def _set(pattern: Pattern[..., Any], plan: Plan, adding: Mapping[tuple[str, str]
             yield _counted_elsewhere(pattern, plan, name, adding[plan.entity.name, name])
             return
         choices = choices_of(plan.entity.fields[name])
-        if choices is None or plan.entity.fields[name].type_code == "BOOL":
+        if choices is None or plan.entity.fields[name].type_code == "BOOL" or _is_ordered(plan):
             continue
         beside = f", which may depend on {', '.join(counted)} that it counts in the same write" if counted else ""
         yield Finding(
@@ -88,6 +90,25 @@ def _set(pattern: Pattern[..., Any], plan: Plan, adding: Mapping[tuple[str, str]
             plan.entity.place,
         )
         return
+
+
+def _is_ordered(plan: Plan) -> bool:
+    """Whether a write that is not the latest is refused: a field is below, or above, what it then becomes."""
+    parts = plan.condition.parts if isinstance(plan.condition, All) else (plan.condition,)
+    given = {action.path.field: action.source for action in plan.actions if action.name == "set"}
+    return any(all(_is_passed(one, given) for one in _alternatives(part)) for part in parts)
+
+
+def _alternatives(part: Condition | None) -> tuple[Condition | None, ...]:
+    return part.parts if isinstance(part, Any_) else (part,)
+
+
+def _is_passed(part: Condition | None, given: Mapping[str, Any]) -> bool:
+    if isinstance(part, Function):
+        return part.name == "attribute_not_exists" and part.path.field in given
+    if not isinstance(part, Compare) or part.op not in {"<", ">"} or not isinstance(part.left, Path):
+        return False
+    return repr(part.right) == repr(given.get(part.left.field))
 
 
 def _counted_elsewhere(pattern: Pattern[..., Any], plan: Plan, name: str, other: str) -> Finding:
