@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import pytest
 from pydantic import BaseModel, Field
@@ -21,12 +21,14 @@ from keyplan.design import (
     Table,
     WriteCall,
     add,
+    each,
     key,
     key_of,
     pk,
     put,
     remove,
     set_,
+    subtract,
     transaction,
     when,
     where,
@@ -306,3 +308,62 @@ def test_an_expiry_that_a_condition_wants_lies_ahead(seed: int) -> None:
 
     one = result(verify(Design("guests", (guests,)), seed=seed), "move")
     assert (one.verdict, one.calls, one.predicted) == ("OK", 10, one.measured)
+
+
+Code = Annotated[str, Field(pattern=r"^[0-9A-Z]{6}$")]
+
+
+class Line(BaseModel):
+    sku: Code
+    quantity: Annotated[int, Field(ge=1, le=99)]
+
+
+shop = Table("shop", pk="PK")
+
+
+@shop.entity(key=key("STOCK#{sku}"), items=Items(count=60))
+class Stock(Entity):
+    sku: Code
+    free: Annotated[int, Field(ge=0)]
+    last_order: Code | None = None
+
+
+@shop.entity(key=key("ORDER#{order}"), items=Items(count=60))
+class Order(Entity):
+    order: Code
+    lines: Annotated[list[Line], Field(min_length=1, max_length=20)]
+
+
+@shop.create(Order)
+def new_order(order: Order) -> Change:
+    return put(order)
+
+
+@shop.update(Stock)
+def reserve(line: Line) -> Change:
+    return key_of(sku=line.sku) & subtract(free=line.quantity) & when(F.free >= line.quantity)
+
+
+@shop.update(Stock)
+def ordered(sku: Code, order: Code) -> Change:
+    return key_of(sku=sku) & set_(last_order=order) & when(F.last_order.missing() | (F.last_order < order))
+
+
+@transaction()
+def place(order: Order) -> list[WriteCall[Order] | WriteCall[Stock]]:
+    return [new_order(order), reserve(each(order.lines))]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_ends_of_ranges_are_such_as_their_own_rules_take(seed: int) -> None:
+    report = verify(Design("shop", (shop,)), seed=seed)
+    assert [(name, result(report, name).verdict) for name in ("reserve", "ordered")] == [
+        ("reserve", "OK"),
+        ("ordered", "OK"),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_a_transaction_puts_names_items_that_its_other_steps_find(seed: int) -> None:
+    one = result(verify(Design("shop", (shop,), (place,)), seed=seed), "place")
+    assert (one.verdict, one.calls, one.evaluated) == ("OK", 10, 4), "an order of three lines"

@@ -11,8 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
-from typing import Any, Literal, NoReturn, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, NoReturn, TypeVar, Union, cast, get_args, get_origin
 from uuid import UUID
+
+from pydantic import BaseModel
 
 from keyplan.design.field_types import without_none
 from keyplan.design.places import DesignError, caller
@@ -36,7 +38,7 @@ class Param:
     def __getattr__(self, name: str) -> Param:
         if name.startswith("_"):
             raise AttributeError(name)
-        return Param(self._name, None, (*self._path, name))
+        return Param(self._name, self._annotation, (*self._path, name))
 
     def _refuse(self, does: str, fix: str) -> NoReturn:
         raise DesignError(f"the pattern {does} its parameter {self!r}", place=caller(), fix=fix)
@@ -148,8 +150,17 @@ CALLED = (Param, Each, EveryShard)
 
 
 def annotation_of(source: Source) -> Any:
-    """What the function's signature says of the parameter; None of what lies in it."""
-    return source._annotation if isinstance(source, Param) and not source._path else None
+    """What the function's signature says of the parameter, or a model of what lies in it; None where nothing does."""
+    if not isinstance(source, Param):
+        return None
+    annotation = source._annotation
+    for part in source._path:
+        model, _ = without_none(annotation)
+        info = model.model_fields.get(part) if isinstance(model, type) and issubclass(model, BaseModel) else None
+        if info is None:
+            return None
+        annotation = Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
+    return annotation
 
 
 def is_never_none(source: Source) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +15,7 @@ from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.field_types import without_none
 from keyplan.design.patterns import Pattern, WriteCall
 from keyplan.design.symbols import Each, Param, Source, annotation_of, through
-from keyplan.design.transactions import Transaction
+from keyplan.design.transactions import Step, Transaction
 from keyplan.verify.anchors import Anchors
 from keyplan.verify.binding import Binding, element_of
 from keyplan.verify.errors import NothingFitsError
@@ -55,7 +55,7 @@ class Drawer:
             binding = Binding()
             self._anchors.start()
             if isinstance(pattern, Transaction):
-                fits = all(self._step(step.call, step.repeated, binding) for step in pattern.steps)
+                fits = all(self._step(step.call, step.repeated, binding) for step in _in_turn(pattern.steps))
             elif pattern.plan.reading:
                 fits = self._read(pattern, binding)
             else:
@@ -218,6 +218,15 @@ class Drawer:
                 made = replace(made, **parts)
         binding.whole[name] = made
         return made
+
+
+def _in_turn(steps: Sequence[Step]) -> list[Step]:
+    """Steps for what lies in a parameter first: whatever else is made up of it, these say which items it names."""
+    return sorted(steps, key=lambda step: not (step.repeated is not None and _lies_within(step.repeated.values)))
+
+
+def _lies_within(source: Source) -> bool:
+    return isinstance(source, Param) and bool(source._path)
 
 
 def _nothing_fits(pattern: Pattern[..., Any]) -> NothingFitsError:

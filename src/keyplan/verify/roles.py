@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, datetime
 from typing import Annotated, Any, get_args, get_origin
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.field_types import without_none
@@ -21,6 +21,8 @@ from keyplan.verify.uses import Use
 
 MANY = 10
 """How many keys or items a batch has, where the design does not say."""
+_TRIES = 20
+"""How many values are made up, of which one may lie in a range."""
 _LISTED = 3
 """How many values a field may have of which a call gives a list."""
 
@@ -86,7 +88,23 @@ class Roles:
             return beyond(own, {"above": 1, "below": -1}.get(use.role, 0))
         alike = [getattr(one, use.field) for one in self._stock.alike(spec, equal, anchor)]
         fits = [value for value in alike if value is not None and _FITS[use.role](value, own)]
-        return self._chance.choice(fits) if fits else beyond(own, {"above": 1, "below": -1}.get(use.role, 0))
+        value = self._chance.choice(fits) if fits else beyond(own, {"above": 1, "below": -1}.get(use.role, 0))
+        return value if self._is_taken(spec, use, value) else self._within(spec, anchor, use, fits)
+
+    def _within(self, spec: EntitySpec, anchor: Entity, use: Use, fits: Sequence[Any]) -> Any:
+        """An end of a range that the parameter's own rules take: where none fits, the item is changed to lie in it."""
+        taken = next((value for value in fits if self._is_taken(spec, use, value)), None)
+        if taken is not None:
+            return taken
+        own = getattr(anchor, use.field)
+        others = [self.new(spec, anchor, use) for _ in range(_TRIES)]
+        return next((value for value in others if _FITS[use.role](value, own)), others[0])
+
+    def _is_taken(self, spec: EntitySpec, use: Use, value: Any) -> bool:
+        """Whether the parameter, and the field that it may also be written to, take a value by their own rules."""
+        info, annotation = spec.fields[use.field].info, annotation_of(use.source)
+        field = Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
+        return all(_takes(one, value) for one in (annotation, field) if one is not None)
 
     def prefix(self, _spec: EntitySpec, anchor: Entity, use: Use, *_rest: Any) -> Any:
         """The beginning of the item's text, or of what a key makes of its value; the day of a moment."""
@@ -128,6 +146,14 @@ class Roles:
     def any(self, annotation: Any, name: str) -> Any:
         """A value of a type; a word where nothing is known of it."""
         return self._samples.word() if annotation is None else self._samples.of_type(annotation, name)
+
+
+def _takes(annotation: Any, value: Any) -> bool:
+    try:
+        TypeAdapter(annotation).validate_python(value)
+    except ValidationError:
+        return False
+    return True
 
 
 def _followed(value: Any, use: Use) -> Any:
