@@ -21,6 +21,7 @@ from keyplan.design import (
     Table,
     WriteCall,
     add,
+    attr,
     each,
     key,
     key_of,
@@ -367,3 +368,23 @@ def test_the_ends_of_ranges_are_such_as_their_own_rules_take(seed: int) -> None:
 def test_what_a_transaction_puts_names_items_that_its_other_steps_find(seed: int) -> None:
     one = result(verify(Design("shop", (shop,), (place,)), seed=seed), "place")
     assert (one.verdict, one.calls, one.evaluated) == ("OK", 10, 4), "an order of three lines"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_few_items_lack_is_found_in_the_index_of_those(seed: int) -> None:
+    alerts = Table("alerts", pk="id", indexes=[GSI("open", pk="Open", sk="id")])
+
+    @alerts.entity(
+        indexes={"open": key("OPEN#{room}", attr("id"), when=F.closed_at.missing())},
+        items=Items(count=50, distinct={"room": 3}, present={"closed_at": 0.99}),
+    )
+    class Alert(Entity):
+        id: str
+        room: str
+        closed_at: datetime | None = None
+
+    @alerts.query(Alert, index="open")
+    def open_alerts(room: str) -> Cond:
+        return pk(room=room)
+
+    assert result(verify(Design("alerts", (alerts,)), seed=seed), "open_alerts").verdict == "OK"

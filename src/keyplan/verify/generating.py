@@ -9,6 +9,7 @@ from typing import Any, Literal, get_origin
 
 from pydantic import BaseModel
 
+from keyplan.design.conditions import paths_of
 from keyplan.design.design import Design
 from keyplan.design.encodings_time import PERIODS_S
 from keyplan.design.entities import Entity, EntitySpec
@@ -137,10 +138,14 @@ class Maker:
         # Where nothing is said, items are taken to be in their indexes, and otherwise to have it or not.
         usual = 1.0 if any(name in bound.fields for bound in self.spec.indexes) else 0.5
         share = usual if self.spec.items is None else self.spec.items.present.get(name, usual)
-        # Of what hardly any item has, the first has one, or nothing could be found by it.
-        scarce = 0 < share * self.amount.count < _SCARCE
+        # What hardly any item has the first one has, and what hardly any lacks the second lacks, where an index asks
+        # for that: or nothing could be found by it.
+        asked = any(name == path.field for bound in self.spec.indexes for path in paths_of(bound.when))
+        settled = {0: True} if 0 < share * self.amount.count < _SCARCE else {}
+        if asked and 0 < (1 - share) * self.amount.count < _SCARCE:
+            settled[1] = False
         lot = self._lot_of(name)
-        return lambda number: make(number) if lot(number) < share or (scarce and number == 0) else None
+        return lambda number: make(number) if settled.get(number, lot(number) < share) else None
 
     def _lot_of(self, name: str) -> Callable[[int], float]:
         """What decides whether an item has an optional field: the same for those of one index's key."""
