@@ -7,7 +7,7 @@ from typing import Literal, NoReturn
 
 from keyplan.design.conditions import Condition
 from keyplan.design.places import DesignError, Place, caller
-from keyplan.design.symbols import Source
+from keyplan.design.symbols import Each, EveryShard, Source
 
 Of = Literal["reads", "writes"]
 
@@ -32,6 +32,12 @@ def not_joined(kind: Of, other: object) -> NoReturn:
         word = "where" if kind == "reads" else "when"
         raise DesignError(
             "a condition on fields is joined to terms as it is", place=caller(), fix=f"wrap it: {word}(F.field == ...)"
+        )
+    if isinstance(other, (Each, EveryShard)):
+        raise DesignError(
+            f"{other!r} is joined to terms by itself, and not given to a field",
+            place=caller(),
+            fix=f"say whose values they are: {'pk' if kind == 'reads' else 'key_of'}(field={other!r})",
         )
     raise DesignError(
         f"{other!r} is joined to the terms of a pattern that {kind}",
