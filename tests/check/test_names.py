@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from keyplan.check.names import is_identifier, is_moment, is_tenant, words_of
+from keyplan.check.names import is_identifier, is_moment, is_taker, is_tenant, words_of
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,18 @@ def test_tenants_are_known_by_few_names() -> None:
 def test_humps_become_words() -> None:
     assert words_of("attemptId") == "attempt_id"
     assert words_of("attempt_id") == "attempt_id"
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [
+        ("worker", True),
+        ("driverId", True),
+        ("locked_by", True),
+        ("assigned_to", True),
+        ("homeowner", False),
+        ("by", False),
+    ],
+)
+def test_who_has_a_thing_is_known_by_the_name_of_its_field(name: str, is_one: bool) -> None:
+    assert is_taker(name) is is_one

@@ -9,25 +9,29 @@ Or give the entity a version and pass it with `at_version(...)`, or pass what is
 Where the latest news wins, compare its moment in the same write: `set_(seen_at=at) & when(F.seen_at < at)`.
 
 Found are updates that set a field with a few declared values from a parameter, or one that another pattern adds to,
-without a condition on that field, a version or a comparison with what takes the place of a field, and replacements of
-whole items of entities without a version.
+without a condition on that field, a version or a comparison with what takes the place of a field, replacements of
+whole items of entities without a version, and updates that set a state and give the item a worker, a holder or the
+like, without a condition on either: two workers then have one job.
 
 Source: developer guide, "Condition expressions" and "Optimistic locking with version number".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 from keyplan.check.finding import Finding
 from keyplan.check.key_shares import is_constant
+from keyplan.check.names import is_taker
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.cost.shares import choices_of
 from keyplan.design.conditions import All, Any_, Compare, Condition, Function, Path, paths_of
+from keyplan.design.field_types import plain
 from keyplan.design.patterns import Pattern
 from keyplan.design.plan import Plan
+from keyplan.design.symbols import Param
 
 RULE = Rule("KP608", "lost-update", ("warning",))
 
@@ -68,9 +72,13 @@ def _set(pattern: Pattern[..., Any], plan: Plan, adding: Mapping[tuple[str, str]
     counted = [action.path.field for action in plan.actions if action.name == "add"]
     for action in plan.actions:
         name = action.path.field
-        if action.name != "set" or len(action.path.parts) > 1 or is_constant(action.source) or action.source is None:
+        if action.name != "set" or len(action.path.parts) > 1 or action.source is None or name in looked_at:
             continue
-        if name in looked_at:
+        if is_constant(action.source):
+            taker = _taker(plan, looked_at)
+            if taker is not None and choices_of(plan.entity.fields[name]) and not _is_ordered(plan):
+                yield _taken(pattern, plan, name, action.source, taker)
+                return
             continue
         if (plan.entity.name, name) in adding:
             yield _counted_elsewhere(pattern, plan, name, adding[plan.entity.name, name])
@@ -90,6 +98,29 @@ def _set(pattern: Pattern[..., Any], plan: Plan, adding: Mapping[tuple[str, str]
             plan.entity.place,
         )
         return
+
+
+def _taker(plan: Plan, looked_at: Set[str]) -> str | None:
+    """An optional id that a write gives an item, whether or not it has one: that of who has it from now on."""
+    for action in plan.actions:
+        stored = plan.entity.fields[action.path.field]
+        given = action.name == "set" and isinstance(action.source, Param) and len(action.path.parts) == 1
+        if given and stored.optional and stored.name not in looked_at and is_taker(stored.name):
+            return stored.name
+    return None
+
+
+def _taken(pattern: Pattern[..., Any], plan: Plan, name: str, state: object, taker: str) -> Finding:
+    return Finding(
+        RULE.code,
+        "warning",
+        pattern.name,
+        f"{pattern.name} sets {plan.entity.name}.{name} to {plain(state)!r} and {taker} to who calls, whatever they"
+        " were before: of two callers both succeed, and each believes that it is its own",
+        f"add when(F.{name} == ...) with the state before, when(F.{taker}.missing()), or at_version(...)",
+        pattern.place,
+        plan.entity.place,
+    )
 
 
 def _is_ordered(plan: Plan) -> bool:
