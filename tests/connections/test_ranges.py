@@ -145,3 +145,60 @@ def test_every_range_is_what_comparing_gives(
         key_of = lambda one: (one.number, one.at)  # noqa: E731 - it names an order
         assert sorted(given_back, key=key_of) == sorted(filter(wanted, found), key=key_of), call
     assert db.run(count_gt(owner, n)) == sum(one.number > n for one in found)
+
+
+usage = Table("usage", pk="PK", sk="SK", indexes=[GSI("by_minute", pk="G", sk="GS")])
+
+
+@usage.entity(key=key("U#{owner}", "MIN#{at:minute}"), indexes={"by_minute": key("U#{owner}", "{at:minute}")})
+class Minute(Entity):
+    owner: str = "o"
+    at: datetime
+    count: int = 0
+
+
+@usage.batch_put(Minute)
+def count(new: list[Minute]) -> Change:
+    return put(new)
+
+
+@usage.query(Minute, ordered_by="at")
+def minutes(owner: str, start: datetime, end: datetime) -> Cond:
+    return pk(owner=owner) & sk.between(at=(start, end))
+
+
+@usage.query(Minute, descending=True)
+def minutes_before(owner: str, at: datetime) -> Cond:
+    return pk(owner=owner) & sk.lt(at=at)
+
+
+@usage.query(Minute)
+def minutes_from(owner: str, at: datetime) -> Cond:
+    return pk(owner=owner) & sk.gte(at=at)
+
+
+SECONDS = st.integers(-400, 400).map(lambda seconds: datetime(2026, 5, 4, 12, tzinfo=UTC) + timedelta(seconds=seconds))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(SECONDS, max_size=12), SECONDS, SECONDS)
+def test_of_items_that_are_one_for_each_minute_a_range_gives_those_whose_moment_lies_in_it(
+    moments: list[datetime], one: datetime, other: datetime
+) -> None:
+    start, end = sorted((one, other))
+    kept = {at.replace(second=0): Minute(at=at) for at in moments}
+    with keyplan.connect(":memory:") as db:
+        if kept:
+            db.run(count(list(kept.values())))
+        there = sorted(minute.at for minute in kept.values())
+        assert [minute.at for minute in db.all(minutes("o", start, end))] == [at for at in there if start <= at <= end]
+        assert [minute.at for minute in db.all(minutes_before("o", one))] == [at for at in there[::-1] if at < one]
+        assert [minute.at for minute in db.all(minutes_from("o", one))] == [at for at in there if at >= one]
+
+
+def test_of_an_index_there_may_be_several_for_each_minute_in_no_order() -> None:
+    @usage.query(Minute, index="by_minute")
+    def listed(owner: str, start: datetime, end: datetime) -> Cond:
+        return pk(owner=owner) & sk.between(at=(start, end))
+
+    assert [fault.code for fault in listed.plan.faults] == ["KP206"]

@@ -40,6 +40,8 @@ def order_of(plan: Plan, entity: EntitySpec) -> Iterator[Ordered]:
             if isinstance(piece, Text) or piece.name in fixed:
                 continue
             in_order = part.template.keeps_order_from(piece.name) or _is_text(piece)
+            if plan.index is None and piece is part.template.parts[-1]:
+                in_order = in_order or part.template.ends_in_period(piece.name)
             yield Ordered(piece.name, in_order, f"{part.attribute} = {part.text}")
 
 

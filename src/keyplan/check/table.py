@@ -41,6 +41,7 @@ from keyplan.check.rules.consistency import (
     kp616,
     kp617,
     kp618,
+    kp619,
 )
 from keyplan.check.rules.cost import (
     kp801,

@@ -174,7 +174,10 @@ def _range(asked: Asked, part: KeyAttribute, cond: Cond) -> Sorted:
     if asks.op == "begins_with":
         condition = SortCondition("begins_with", replace(low, part="begins"))
         return Sorted((condition,), _no_text(asked, asks, hole.field.type))
-    faults = [] if part.template.keeps_order_from(asks.field) else [_unordered(asked, asks, part.template, hole)]
+    in_order = part.template.keeps_order_from(asks.field)
+    if not in_order and asked.index is None:
+        in_order = part.template.ends_in_period(asks.field)
+    faults = [] if in_order else [_unordered(asked, asks, part.template, hole)]
     if hole.name != asks.field:
         faults.append(_goes_on(asked, asks, part.template, hole))
     if hole.encoding.reversible and hole.encoding.rounds_to is None:

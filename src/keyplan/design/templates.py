@@ -246,6 +246,17 @@ class BoundTemplate:
         """
         return self._bounds.keeps_order_from(field)
 
+    def ends_in_period(self, field: str) -> bool:
+        """Whether the last hole holds only the period that a moment lies in, such as {at:minute}.
+
+        Where that ends a primary key there is one item of each, and keys sort by the field all the same.
+        """
+        last = self.holes[-1] if self.holes else None
+        if last is None or last.name != field:
+            return False
+        encoding = last.encoding
+        return encoding.keeps_order and encoding.rounds_to is not None and not encoding.reversible
+
     @cached_property
     def min_bytes(self) -> int:
         """UTF-8 bytes of the shortest key."""

@@ -78,7 +78,7 @@ def _too_many(transaction: Transaction[Any], actions: int) -> Finding:
         RULE.code,
         "error",
         transaction.name,
-        f"{transaction.name} has {actions} actions, and a transaction takes {limits.TRANSACTION_ACTIONS}",
+        f"{transaction.name} can have {actions} actions, and a transaction takes {limits.TRANSACTION_ACTIONS}",
         "divide it into transactions that are right one by one",
         transaction.place,
     )

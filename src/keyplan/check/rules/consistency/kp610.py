@@ -20,10 +20,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keyplan.check.finding import Finding
+from keyplan.check.repeats import counted_in, happens_once
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.design.conditions import All, Any_, Between, Compare, Condition, paths_of
-from keyplan.design.plan import Plan
 
 RULE = Rule("KP610", "repeated-write-counts-twice", ("warning",))
 
@@ -34,8 +33,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         if not pattern.facts.retried:
             continue
         steps = pattern.plan.steps or (pattern.plan,)
-        twice = [name for step in steps for name in _counts(step)]
-        if twice and not any(_guards(step) for step in steps):
+        twice = [name for step in steps for name in counted_in(step)]
+        if twice and not any(happens_once(step) for step in steps):
             yield Finding(
                 RULE.code,
                 "warning",
@@ -46,35 +45,3 @@ def check(subject: Subject) -> Iterator[Finding]:
                 " that only the first one meets",
                 pattern.place,
             )
-
-
-def _counts(plan: Plan) -> list[str]:
-    return [f"{plan.entity.name}.{action.path.field}" for action in plan.actions if action.name in {"add", "append"}]
-
-
-def _guards(plan: Plan) -> bool:
-    """Whether a step refuses to happen a second time."""
-    if plan.exists == "must_not" or plan.version is not None:
-        return True
-    if plan.operation not in {"UpdateItem", "ConditionCheck"}:
-        return plan.condition is not None
-    changed = {action.path.field for action in plan.actions}
-    return not changed.isdisjoint(plan.known) or _met_once(plan.condition, changed, _counted(plan))
-
-
-def _counted(plan: Plan) -> set[str]:
-    return {action.path.field for action in plan.actions if action.name in {"add", "append"}}
-
-
-def _met_once(condition: Condition | None, changed: set[str], counted: set[str]) -> bool:
-    """Whether a write that changes these fields can no longer meet its own condition."""
-    if isinstance(condition, All):
-        return any(_met_once(part, changed, counted) for part in condition.parts)
-    if isinstance(condition, Any_):
-        return all(_met_once(part, changed, counted) for part in condition.parts)
-    looked_at = {path.field for path in paths_of(condition)} & changed
-    return bool(looked_at - counted if _is_bound(condition) else looked_at)
-
-
-def _is_bound(condition: Condition | None) -> bool:
-    return isinstance(condition, Between) or (isinstance(condition, Compare) and condition.op not in {"=", "<>"})
