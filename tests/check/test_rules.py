@@ -33,7 +33,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Literal
 from uuid import UUID
-from pydantic import BaseModel, Field
+from pydantic import UUID7, BaseModel, Field
 from keyplan.design import *
 """
 

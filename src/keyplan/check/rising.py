@@ -11,7 +11,12 @@ from keyplan.design.fields import StoredField
 from keyplan.design.keys import KeyAttribute
 
 _AHEAD = re.compile(r"(^|_)(due|deadline|expir\w*|until|start\w*|end\w*|birth\w*|scheduled|planned|valid|next)(_|$)")
-_COUNTED = re.compile(r"(^|_)((seq|sequence|serial)(_(no|nr|number))?|ulid|ksuid)$")
+_COUNTED = re.compile(r"(^|_)(seq|sequence|serial)(_(no|nr|number))?$")
+_BY_TIME = re.compile(r"(^|_)(ulid|ksuid)$")
+_ULID = re.compile(r"A-HJ-?KM-?NP-TV-Z", re.IGNORECASE)
+"""The letters of a ULID in a regular expression: Crockford's alphabet, which leaves out I, L, O and U."""
+_RISING_VERSIONS = frozenset({6, 7})
+"""Versions of UUIDs that begin with the time (RFC 9562)."""
 
 
 def rises(field: StoredField) -> bool:
@@ -23,6 +28,17 @@ def rises(field: StoredField) -> bool:
 def rising_start(parts: Sequence[KeyAttribute], entity: EntitySpec) -> str | None:
     """The field that a sort key begins with, if new items have ever greater ones: a moment, a count, an id by time."""
     name = next(iter(parts[0].fields), None) if parts else None
-    if name is None or not (rises(entity.fields[name]) or _COUNTED.search(words_of(name))):
+    if name is None:
         return None
-    return name
+    field = entity.fields[name]
+    return name if rises(field) or _COUNTED.search(words_of(name)) or is_made_by_time(field) else None
+
+
+def is_made_by_time(field: StoredField) -> bool:
+    """Whether a field holds ids that begin with the time, so that later ones are greater: by its name or its type."""
+    versions = {getattr(mark, "uuid_version", None) for mark in field.info.metadata}
+    return (
+        _BY_TIME.search(words_of(field.name)) is not None
+        or _ULID.search(field.declared.pattern or "") is not None
+        or not versions.isdisjoint(_RISING_VERSIONS)
+    )

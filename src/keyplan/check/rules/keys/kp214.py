@@ -4,8 +4,8 @@
 results is a UUID or another random id, the highest is not the newest: the order is that of random digits, and
 the first page is any page.
 
-Put the moment before the id (`BOOKING#{created_at:utc_ms}#{booking_id}`), or use ids that rise with time, such
-as UUID version 7 or ULID, and accept this finding.
+Put the moment before the id (`BOOKING#{created_at:utc_ms}#{booking_id}`), or use ids that rise with time, and say so
+by the type (pydantic's `UUID7`, a pattern of the letters of a ULID) or by `ordered_by="booking_id"`.
 
 Source: developer guide, "Query" (results are in the order of the sort key), ScanIndexForward.
 """
@@ -18,6 +18,7 @@ from uuid import UUID
 from keyplan.check.finding import Finding
 from keyplan.check.names import is_identifier
 from keyplan.check.ordering import order_of
+from keyplan.check.rising import is_made_by_time
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 
@@ -32,9 +33,9 @@ def check(subject: Subject) -> Iterator[Finding]:
         for entity in plan.entities:
             first = next(iter(order_of(plan, entity)), None)
             stored = entity.fields.get(first.field) if first is not None else None
-            if stored is None or not (
-                stored.annotation is UUID or (stored.annotation is str and is_identifier(stored.name))
-            ):
+            if stored is None or is_made_by_time(stored):
+                continue
+            if not (stored.annotation is UUID or (stored.annotation is str and is_identifier(stored.name))):
                 continue
             yield Finding(
                 RULE.code,
@@ -42,7 +43,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 pattern.name,
                 f"{pattern.name} asks for the highest first, and the sort key of {entity.name} orders by {stored.name},"
                 " an id: unless ids rise with time, that is no order",
-                f"put a moment before {stored.name} in the sort key",
+                f"put a moment before {stored.name} in the sort key, or say ordered_by={stored.name!r} where ids rise",
                 pattern.place,
                 entity.place,
             )
