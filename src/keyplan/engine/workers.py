@@ -20,6 +20,7 @@ class Worker(ABC, Generic[T]):
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._latest: threading.Thread | None = None  # the same, or one that counts as gone and has yet to end
 
     @abstractmethod
     def _pending(self) -> Sequence[T]:
@@ -33,7 +34,7 @@ class Worker(ABC, Generic[T]):
         """See to it that what is pending is worked on; by a later `wake` where there is no thread to be had now."""
         with self._lock:
             if self._thread is None and not self._stop.is_set() and self._pending():
-                self._thread = started(self._work_on, self._name)
+                self._thread = self._latest = started(self._work_on, self._name)
 
     def wait(self) -> None:
         """Wait until the thread has nothing left to do."""
@@ -46,7 +47,7 @@ class Worker(ABC, Generic[T]):
         """End the thread; what is unfinished goes on when the database is opened again."""
         self._stop.set()
         with self._lock:
-            thread = self._thread
+            thread = self._latest
         if thread is not None and thread is not threading.current_thread():
             thread.join()
 
