@@ -8,7 +8,7 @@ from keyplan.design.plan import Plan
 
 def counted_in(plan: Plan) -> list[str]:
     """The fields that a write adds or appends to, with their entity."""
-    return [f"{plan.entity.name}.{action.path.field}" for action in plan.actions if action.name in {"add", "append"}]
+    return [f"{plan.entity.name}.{name}" for name in _counted(plan)]
 
 
 def happens_once(plan: Plan) -> bool:
@@ -18,11 +18,11 @@ def happens_once(plan: Plan) -> bool:
     if plan.operation not in {"UpdateItem", "ConditionCheck"}:
         return plan.condition is not None
     changed = {action.path.field for action in plan.actions}
-    return not changed.isdisjoint(plan.known) or _met_once(plan.condition, changed, _counted(plan))
+    return not changed.isdisjoint(plan.known) or _met_once(plan.condition, changed, set(_counted(plan)))
 
 
-def _counted(plan: Plan) -> set[str]:
-    return {action.path.field for action in plan.actions if action.name in {"add", "append"}}
+def _counted(plan: Plan) -> list[str]:
+    return [action.path.field for action in plan.actions if action.name in {"add", "append"}]
 
 
 def _met_once(condition: Condition | None, changed: set[str], counted: set[str]) -> bool:

@@ -17,6 +17,7 @@ from keyplan.design.requests import get_request
 from keyplan.design.requests_guards import NOW
 from keyplan.design.requests_items import Item
 from keyplan.design.requests_keys import identity
+from keyplan.design.requests_reads import keys_wanted
 from keyplan.design.requests_sources import Arguments
 
 
@@ -68,10 +69,7 @@ def _found(context: Context, places: Sequence[tuple[str, Item]], consistent: set
         keys: dict[str, list[Item]] = {}
         for (table, _), key in islice(wanted.items(), start, start + limits.BATCH_GET_KEYS):
             keys.setdefault(table, []).append(key)
-        request = {
-            table: {"Keys": some, **({"ConsistentRead": True} if table in consistent else {})}
-            for table, some in keys.items()
-        }
+        request = {table: keys_wanted(some, consistent=table in consistent) for table, some in keys.items()}
         for table, item in (yield from _batch(context, request)):
             found[table, identity({part: item[part] for part in names[table]})] = item
     return found

@@ -15,6 +15,7 @@ from typing import Annotated, Any, ForwardRef, Literal, Union, get_args, get_ori
 from uuid import UUID
 
 from pydantic import BaseModel, RootModel
+from pydantic.fields import FieldInfo
 
 AttributeValue = dict[str, Any]
 TypeCode = Literal["S", "N", "B", "BOOL", "SS", "NS", "BS", "L", "M", "ANY"]
@@ -80,6 +81,11 @@ def _is_recursive(annotation: Any, within: frozenset[Any]) -> bool:
     if origin in {Literal, Annotated}:
         parts = parts[:1] if origin is Annotated else ()
     return any(_is_recursive(part, within) for part in parts)
+
+
+def annotated(info: FieldInfo) -> Any:
+    """What a model declares of a field, its limits included."""
+    return Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
 
 
 def plain(value: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
@@ -16,7 +16,15 @@ from keyplan.design.field_encoding import encoder
 from keyplan.design.field_losses import check_losses, check_marks
 from keyplan.design.field_marks import check_mark, check_unions, mark_of
 from keyplan.design.field_moments import rounded_up
-from keyplan.design.field_types import AttributeValue, StoredAs, TypeCode, UnstorableTypeError, type_code, without_none
+from keyplan.design.field_types import (
+    AttributeValue,
+    StoredAs,
+    TypeCode,
+    UnstorableTypeError,
+    annotated,
+    type_code,
+    without_none,
+)
 from keyplan.design.template_field import Field
 
 
@@ -92,8 +100,7 @@ def plain_decoder(stored: StoredField) -> Callable[[Any], Any] | None:
 @lru_cache(maxsize=4096)
 def validator(stored: StoredField) -> Callable[[Any], Any]:
     """The value that a field's model would make of a value. Raises ValueError for what it would refuse."""
-    limits = stored.info.metadata
-    return _validator(stored.name, Annotated[(stored.info.annotation, *limits)] if limits else stored.info.annotation)
+    return _validator(stored.name, annotated(stored.info))
 
 
 def amount_validator(stored: StoredField) -> Callable[[Any], Any]:

@@ -43,10 +43,12 @@ class GetRequest:
 
     def batch(self, keys: list[dict[str, AttributeValue]], table: str) -> Request:
         """The request of up to 100 keys."""
-        wanted: Request = {"Keys": keys}
-        if self.plan.consistent:
-            wanted["ConsistentRead"] = True
-        return {"RequestItems": {table: wanted}}
+        return {"RequestItems": {table: keys_wanted(keys, consistent=self.plan.consistent)}}
+
+
+def keys_wanted(keys: list[dict[str, AttributeValue]], *, consistent: bool) -> Request:
+    """What a batch asks of one table."""
+    return {"Keys": keys, "ConsistentRead": True} if consistent else {"Keys": keys}
 
 
 class RangeRequest:

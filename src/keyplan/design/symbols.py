@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Any, Literal, NoReturn, TypeVar, Union, cast, get_args, get_origin
+from typing import Any, Literal, NoReturn, TypeVar, Union, cast, get_args, get_origin
 from uuid import UUID
 
 from pydantic import BaseModel
 
-from keyplan.design.field_types import without_none
+from keyplan.design.field_types import annotated, without_none
 from keyplan.design.places import DesignError, caller
 
 T = TypeVar("T")
@@ -159,7 +159,7 @@ def annotation_of(source: Source) -> Any:
         info = model.model_fields.get(part) if isinstance(model, type) and issubclass(model, BaseModel) else None
         if info is None:
             return None
-        annotation = Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
+        annotation = annotated(info)
     return annotation
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_args, get_origin
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from keyplan.design.entities import Entity, EntitySpec
-from keyplan.design.field_types import without_none
+from keyplan.design.field_types import annotated, without_none
 from keyplan.design.patterns import Pattern
 from keyplan.design.symbols import Each, Param, annotation_of
 from keyplan.verify.binding import Binding, element_of
@@ -102,9 +102,8 @@ class Roles:
 
     def _is_taken(self, spec: EntitySpec, use: Use, value: Any) -> bool:
         """Whether the parameter, and the field that it may also be written to, take a value by their own rules."""
-        info, annotation = spec.fields[use.field].info, annotation_of(use.source)
-        field = Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
-        return all(_takes(one, value) for one in (annotation, field) if one is not None)
+        declared = (annotation_of(use.source), annotated(spec.fields[use.field].info))
+        return all(_takes(one, value) for one in declared if one is not None)
 
     def prefix(self, _spec: EntitySpec, anchor: Entity, use: Use, *_rest: Any) -> Any:
         """The beginning of the item's text, or of what a key makes of its value; the day of a moment."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from keyplan.check.belonging import belongs
+from keyplan.check.belonging import belongs, watched
 from keyplan.check.expiry import always_expires
 from keyplan.check.finding import Finding
 from keyplan.check.rule import Rule
@@ -36,19 +36,13 @@ def check(subject: Subject) -> Iterator[Finding]:
     for _, pattern, plan in subject.patterns:
         if pattern.kind in _DELETES:
             deleting.setdefault(plan.entity, pattern)
-    watched = {
-        entity.name
-        for table in subject.tables
-        for consumer in table.consumers
-        if "removed" in consumer.events
-        for entity in consumer.entities
-    }
+    told = watched(subject, "removed")
     moved = set(_moved(subject))
     for _, part in subject.entities:
         if part in deleting or always_expires(part):
             continue
         for owner, pattern in deleting.items():
-            if owner.name in watched or not owner.key.fields or (owner, part) in moved:
+            if owner.name in told or not owner.key.fields or (owner, part) in moved:
                 continue
             if belongs(part, owner):
                 yield Finding(

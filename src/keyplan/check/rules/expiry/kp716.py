@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from keyplan.check.belonging import belongs
+from keyplan.check.belonging import belongs, watched
 from keyplan.check.expiry import always_expires
 from keyplan.check.finding import Finding
 from keyplan.check.rule import Rule
@@ -27,15 +27,9 @@ RULE = Rule("KP716", "expiry-leaves-parts", ("warning",))
 def check(subject: Subject) -> Iterator[Finding]:
     """Entities without expiry whose key has the whole key of one that expires."""
     entities = [entity for _, entity in subject.entities]
-    watched = {
-        entity.name
-        for table in subject.tables
-        for consumer in table.consumers
-        if "expired" in consumer.events
-        for entity in consumer.entities
-    }
+    told = watched(subject, "expired")
     for owner in entities:
-        if not always_expires(owner) or owner.name in watched or not owner.key.fields:
+        if not always_expires(owner) or owner.name in told or not owner.key.fields:
             continue
         for part in entities:
             if part is not owner and not always_expires(part) and belongs(part, owner):
