@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -41,7 +41,7 @@ def run(context: Context, call: Call[Any], wanted: Wanted = EVERYTHING) -> Progr
         raise TypeError(f"{call!r} is no call of a pattern: run pattern(arguments), not the pattern itself") from None
     if plan not in context.ready:
         yield from _prepare(context, plan)
-    return (yield from _guarded(context, plan, plan.pattern, lambda: _program(context, call, plan, wanted)))
+    return (yield from _guarded(context, [plan], lambda: _program(context, call, plan, wanted)))
 
 
 def _program(context: Context, call: Call[Any], plan: Plan, wanted: Wanted) -> Program[Any]:
@@ -89,8 +89,7 @@ def transact(context: Context, calls: Sequence[Call[Any]], token: str | None) ->
     for plan in plans:
         if plan not in context.ready:
             yield from _prepare(context, plan)
-    name = f"transact({_names(plans)})"
-    yield from _guarded(context, plans[0], name, lambda: transactions.transact(context, list(flat(calls)), token))
+    yield from _guarded(context, plans, lambda: transactions.transact(context, list(flat(calls)), token), "transact")
 
 
 def transact_get(context: Context, calls: Sequence[Call[Any]]) -> Program[tuple[Any, ...]]:
@@ -119,21 +118,21 @@ def _get_all(
         gets.append((plan, {**call.arguments, NOW: context.now_s()}))
     if not gets:
         return ()
-    used_as = f"{name}({_names(plan for plan, _ in gets)})"
-    found: tuple[Any, ...] = yield from _guarded(context, gets[0][0], used_as, lambda: read(context, gets))
+    plans = [plan for plan, _ in gets]
+    found: tuple[Any, ...] = yield from _guarded(context, plans, lambda: read(context, gets), name)
     return found
 
 
-def _names(plans: Iterable[Plan]) -> str:
-    return ", ".join(dict.fromkeys(plan.pattern for plan in plans))
-
-
-def _guarded(context: Context, plan: Plan, name: str, begin: Callable[[], Program[Any]]) -> Program[Any]:
-    """A program, begun with its failures put in our words; `name` is what its use is counted as."""
+def _guarded(
+    context: Context, plans: Sequence[Plan], begin: Callable[[], Program[Any]], together: str = ""
+) -> Program[Any]:
+    """A program, begun with its failures put in our words; `together` is what joins calls that no pattern declares."""
+    plan = plans[0]
     try:
         program = begin()
         if context.meter is not None:
-            program = context.meter.measured(name, program)
+            names = ", ".join(dict.fromkeys(one.pattern for one in plans))
+            program = context.meter.measured(f"{together}({names})" if together else names, program)
         return (yield from program)
     except ServiceError as error:
         raise refused(plan, context.table(plan.schema), error) from error
