@@ -1,1 +1,1 @@
-"""What the web doors of all systems share: tokens, problems, logs, request ids, health and serving."""
+"""What the web doors of all systems share: tokens, rate limits, problems, logs, request ids, health and serving."""

@@ -9,11 +9,12 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
-from keyplan.clock import Clock
-from keyplan_systems.web.authentication import install_verifier
+from keyplan.clock import Clock, SystemClock
+from keyplan_systems.web.authentication import install_limiter, install_verifier
 from keyplan_systems.web.health import Check, health_router
 from keyplan_systems.web.middleware import DEFAULT_BODY_LIMIT_BYTES, RequestMiddleware
 from keyplan_systems.web.problems import ErrorAnswer, ProblemStyle, Translation, install_problems
+from keyplan_systems.web.rate_limits import REQUESTS, REQUESTS_VARIABLE, Buckets, limit_from
 from keyplan_systems.web.tokens import TokenVerifier
 
 
@@ -29,15 +30,17 @@ def web_application(
     body_limit_bytes: int = DEFAULT_BODY_LIMIT_BYTES,
     lifespan: Callable[[FastAPI], AbstractAsyncContextManager[Any]] | None = None,
 ) -> FastAPI:
-    """An application to which a system adds its routers. Its pages at /docs and /redoc load nothing from elsewhere.
+    """Return an application to which a system adds its routers. Its pages at /docs and /redoc load only its own files.
 
-    Middleware that a system adds later lies outside of the request middleware: its answers carry no request id.
+    With a verifier, each user's requests are limited as KEYPLAN_REQUEST_LIMIT says. Middleware that a system adds later
+    lies outside of the request middleware: its answers carry no request id. Raises ValueError for a malformed limit.
     """
     shapes: dict[int | str, dict[str, Any]] = {"default": {"model": ErrorAnswer, "description": "Any problem"}}
     app = FastAPIOffline(title=title, version=version, lifespan=lifespan, responses=shapes)
     install_problems(app, style or ProblemStyle(), translations)
     if verifier is not None:
         install_verifier(app, verifier)
+        install_limiter(app, Buckets(limit_from(REQUESTS_VARIABLE, REQUESTS), clock or SystemClock()))
     app.include_router(health_router(checks))
     app.add_middleware(RequestMiddleware, style=style, clock=clock, body_limit_bytes=body_limit_bytes)
     return app

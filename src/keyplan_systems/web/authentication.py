@@ -23,6 +23,7 @@ from starlette.requests import HTTPConnection
 from keyplan_systems.web.keys import KeysUnavailableError
 from keyplan_systems.web.notes import note_user
 from keyplan_systems.web.problems import Problem
+from keyplan_systems.web.rate_limits import Buckets
 from keyplan_systems.web.tokens import Principal, TokenError, TokenVerifier
 
 REALM: Final = "keyplan"
@@ -36,6 +37,18 @@ def install_verifier(app: Starlette, verifier: TokenVerifier) -> None:
     app.state.token_verifier = verifier
 
 
+def install_limiter(app: Starlette, limiter: Buckets) -> None:
+    """Make this the limiter of the requests that the application's callers send."""
+    app.state.request_limiter = limiter
+
+
+def admit(connection: HTTPConnection, subject: str) -> None:
+    """Count a request of a verified user. Raises TooManyRequestsError; an application without a limiter admits all."""
+    limiter: Buckets | None = getattr(connection.app.state, "request_limiter", None)
+    if limiter is not None:
+        limiter.take(subject)
+
+
 def verifier_of(connection: HTTPConnection) -> TokenVerifier:
     """The application's verifier; a programming error if it has none."""
     verifier = getattr(connection.app.state, "token_verifier", None)
@@ -45,7 +58,10 @@ def verifier_of(connection: HTTPConnection) -> TokenVerifier:
 
 
 async def authenticate(connection: HTTPConnection, token: str) -> Principal:
-    """The principal of a token however it came (header, query string of a websocket); problem 401 or 503."""
+    """Return the principal of a token, which came in a header or in the query string of a websocket.
+
+    Raises problem 401 or 503, and TooManyRequestsError for a user who has sent too many requests.
+    """
     verifier = verifier_of(connection)
     try:
         principal = await run_in_threadpool(verifier.verify, token) if verifier.may_block else verifier.verify(token)
@@ -54,6 +70,7 @@ async def authenticate(connection: HTTPConnection, token: str) -> Principal:
     except KeysUnavailableError as error:
         raise Problem(503, "Tokens cannot be verified at the moment.", headers={"Retry-After": "30"}) from error
     note_user(principal.subject)
+    admit(connection, principal.subject)
     return principal
 
 

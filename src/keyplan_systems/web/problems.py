@@ -25,6 +25,7 @@ from starlette.websockets import WebSocket, WebSocketState
 from keyplan.connections.errors import UnreadableItemError
 from keyplan_systems.web.encoding import encoded
 from keyplan_systems.web.notes import current_notes
+from keyplan_systems.web.rate_limits import TooManyRequestsError
 
 logger = logging.getLogger(__name__)
 
@@ -142,6 +143,11 @@ def unreadable_problem(error: UnreadableItemError, style: ProblemStyle) -> Probl
     return Problem(500, told, code=style.unreadable_code, details={"entity": error.entity, "key": error.key})
 
 
+def too_many_problem(error: TooManyRequestsError) -> Problem:
+    """Return problem 429, with the seconds after which the request can succeed."""
+    return Problem(429, str(error), headers={"Retry-After": str(error.retry_after_s)})
+
+
 def validation_details(errors: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     """Where and why input was refused; never the refused value, which may be private."""
     return [_validation_detail(error) for error in errors]
@@ -172,12 +178,15 @@ def install_problems(
 ) -> None:
     """Give every error of this application the one shape.
 
-    `translations` names the application's own exception classes (subclasses are found too) and the function
-    that makes a `Problem` of each; items that cannot be read are told for all. What nobody foresaw is answered by
-    `RequestMiddleware`.
+    `translations` names the application's own exception classes, subclasses included, and the function that makes a
+    `Problem` of each. Unreadable items and rate limits are translated for every application. `RequestMiddleware`
+    answers all other exceptions.
     """
-    told: dict[type[Exception], Translation] = {UnreadableItemError: partial(unreadable_problem, style=style)}
-    told.update(translations or {})
+    told: dict[type[Exception], Translation] = {
+        UnreadableItemError: partial(unreadable_problem, style=style),
+        TooManyRequestsError: too_many_problem,
+        **(translations or {}),
+    }
 
     async def on_http_error(connection: HTTPConnection, error: Exception) -> Response | None:
         problem = error if isinstance(error, Problem) else framework_problem(cast("HTTPException", error))

@@ -1,0 +1,182 @@
+"""Rate limits per caller: token buckets in this process, and counts in DynamoDB that hold across replicas.
+
+| class        | counts                                | holds for       | use it for                              |
+|--------------|---------------------------------------|-----------------|-----------------------------------------|
+| `Buckets`    | a token bucket per caller             | one process     | requests and messages that cost little  |
+| `Slots`      | what a caller holds open              | one process     | sockets                                 |
+| `SharedLimit`| an item per caller and window         | all processes   | what has a price, such as graded answers|
+
+Each raises TooManyRequestsError, which every application answers with 429 and Retry-After. `limit_from` reads a limit
+from the environment, written as REQUESTS/SECONDS ("60/3600"), or "off".
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Final
+
+from keyplan.clock import Clock
+from keyplan.connections.connection import Connection
+from keyplan.connections.errors import ConditionFailedError, OutcomeUnknownError
+from keyplan.design import Attribute, Bytes, Change, Entity, F, Items, Rate, Table, add, attr, key, key_of, set_, when
+
+REQUESTS_VARIABLE: Final = "KEYPLAN_REQUEST_LIMIT"
+"""The environment variable that limits the requests of one user to one system in one process."""
+TABLE: Final = "keyplan-rate-limits"
+_SWEPT_CALLERS: Final = 10_000
+"""Buckets that are full again are removed when more callers than this have one."""
+
+rate_limits = Table(TABLE, pk="window", ttl="expires_at")
+
+
+@rate_limits.entity(key=key(attr("window")), items=Items(count=10_000, bytes=Bytes(130)), store_key_fields=False)
+class Count(Entity):
+    """The requests of one caller in one window of one limit."""
+
+    window: str
+    requests: int = 0
+    expires_at: Annotated[datetime, Attribute(stored="epoch_s")]
+
+
+@rate_limits.update(Count, upsert=True, rate=Rate.monthly(100_000))
+def count_request(window: str, allowed: int, expires_at: datetime) -> Change:
+    """Count a request unless the window already has as many as it allows."""
+    below = F.requests.missing() | (F.requests < allowed)
+    return key_of(window=window) & add(requests=1) & set_(expires_at=expires_at) & when(below)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """At most `allowed` requests in `window_s` seconds. The name appears in messages and keys."""
+
+    name: str
+    allowed: int
+    window_s: float
+
+
+REQUESTS: Final = Limit("requests", 1_200, 60)
+"""The default per user and system: 20 a second, and 1,200 at once."""
+
+
+class TooManyRequestsError(Exception):
+    """A caller has used up a limit; `retry_after_s` is when the next request can succeed."""
+
+    def __init__(self, message: str, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = max(1, math.ceil(retry_after_s))
+
+
+def limit_from(variable: str, default: Limit, environment: Mapping[str, str] | None = None) -> Limit | None:
+    """Return the limit of an environment variable, the default if it is unset or empty, None if it is "off".
+
+    Raises ValueError for any other text than REQUESTS/SECONDS.
+    """
+    text = (os.environ if environment is None else environment).get(variable)
+    if not text:
+        return default
+    if text == "off":
+        return None
+    allowed, _, window = text.partition("/")
+    if not all(part.isascii() and part.isdecimal() and int(part) > 0 for part in (allowed, window)):
+        raise ValueError(f'{variable}: expected REQUESTS/SECONDS such as "60/3600", or "off", got {text!r}')
+    return Limit(default.name, int(allowed), int(window))
+
+
+class Buckets:
+    """A token bucket per caller, in this process. May be shared by threads.
+
+    A bucket holds `allowed` tokens and fills within `window_s`. Only its filling time is stored (the generic cell rate
+    algorithm): when the bucket will be full again, in monotonic seconds.
+    """
+
+    def __init__(self, limit: Limit | None, clock: Clock) -> None:
+        """Without a limit every request passes."""
+        self._limit, self._clock = limit, clock
+        self._full_at_s: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def take(self, caller: str) -> None:
+        """Take a token. Raises TooManyRequestsError if the bucket is empty; a refused request takes none."""
+        limit = self._limit
+        if limit is None:
+            return
+        with self._lock:
+            now_s = self._clock.monotonic()
+            token_s = limit.window_s / limit.allowed
+            full_at_s = max(now_s, self._full_at_s.get(caller, now_s)) + token_s
+            missing_s = full_at_s - now_s - limit.window_s
+            if missing_s > token_s / 10:  # less is the rounding error of many sums
+                raise _too_many(limit, missing_s)
+            self._full_at_s[caller] = full_at_s
+            if len(self._full_at_s) > _SWEPT_CALLERS:
+                self._full_at_s = {one: at_s for one, at_s in self._full_at_s.items() if at_s > now_s}
+
+
+class Slots:
+    """What each caller holds open at a time, in this process. May be shared by threads."""
+
+    def __init__(self, name: str, most: int, retry_after_s: float) -> None:
+        """`retry_after_s` is what a refused caller is told: nothing says when one of its slots becomes free."""
+        self._name, self._most, self._retry_after_s = name, most, retry_after_s
+        self._held: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def held(self, caller: str) -> Iterator[None]:
+        """Hold a slot for the length of the block. Raises TooManyRequestsError if the caller holds `most` already."""
+        with self._lock:
+            if self._held[caller] >= self._most:
+                message = f"At most {self._most} {self._name} per user can be open at a time: close one."
+                raise TooManyRequestsError(message, self._retry_after_s)
+            self._held[caller] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._held[caller] -= 1
+                if not self._held[caller]:
+                    del self._held[caller]
+
+
+class SharedLimit:
+    """A limit that all processes on one database share: a conditional update per request, so races cannot pass it.
+
+    Windows are fixed and aligned to the epoch. Across the border of two windows a caller can make twice as many
+    requests within `window_s`, the price of one item instead of a log of requests.
+    """
+
+    def __init__(self, connection: Connection, clock: Clock, limit: Limit | None) -> None:
+        """Create the table of counts if it is missing. Without a limit every request passes, and no table is needed."""
+        self._connection, self._clock, self._limit = connection, clock, limit
+        if limit is not None:
+            connection.create_tables(rate_limits)
+
+    def take(self, caller: str) -> None:
+        """Count a request. Raises TooManyRequestsError if the window is used up, RunError if it cannot be counted."""
+        limit = self._limit
+        if limit is None:
+            return
+        now_s = self._clock.now()
+        start_s = now_s // limit.window_s * limit.window_s
+        end_s = start_s + limit.window_s
+        expires_at = datetime.fromtimestamp(math.ceil(end_s + limit.window_s), UTC)
+        call = count_request(f"{limit.name}#{int(start_s)}#{caller}", limit.allowed, expires_at)
+        try:
+            try:
+                self._connection.run(call)
+            except OutcomeUnknownError:  # counted or not; counting again can only make the limit stricter by one
+                self._connection.run(call)
+        except ConditionFailedError as failed:
+            raise _too_many(limit, end_s - now_s) from failed
+
+
+def _too_many(limit: Limit, retry_after_s: float) -> TooManyRequestsError:
+    told = f"At most {limit.allowed} {limit.name} in {limit.window_s:g} seconds per user."
+    return TooManyRequestsError(told, retry_after_s)
