@@ -138,12 +138,13 @@ class Ordering:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """SELECT; no `shown` stands for all attributes."""
+    """SELECT; no `shown` stands for all attributes. `call` is the first function call in the projection."""
 
     source: Source
     shown: tuple[Path, ...] | None
     where: Term | None
     order: tuple[Ordering, ...]
+    call: Call | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ def _no_statement(cursor: Cursor) -> ValidationError:
 
 def _read_select(cursor: Cursor) -> Select:
     cursor.advance()
-    shown = _read_shown(cursor)
+    columns = _read_columns(cursor)
     cursor.expect_keyword("from")
     source = _read_source(cursor, messages.UNEXPECTED_TERM)
     if cursor.current.is_sign(",") or cursor.current.is_keyword(
@@ -76,10 +76,13 @@ def _read_select(cursor: Cursor) -> Select:
     _refuse_clauses(cursor)
     order = _read_order(cursor)
     _refuse_clauses(cursor)
-    return Select(source, shown, where, order)
+    shown = None if columns is None else tuple(column for column in columns if isinstance(column, Path))
+    call = next((column for column in columns or () if isinstance(column, Call)), None)
+    return Select(source, shown, where, order, call)
 
 
-def _read_shown(cursor: Cursor) -> tuple[Path, ...] | None:
+def _read_columns(cursor: Cursor) -> tuple[Path | Call, ...] | None:
+    """Return the columns of a projection, or None for `*`."""
     if cursor.current.is_keyword("value") or cursor.current.is_keyword("pivot"):
         raise ValidationError(messages.SELECT_VALUE)
     if cursor.current.is_keyword("distinct", "all"):
@@ -88,21 +91,19 @@ def _read_shown(cursor: Cursor) -> tuple[Path, ...] | None:
         if cursor.current.is_sign(","):
             raise ValidationError(messages.STAR_AND_OTHERS)
         return None
-    shown = [_read_column(cursor)]
+    columns = [_read_column(cursor)]
     while cursor.take_sign(","):
         if cursor.current.is_sign("*"):
             raise ValidationError(messages.STAR_AND_OTHERS)
-        shown.append(_read_column(cursor))
-    return tuple(shown)
+        columns.append(_read_column(cursor))
+    return tuple(columns)
 
 
-def _read_column(cursor: Cursor) -> Path:
+def _read_column(cursor: Cursor) -> Path | Call:
     term = read_term(cursor)
     if cursor.current.is_keyword("as") or cursor.current.kind in (NAME, QUOTED):
         raise ValidationError(messages.ALIASING)
-    if isinstance(term, Call):
-        raise ValidationError(messages.path_component(term.place))
-    if not isinstance(term, Path):
+    if not isinstance(term, Path | Call):
         raise ValidationError(messages.malformed(messages.UNEXPECTED_TERM))
     return term
 

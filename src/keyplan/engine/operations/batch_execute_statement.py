@@ -148,8 +148,7 @@ def _failed(error: ServiceError) -> dict[str, Any]:
 
 
 def _read(engine: Engine, prepared: Prepared, select: Select, form: Form, *, consistent: bool) -> Attempt:
-    table = engine.table(select.source.table)
-    reads.find_index(engine, table, select)
+    table, _ = reads.find_source(engine, select)
     key = reads.whole_key(table, prepared, select)
     if key is None:
         reads.check_several(table, prepared, select)

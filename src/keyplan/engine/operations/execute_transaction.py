@@ -13,7 +13,7 @@ from keyplan.engine.operations.transact_get_items import Read, read_together
 from keyplan.engine.operations.transact_write_items import Asked, Step, check_payload, write_together
 from keyplan.engine.receipts import names_given
 from keyplan.engine.statements import reads, writes
-from keyplan.engine.statements.prepared import Prepared, prepare
+from keyplan.engine.statements.prepared import Prepared, check_call, prepare
 from keyplan.errors import ResourceNotFoundError, ValidationError
 from keyplan.messages import items as item_messages
 from keyplan.messages import partiql as messages
@@ -36,6 +36,9 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
         _told(number, partial(prepare, each["Statement"], values))
         for number, (each, values) in enumerate(zip(asked, given, strict=True))
     ]
+    for number, each in enumerate(prepared):
+        if each.select is not None:
+            _told(number, partial(check_call, each.select))
     tables = _tables(engine, prepared)
     selects = [each.select for each in prepared if each.select is not None]
     detail = request.get("ReturnConsumedCapacity") or "NONE"

@@ -44,6 +44,8 @@ def prepare(text: str, given: Sequence[AttributeValue]) -> Prepared:
     parsed = parse(text)
     statement, values = parsed.statement, Values(given, parsed.parameters)
     read = statement.select if isinstance(statement, Exists) else statement
+    if isinstance(read, Select) and (read.source.index is None or isinstance(statement, Exists)):
+        check_call(read)  # of an index it comes after the refusal of multi-attribute keys
     if not isinstance(read, Insert) and read.where is not None:
         translate.condition(read.where, values)
     if isinstance(read, Select) and read.shown is not None:
@@ -62,6 +64,12 @@ def prepare(text: str, given: Sequence[AttributeValue]) -> Prepared:
     if isinstance(statement, Update | Delete) and statement.source.index is not None:
         raise ValidationError(messages.ON_INDEX)
     return made
+
+
+def check_call(select: Select) -> None:
+    """Raise ValidationError if a projection calls a function, such as COUNT(*)."""
+    if select.call is not None:
+        raise ValidationError(messages.path_component(select.call.place))
 
 
 def _check_shown(shown: Sequence[Path]) -> None:

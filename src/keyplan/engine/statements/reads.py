@@ -15,9 +15,9 @@ from keyplan.engine.catalog import Index, Table
 from keyplan.engine.reads import check_scalar_keys, check_scalar_paths
 from keyplan.engine.receipts import Receipt
 from keyplan.engine.statements import plan
-from keyplan.engine.statements.prepared import Prepared, shown_name
+from keyplan.engine.statements.prepared import Prepared, check_call, shown_name
 from keyplan.engine.statements.writes import key_of
-from keyplan.errors import ServiceError, ValidationError
+from keyplan.errors import ResourceNotFoundError, ServiceError, ValidationError
 from keyplan.expressions.read import descend
 from keyplan.messages import partiql as messages
 from keyplan.messages import queries as query_messages
@@ -62,8 +62,7 @@ def select(
     digest: bytes,
 ) -> Found:
     """One page. `digest` tells the request from others, so that a token only goes on with its own."""
-    table = engine.table(statement.source.table)
-    index = find_index(engine, table, statement)
+    table, index = find_source(engine, statement)
     if index is not None and index.is_global and consistent:
         raise ValidationError(messages.CONSISTENT_GLOBAL_READ)
     planned = plan.make(table, index, statement, prepared.values)
@@ -101,8 +100,25 @@ def select(
     return Found(_items(found, form, projected=project is not None), token, place.key, receipt)
 
 
-def find_index(engine: Engine, table: Table, statement: Select) -> Index | None:
-    """The index that is read. Raises ValidationError if there is none of that name, or PartiQL cannot read it."""
+def find_source(engine: Engine, statement: Select) -> tuple[Table, Index | None]:
+    """Return the table and the index that a SELECT reads.
+
+    Raise ValidationError if the index does not exist, if PartiQL cannot read it, or if the projection calls a
+    function. The service reports a call after the refusal of an index with multi-attribute keys (captures of
+    eu-west-2 and us-east-1, October 2026) and before a table that does not exist (eu-west-2, July 2026).
+    """
+    try:
+        table = engine.table(statement.source.table)
+        index = _find_index(engine, table, statement)
+    except (ResourceNotFoundError, ValidationError) as error:
+        if error.message != messages.MULTI_ATTRIBUTE_INDEX:
+            check_call(statement)
+        raise
+    check_call(statement)
+    return table, index
+
+
+def _find_index(engine: Engine, table: Table, statement: Select) -> Index | None:
     name = statement.source.index
     if name is None:
         return None
