@@ -1,7 +1,12 @@
-"""Tokens verified: who sent a request, proved by a JWT of a known issuer for this audience.
+"""Verification of bearer tokens: the sender of a request, proved by a JWT of the configured issuer for this audience.
 
 The order of checks: form, algorithm on the list, known key, signature, issuer, audience, times, subject.
-Times are compared here and not by PyJWT, because PyJWT reads the machine's clock and nothing else.
+Times are compared here and not by PyJWT, because PyJWT reads only the machine's clock.
+
+Access tokens of Amazon Cognito carry no `aud` claim unless the client asked for a resource binding. They name the app
+client in `client_id` and their purpose in `token_use`, which is `access`. Their `client_id` is compared with the
+audience instead. Source: Amazon Cognito Developer Guide, "Understanding the access token" and "Verifying JSON web
+tokens" (the `aud` claim of an ID token and the `client_id` claim of an access token match the app client's id).
 """
 
 from __future__ import annotations
@@ -12,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import jwt
-from jwt.exceptions import InvalidAudienceError, InvalidIssuerError, InvalidTokenError, MissingRequiredClaimError
+from jwt.exceptions import InvalidIssuerError, InvalidTokenError, MissingRequiredClaimError
 from jwt.types import Options
 
 from keyplan.clock import Clock, SystemClock
@@ -22,8 +27,9 @@ from keyplan_systems.web.keys import ALGORITHMS, KeySource, StaticKeys
 TOKEN_LIMIT_BYTES: Final = 8192
 SUBJECT_LIMIT_CHARACTERS: Final = 255
 
-# PyJWT checks signature, issuer and audience; the rest is checked below against the given clock.
+# PyJWT checks signature and issuer; the rest is checked below.
 _OPTIONS: Options = {
+    "verify_aud": False,
     "verify_exp": False,
     "verify_nbf": False,
     "verify_iat": False,
@@ -51,8 +57,9 @@ class Principal:
 
 @dataclass(frozen=True)
 class TokenRules:
-    """What a token must fulfil.
+    """The requirements on a token.
 
+    `audience` is compared with the claim `aud`, or with `client_id` of a Cognito access token without `aud`.
     `leeway_s` is how far clocks may differ; `required_claims` must all be there; `roles_claims` are the claims
     that list roles (a list of texts, or one text with spaces), all taken together.
     """
@@ -86,11 +93,12 @@ class TokenVerifier:
         return self._keys.may_block
 
     def verify(self, token: str) -> Principal:
-        """The principal of a token.
+        """Return the principal of a token.
 
-        TokenError if the token is not good, KeysUnavailableError if it cannot be judged for want of keys.
+        Raises TokenError if the token is not valid, KeysUnavailableError if the issuer's keys are unavailable.
         """
         claims = self._signed_claims(token)
+        self._check_audience(claims)
         self._check_times(claims)
         return Principal(_subject(claims), claims, _roles(claims, self.rules.roles_claims))
 
@@ -110,13 +118,12 @@ class TokenVerifier:
 
     def _decode(self, token: str, key: jwt.PyJWK) -> dict[str, Any]:
         rules = self.rules
-        options: Options = {**_OPTIONS, "require": list(rules.required_claims)}
+        options: Options = {**_OPTIONS, "require": [name for name in rules.required_claims if name != "aud"]}
         try:
             return jwt.decode(
                 token,
                 key,
                 algorithms=list(rules.algorithms),
-                audience=rules.audience,
                 issuer=rules.issuer,
                 options=options,
             )
@@ -124,10 +131,20 @@ class TokenVerifier:
             raise TokenError(f"The token lacks the claim {error.claim}.") from error
         except InvalidIssuerError as error:
             raise TokenError("The token's issuer is not accepted.") from error
-        except InvalidAudienceError as error:
-            raise TokenError("The token is for another audience.") from error
         except InvalidTokenError as error:
             raise TokenError("The token's signature or content is not valid.") from error
+
+    def _check_audience(self, claims: Mapping[str, Any]) -> None:
+        accepted = {self.rules.audience} if isinstance(self.rules.audience, str) else set(self.rules.audience)
+        given = claims.get("aud")
+        if given is None and claims.get("token_use") == "access":
+            client_id = claims.get("client_id")
+            given = None if client_id is None else [client_id]
+        if given is None and "aud" in self.rules.required_claims:
+            raise TokenError("The token is missing the claim aud.")
+        audiences = given if isinstance(given, list) else [given]
+        if not any(isinstance(audience, str) and audience in accepted for audience in audiences):
+            raise TokenError("The token is for another audience.")
 
     def _check_times(self, claims: Mapping[str, Any]) -> None:
         now_s, leeway_s = self._clock.now(), self.rules.leeway_s

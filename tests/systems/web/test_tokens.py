@@ -89,6 +89,57 @@ def test_a_token_that_breaks_one_rule_is_refused_for_it(
         verifier.verify(issue(key, clock, **options))
 
 
+def cognito_access_token(key: DevelopmentKey, clock: ManualClock, **claims: Any) -> str:
+    """The claims of the example in "Understanding the access token" of the Amazon Cognito Developer Guide."""
+    now = int(clock.now())
+    payload = {
+        "sub": "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee", "device_key": "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee",
+        "cognito:groups": ["administrators"], "iss": ISSUER, "version": 2, "client_id": AUDIENCE,
+        "origin_jti": "aaaaaaaa", "event_id": "aaaaaaaa", "token_use": "access", "scope": "phone openid profile email",
+        "auth_time": now, "exp": now + 3600, "iat": now, "jti": "aaaaaaaa", "username": "ada", **claims,
+    }  # fmt: skip
+    present = {name: value for name, value in payload.items() if value is not None}
+    return jwt.encode(present, key.private_key, "EdDSA", {"kid": key.key_id})
+
+
+def test_a_cognito_access_token_is_accepted_by_its_client_id(
+    verifier: TokenVerifier, key: DevelopmentKey, clock: ManualClock
+) -> None:
+    principal = verifier.verify(cognito_access_token(key, clock))
+    assert principal.subject == "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"
+    assert principal.has_role("administrators")
+
+
+@pytest.mark.parametrize(
+    ("claims", "reason"),
+    [
+        ({"client_id": "another-client"}, "another audience"),
+        ({"client_id": [AUDIENCE]}, "another audience"),
+        ({"client_id": None}, "claim aud"),
+        ({"token_use": None}, "claim aud"),
+        ({"token_use": "id"}, "claim aud"),
+        ({"token_use": "refresh"}, "claim aud"),
+        ({"aud": "https://another-api.example"}, "another audience"),
+        ({"aud": [], "client_id": AUDIENCE}, "another audience"),
+        ({"iss": "https://evil.example"}, "issuer"),
+    ],
+    ids=str,
+)
+def test_a_client_id_counts_only_in_access_tokens_that_name_no_audience(
+    verifier: TokenVerifier, key: DevelopmentKey, clock: ManualClock, claims: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(TokenError, match=reason):
+        verifier.verify(cognito_access_token(key, clock, **claims))
+
+
+@pytest.mark.parametrize("audience", [AUDIENCE, ["another", AUDIENCE]])
+def test_an_access_token_bound_to_this_api_is_accepted_by_its_audience(
+    verifier: TokenVerifier, key: DevelopmentKey, clock: ManualClock, audience: object
+) -> None:
+    token = cognito_access_token(key, clock, aud=audience, client_id="another-client")
+    assert verifier.verify(token).claims["username"] == "ada"
+
+
 def test_times_may_differ_by_the_leeway_and_no_more(
     verifier: TokenVerifier, key: DevelopmentKey, clock: ManualClock
 ) -> None:
