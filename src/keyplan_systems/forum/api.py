@@ -22,7 +22,7 @@ from keyplan_systems.forum.service import Service, place_of
 from keyplan_systems.forum.tokens import ThreadRights
 from keyplan_systems.forum.wire import event_shown, notification_shown
 from keyplan_systems.web.application import web_application
-from keyplan_systems.web.authentication import Caller, require_role, unauthorized
+from keyplan_systems.web.authentication import Caller, admit, require_role, unauthorized
 from keyplan_systems.web.health import Check
 from keyplan_systems.web.problems import Problem, ProblemStyle
 from keyplan_systems.web.tokens import Principal, TokenVerifier
@@ -59,15 +59,21 @@ def user_of(caller: Principal) -> str:
 
 
 def rights_of(
+    request: Request,
     item_id: str,
     participant_id: str,
     uses: Uses,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
 ) -> ThreadRights:
-    """What the thread token allows in the thread that the path names."""
+    """Return what the thread token allows in the thread that the path names.
+
+    Raises ForumError for another token, and TooManyRequestsError for a user who has sent too many requests.
+    """
     if credentials is None:
         raise unauthorized()
-    return uses.checker.check_for(credentials.credentials, thread_key(item_id, participant_id))
+    rights = uses.checker.check_for(credentials.credentials, thread_key(item_id, participant_id))
+    admit(request, rights.user_id)
+    return rights
 
 
 Rights = Annotated[ThreadRights, Depends(rights_of)]

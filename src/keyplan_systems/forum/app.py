@@ -17,16 +17,21 @@ from keyplan_systems.forum.relational.session import Database
 from keyplan_systems.forum.relational.threads import now_ms
 from keyplan_systems.forum.sample import load_sample
 from keyplan_systems.forum.service import Service
-from keyplan_systems.forum.sockets import Sockets
+from keyplan_systems.forum.sockets import ACTIONS, MOST_SOCKETS, Sockets
 from keyplan_systems.forum.watching import SERVER_SECONDS
 from keyplan_systems.web.files import private_key
 from keyplan_systems.web.health import in_thread
+from keyplan_systems.web.rate_limits import limit_from
 from keyplan_systems.web.system import Built, Resources, System, Worker
 
 DATABASE = "KEYPLAN_FORUM_DATABASE"
 """The variable that names the relational database: postgresql://... or sqlite:///file; a file of its own without it."""
 IDLE = "KEYPLAN_FORUM_IDLE_SECONDS"
 TOTAL = "KEYPLAN_FORUM_CONNECTION_SECONDS"
+SOCKETS = "KEYPLAN_FORUM_SOCKETS"
+"""The variable that says how many connections a user can have open to one process."""
+ACTIONS_VARIABLE = "KEYPLAN_FORUM_ACTION_LIMIT"
+"""The variable that limits a user's actions on connections to one process."""
 KEY_FILE = "thread-tokens.pem"
 """The key that signs thread tokens."""
 CARRIED_KEPT_SECONDS = 7 * 24 * 3600
@@ -40,7 +45,7 @@ def build(resources: Resources) -> Built:
     database = Database(url)
     service = Service.over(resources.connection, database, resources.clock, private_key(resources.folder / KEY_FILE))
     gateways = Limits()
-    limits = Limits(_seconds(IDLE, gateways.idle_s), _seconds(TOTAL, gateways.total_s))
+    limits = Limits(_positive(IDLE, gateways.idle_s, "seconds"), _positive(TOTAL, gateways.total_s, "seconds"))
     hub = Hub(service.log, resources.clock, limits)
     failures = JsonLinesFolder(resources.folder / "failures")
     feed = Feed(resources.connection, resources.clock, hub, {"unpushed": failures})
@@ -70,7 +75,13 @@ def build(resources: Resources) -> Built:
         "database": in_thread(waiting, database),
         "pushes": feed.works,
     }
-    sockets = Sockets(service, hub, resources.clock).router()
+    sockets = Sockets(
+        service,
+        hub,
+        resources.clock,
+        most_per_user=int(_positive(SOCKETS, MOST_SOCKETS, "connections")),
+        actions=limit_from(ACTIONS_VARIABLE, ACTIONS),
+    ).router()
     return Built(
         application(service, resources.verifier, resources.clock, checks, sockets=sockets, lifespan=feed.lifespan),
         (
@@ -84,13 +95,13 @@ def build(resources: Resources) -> Built:
     )
 
 
-def _seconds(variable: str, otherwise: float) -> float:
-    """A setting as a positive number of seconds; one that is empty is none. Raises ValueError for anything else."""
+def _positive(variable: str, default: float, unit: str) -> float:
+    """Return a setting as a positive whole number, the default if it is unset or empty. Raises ValueError."""
     text = os.environ.get(variable)
     if not text:
-        return otherwise
+        return default
     if not text.isdecimal() or int(text) == 0:
-        raise ValueError(f"{variable} is a whole number of seconds, not {text!r}")
+        raise ValueError(f"{variable} is a whole number of {unit}, not {text!r}")
     return float(text)
 
 

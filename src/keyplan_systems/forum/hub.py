@@ -34,6 +34,8 @@ MOST_WAITING: Final = 1_000
 MOST_PAUSES: Final = 400
 """How often the log is asked again for an event that must be there, before the connection is told to come back."""
 PAUSE_S: Final = 0.025
+LOOKED_EVERY_S: Final = 30.0
+"""How long heartbeats rely on the stream before a thread's log is read again, once for all its watchers here."""
 
 GOING_AWAY, TRY_AGAIN_LATER = 1001, 1013
 """Codes of RFC 6455 and its registry."""
@@ -62,6 +64,8 @@ class Room:
     """The greatest number that is known to be stored."""
     recent: dict[int, Event] = field(default_factory=dict)
     watches: set[Watch] = field(default_factory=set)
+    looked_s: float = -math.inf
+    """When a heartbeat last had the log read, in monotonic seconds."""
 
     def take(self, event: Event) -> None:
         """Remember an event, and forget the oldest beyond KEPT_EVENTS."""
@@ -214,10 +218,28 @@ class Hub:
         return True
 
     async def look_again(self, pipe: Pipe) -> None:
-        """Ask the log how far each watched thread has come: what a stream lost would be found here."""
-        for place, watch in list(pipe.watches.items()):
-            if watch.last is not None:
-                watch.room.learn(await run_in_threadpool(self._log.last_seq, place))
+        """Find events that the stream lost: read the newest number of each watched thread.
+
+        Heartbeats of all connections share these reads: a thread is read at most once in LOOKED_EVERY_S.
+        """
+        now_s = self._clock.monotonic()
+        due = {
+            place: watch.room
+            for place, watch in pipe.watches.items()
+            if watch.last is not None and now_s - watch.room.looked_s >= LOOKED_EVERY_S
+        }
+        if not due:
+            return
+        for room in due.values():
+            room.looked_s = now_s  # before the reads, so that heartbeats that come during them read nothing
+        try:
+            tops = await run_in_threadpool(lambda: [self._log.last_seq(place) for place in due])
+        except BaseException:
+            for room in due.values():
+                room.looked_s = -math.inf
+            raise
+        for room, top in zip(due.values(), tops, strict=True):
+            room.learn(top)
 
     # What the stream brings.
 

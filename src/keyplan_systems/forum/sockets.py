@@ -1,7 +1,8 @@
-"""The websocket: who connects, what is asked over it, and that everything ends together.
+"""The websocket: who connects, which actions are sent over it, and that everything ends together.
 
 Actions are JSON texts: forum.subscribe {token, since?}, forum.unsubscribe {item_id, participant_id}, heartbeat {}.
-Each is answered, a refused one by {"action": "error", ...}; the connection goes on.
+Each is answered, a refused one by {"action": "error", ...}; the connection goes on. A user has a limited number of open
+connections and of actions per minute, counted over all connections to this process.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
 import orjson
@@ -25,10 +25,20 @@ from keyplan_systems.forum.entities import Id, Place
 from keyplan_systems.forum.hub import Ending, Hub, Pipe
 from keyplan_systems.forum.service import Service, place_of
 from keyplan_systems.web.authentication import authenticate, unauthorized
+from keyplan_systems.web.rate_limits import Buckets, Limit, Slots, TooManyRequestsError
 
 MOST_ASKED_BYTES: Final = 32 * 1024
 """How long an action may be: what API Gateway takes in one frame."""
 UNSUPPORTED_DATA: Final = 1003
+
+MOST_SOCKETS: Final = 20
+"""The default of how many connections a user can have open to one process."""
+ACTIONS: Final = Limit("actions", 600, 60)
+"""The default limit of a user's actions: 10 a second, and 600 at once."""
+CONNECT_AGAIN_S: Final = 30.0
+"""The Retry-After of a user who has too many connections."""
+FLOOD_PAUSE_S: Final = 1.0
+"""How long nothing is read from a connection after an action over the limit, so that a flood is not answered either."""
 
 _log = logging.getLogger(__name__)
 
@@ -63,13 +73,21 @@ Asked = Annotated[Subscribe | Unsubscribe | Heartbeat, Field(discriminator="acti
 _ASKED: Final[TypeAdapter[Subscribe | Unsubscribe | Heartbeat]] = TypeAdapter(Asked)
 
 
-@dataclass(frozen=True)
 class Sockets:
     """Serves connections."""
 
-    service: Service
-    hub: Hub
-    clock: Clock
+    def __init__(
+        self,
+        service: Service,
+        hub: Hub,
+        clock: Clock,
+        *,
+        most_per_user: int = MOST_SOCKETS,
+        actions: Limit | None = ACTIONS,
+    ) -> None:
+        self.service, self.hub, self.clock = service, hub, clock
+        self._slots = Slots("connections", most_per_user, CONNECT_AGAIN_S)
+        self._actions = Buckets(actions, clock)
 
     def router(self) -> APIRouter:
         """The route: /ws?token=... with the user's identity token, since browsers send no header with it."""
@@ -79,7 +97,9 @@ class Sockets:
         async def connect(websocket: WebSocket, token: str | None = None) -> None:
             if token is None:
                 raise unauthorized("connect with ?token=")
-            await self.serve(websocket, user_of(await authenticate(websocket, token)))
+            user_id = user_of(await authenticate(websocket, token))
+            with self._slots.held(user_id):
+                await self.serve(websocket, user_id)
 
         return router
 
@@ -144,6 +164,7 @@ class Sockets:
 
     async def _answer(self, pipe: Pipe, text: str) -> None:
         try:
+            self._actions.take(pipe.user_id)
             asked = _asked(text)
             match asked:
                 case Subscribe():
@@ -153,6 +174,10 @@ class Sockets:
                 case Heartbeat():
                     pipe.say({"action": "heartbeat"})
                     await self.hub.look_again(pipe)
+        except TooManyRequestsError as error:
+            wait_s = error.retry_after_s
+            pipe.say({"action": "error", "status": 429, "message": str(error), "retry_after": wait_s})
+            await asyncio.sleep(FLOOD_PAUSE_S)
         except ForumError as error:
             pipe.say({"action": "error", "status": error.status, "message": str(error)})
         except RunError:

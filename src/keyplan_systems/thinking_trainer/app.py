@@ -13,18 +13,24 @@ from keyplan_systems.thinking_trainer.profiling import Profiler
 from keyplan_systems.thinking_trainer.scenarios.loader import seed_scenarios
 from keyplan_systems.thinking_trainer.service import Service
 from keyplan_systems.web.health import in_thread
+from keyplan_systems.web.rate_limits import Limit, SharedLimit, limit_from
 from keyplan_systems.web.system import Built, Resources, System, Worker
 
 MODEL = "KEYPLAN_TRAINER_MODEL"
 """The variable that names a model on Amazon Bedrock; the fixed rubric grades without it."""
 REGION = "KEYPLAN_TRAINER_REGION"
+GRADING_VARIABLE = "KEYPLAN_TRAINER_GRADING_LIMIT"
+"""The variable that limits the graded attempts of a user, over all processes on the same tables."""
+GRADING = Limit("graded attempts", 60, 3_600)
+"""The default: an attempt takes a person several minutes."""
 
 
 def build(resources: Resources) -> Built:
-    """The system on its resources. Raises ImportError where a model is named and boto3 is not there."""
+    """Build the system. Raises ImportError if a model is named without boto3 installed, ValueError for bad settings."""
     # What is set to nothing is not set: files of settings name variables that they leave empty.
     settings = EvaluatorSettings(model_id=os.environ.get(MODEL) or None, region=os.environ.get(REGION) or "us-east-1")
-    service = Service(resources.connection, resources.clock, evaluator_for(settings, resources.clock))
+    grading = SharedLimit(resources.connection, resources.clock, limit_from(GRADING_VARIABLE, GRADING))
+    service = Service(resources.connection, resources.clock, evaluator_for(settings, resources.clock), grading)
     profiler = Profiler(resources.connection, resources.clock)
     runner = Runner(
         resources.connection,

@@ -27,6 +27,7 @@ from keyplan_systems.thinking_trainer.domain.profiles import Profile
 from keyplan_systems.thinking_trainer.domain.records import instant_of, values_of
 from keyplan_systems.thinking_trainer.domain.scenarios import MAX_ID_CHARACTERS, Difficulty, Scenario
 from keyplan_systems.thinking_trainer.evaluation.evaluator import Evaluator, Submission
+from keyplan_systems.web.rate_limits import SharedLimit
 from keyplan_systems.web.system import UnfinishedError
 
 _log = logging.getLogger(__name__)
@@ -65,6 +66,8 @@ class Service:
     db: Connection
     clock: Clock
     evaluator: Evaluator
+    grading: SharedLimit | None = None
+    """How many attempts of a user are graded in a while; without it, all."""
 
     def _now(self) -> datetime:
         return instant_of(self.clock.now())
@@ -81,7 +84,10 @@ class Service:
         return self.db.run(design.start_attempt(stored(attempt)))
 
     def submit_at_once(self, user_id: str, scenario_id: str, texts: Mapping[str, str]) -> StoredAttempt:
-        """A new attempt, submitted with its answers. Raises UnknownScenarioError, AnswersRejected, EvaluationFailed."""
+        """Return a new attempt, submitted with its answers.
+
+        Raises UnknownScenarioError, AnswersRejected, EvaluationFailed, TooManyRequestsError.
+        """
         scenario = self.scenario(scenario_id)
         if not scenario.active:
             raise UnknownScenarioError(f"Scenario {scenario_id} is not on offer")
@@ -102,7 +108,8 @@ class Service:
     def submit(self, user_id: str, attempt_id: str, texts: Mapping[str, str]) -> StoredAttempt:
         """Submit an attempt in progress; answers that are not given are those that were saved.
 
-        One that would fall silent while it is graded is touched first, lest the sweep give up what was handed in.
+        An attempt that would fall silent while it is graded is touched first, so that the sweep does not abandon it.
+        Raises AttemptClosed, AnswersRejected, EvaluationFailed, TooManyRequestsError, ChangedMeanwhileError.
         """
         attempt = self.attempt(user_id, attempt_id)
         saved = {answer.question_id: answer.answer for answer in attempt.answers}
@@ -137,8 +144,11 @@ class Service:
         return self.db.run(design.open_attempts(user_id), limit=limit, cursor=cursor, unreadable=_left_out)
 
     def _graded(self, attempt: Attempt, scenario: Scenario, texts: Mapping[str, str]) -> Attempt:
-        attempts.require_open(attempt, "submitted")  # before anybody is asked to grade it
+        """Grade an attempt. Grading costs money where a model does it, so it counts even if the evaluator fails."""
+        attempts.require_open(attempt, "submitted")
         answers, submitted = attempts.final_answers(scenario, texts), self._now()
+        if self.grading is not None:
+            self.grading.take(attempt.user_id)
         assessment = self.evaluator.evaluate(Submission(scenario, answers))
         return attempts.submit(attempt, answers, assessment, submitted, evaluated_at=self._now())
 

@@ -229,6 +229,8 @@ def test_the_status_is_sqls_whatever_the_log_says(tmp_path: Path, address: str) 
         (app.IDLE, "0"),
         (app.IDLE, "soon"),
         (app.TOTAL, "-1"),
+        (app.SOCKETS, "0"),
+        (app.ACTIONS_VARIABLE, "many"),
         (app.DATABASE, "mysql://x/y"),
         (app.DATABASE, "sqlite://"),
     ],
@@ -237,7 +239,7 @@ def test_settings_that_cannot_be_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
 ) -> None:
     monkeypatch.setenv(variable, value)
-    with pytest.raises(ValueError, match=r"seconds|SQLite"), built(tmp_path, ":memory:"):
+    with pytest.raises(ValueError, match=r"seconds|SQLite|connections|REQUESTS/SECONDS"), built(tmp_path, ":memory:"):
         pass
 
 

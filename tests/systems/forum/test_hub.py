@@ -67,6 +67,55 @@ def test_what_a_stream_lost_is_found_with_the_next_event_or_heartbeat(log: Event
     play(log, clock, story)
 
 
+def test_heartbeats_of_all_connections_read_a_thread_s_log_once_in_thirty_seconds(
+    log: EventLog, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last_seq, read = log.last_seq, list[Place]()
+
+    def counted(place: Place) -> int:
+        read.append(place)
+        return last_seq(place)
+
+    async def story(stage: Stage) -> None:
+        pipes = [stage.connect(name) for name in "abc"]
+        for pipe in pipes:
+            stage.watch(pipe)
+            stage.watch(pipe, place=OTHER)
+        monkeypatch.setattr(log, "last_seq", counted)
+        for _ in range(2):
+            await asyncio.gather(*(stage.hub.look_again(pipe) for pipe in pipes * 5))
+            assert read == [PLACE, OTHER]
+            clock.advance(hubs.LOOKED_EVERY_S)
+            read.clear()
+
+    play(log, clock, story)
+
+
+def test_a_heartbeat_whose_read_failed_lets_the_next_one_read(
+    log: EventLog, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last_seq, failures = log.last_seq, list[Exception]()
+
+    def failing(place: Place) -> int:
+        if failures:
+            raise failures.pop()
+        return last_seq(place)
+
+    async def story(stage: Stage) -> None:
+        pipe = stage.connect("a")
+        stage.watch(pipe)
+        stage.write(2)
+        monkeypatch.setattr(log, "last_seq", failing)
+        failures.append(UnavailableError("gone"))
+        with pytest.raises(UnavailableError):
+            await stage.hub.look_again(pipe)
+        await stage.hub.look_again(pipe)
+        await stage.until("a", 2)
+        assert stage.seqs("a") == [1, 2]
+
+    play(log, clock, story)
+
+
 def test_what_is_stored_while_a_watch_begins_is_not_missed(log: EventLog, clock: ManualClock) -> None:
     async def story(stage: Stage) -> None:
         pipe = stage.connect("a")

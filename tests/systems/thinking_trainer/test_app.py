@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
@@ -112,3 +114,37 @@ def test_a_consumer_without_its_handler_says_so() -> None:
     change = Inserted(new=stored(completed(1)), sequence_number="1", event_id="e", at_s=NOON_S)
     with pytest.raises(NotImplementedError, match="no handler was given"):
         design.follow(change)
+
+
+def test_a_user_s_graded_attempts_are_limited_across_replicas_that_grade_at_once(
+    engine: Engine | Elsewhere, clock: ManualClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(app.MODEL, raising=False)
+    monkeypatch.setenv(app.GRADING_VARIABLE, "7/3600")
+    key = development_key(tmp_path / "keys")
+    verifier = TokenVerifier(TokenRules("trainer"), development_keys(key), clock)
+    body = {"scenarioId": FERRY, "answers": given()}
+    with connected(engine, clock) as one, connected(engine, clock) as other, ExitStack() as stack:
+        with_tables(one)
+        urls = []
+        for number, db in enumerate((one, other)):
+            (folder := tmp_path / str(number)).mkdir()
+            built = app.SYSTEM.build(Resources(db, folder, clock, verifier))
+            stack.callback(built.close)
+            urls.append(stack.enter_context(Running(built.app)).url)
+
+        def submit(number: int, subject: str, body: object = body) -> httpx.Response:
+            token = issue_development_token(key, subject, audience="trainer", clock=clock)
+            headers = {"Authorization": f"Bearer {token}"}
+            return httpx.post(f"{urls[number % 2]}/attempts", json=body, headers=headers, timeout=60, trust_env=False)
+
+        assert submit(0, "ada", {"scenarioId": FERRY}).status_code == 400  # nothing was graded: it does not count
+        with ThreadPoolExecutor(6) as pool:
+            answers = list(pool.map(lambda number: submit(number, "ada"), range(12)))
+        assert sorted(answer.status_code for answer in answers) == [201] * 7 + [429] * 5
+        refused = next(answer for answer in answers if answer.status_code == 429)
+        assert int(refused.headers["Retry-After"]) == 3_600 - clock.now() % 3_600
+        assert "graded attempts" in refused.json()["error"]["message"]
+        assert submit(0, "bea").status_code == 201
+        clock.advance(int(refused.headers["Retry-After"]))
+        assert submit(1, "ada").status_code == 201

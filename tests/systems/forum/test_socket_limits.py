@@ -1,0 +1,94 @@
+"""What one user can have of connections and of actions on them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+
+import pytest
+from tests.systems.elsewhere import Elsewhere
+from tests.systems.forum import live as stage
+from tests.systems.forum.live import ANN, PATIENCE_S, TUTOR, Live, staged
+from websockets.exceptions import InvalidStatus
+
+from keyplan.engine.engine import Engine
+from keyplan_systems.forum import sockets
+from keyplan_systems.forum.sockets import Sockets
+from keyplan_systems.web.rate_limits import REQUESTS_VARIABLE, Limit
+
+MOST = 3
+ACTIONS = Limit("actions", 5, 10**6)
+"""So many, and no more while a test lasts."""
+
+
+@pytest.fixture
+def limited(
+    timely: Engine | Elsewhere, sqlite_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Live]:
+    """The forum with low limits."""
+    monkeypatch.setattr(stage, "Sockets", partial(Sockets, most_per_user=MOST, actions=ACTIONS))
+    monkeypatch.setattr(sockets, "FLOOD_PAUSE_S", 0.01)
+    with staged(timely, sqlite_template, tmp_path) as live:
+        yield live
+
+
+def test_a_user_has_a_limited_number_of_connections_and_another_user_is_not_affected(limited: Live) -> None:
+    async def story() -> None:
+        async with AsyncExitStack() as stack:
+            held = [await stack.enter_async_context(limited.socket(ANN)) for _ in range(MOST)]
+            with pytest.raises(InvalidStatus) as refused:
+                await stack.enter_async_context(limited.socket(ANN))
+            assert refused.value.response.status_code == 429
+            assert refused.value.response.headers["Retry-After"] == "30"
+            await stack.enter_async_context(limited.socket(TUTOR))
+            await held[0].connection.close()
+            async with asyncio.timeout(PATIENCE_S):
+                while True:
+                    try:
+                        await stack.enter_async_context(limited.socket(ANN))
+                    except InvalidStatus:
+                        await asyncio.sleep(0.01)  # the server notices the end in its own time
+                    else:
+                        break
+
+    asyncio.run(story())
+
+
+def test_connections_that_are_opened_at_once_cannot_pass_the_limit(limited: Live) -> None:
+    async def story() -> None:
+        async with AsyncExitStack() as stack:
+            opened = [stack.enter_async_context(limited.socket(ANN)) for _ in range(4 * MOST)]
+            results = await asyncio.gather(*opened, return_exceptions=True)
+            refused = [one for one in results if isinstance(one, InvalidStatus)]
+            assert len(refused) == 3 * MOST
+            assert {one.response.status_code for one in refused} == {429}
+
+    asyncio.run(story())
+
+
+def test_actions_over_the_limit_are_refused_on_all_of_a_user_s_connections(limited: Live) -> None:
+    async def story() -> None:
+        async with limited.socket(ANN) as one, limited.socket(ANN) as other, limited.socket(TUTOR) as tutor:
+            for socket in (one, other, one, other, one):
+                await socket.nothing()
+            for socket in (one, other):
+                answer = await socket.ask("heartbeat")
+                assert (answer["action"], answer["status"]) == ("error", 429)
+                assert answer["retry_after"] > 0
+            await tutor.nothing()
+
+    asyncio.run(story())
+
+
+def test_requests_with_a_thread_token_count_as_their_user_s(
+    timely: Engine | Elsewhere, sqlite_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(REQUESTS_VARIABLE, "4/1000000")
+    with staged(timely, sqlite_template, tmp_path) as live:
+        writer, tutor = live.writer(ANN), live.writer(TUTOR)
+        assert [writer.post("hello").status_code for _ in range(5)] == [201, 201, 201, 429, 429]
+        assert "Retry-After" in writer.post("hello").headers
+        assert tutor.post("hello").status_code == 201
