@@ -1,7 +1,8 @@
 """Bodies in gzip and deflate: which coding an answer gets, and requests inflated within a limit.
 
 Which coding the service picks was recorded by a public test suite that runs against it; the cases
-are in the tests. It reads quality values leniently: unreadable ones count as 1, those above 1 too.
+are in the tests. It reads quality values leniently: unreadable ones count as 1, those above 1 too, and `q` with a
+space behind it is unreadable (ScyllaDB's test/alternator/test_compressed_response.py, which also runs against AWS).
 """
 
 from __future__ import annotations
@@ -56,16 +57,20 @@ def negotiate(accept: bytes) -> bytes | None:
 
 
 def _quality(parameters: bytes) -> float:
-    """The first q of a coding, between 0 and 1."""
-    for part in parameters.split(b";"):
-        name, _, value = part.partition(b"=")
-        if name.strip() == b"q":
-            try:
-                quality = float(value.strip() or b"1")
-            except ValueError:
-                return 1.0
-            return 1.0 if math.isnan(quality) else min(max(quality, 0.0), 1.0)
-    return 1.0
+    """Return the quality of a coding, between 0 and 1, from its first parameter.
+
+    Only `q` is a parameter of a coding: after another one the coding is not used.
+    """
+    name, _, value = parameters.lstrip(b"; \t").partition(b";")[0].partition(b"=")
+    if name.strip() not in {b"q", b""}:
+        return 0.0
+    if name.lstrip() != b"q":
+        return 1.0
+    try:
+        quality = float(value.strip() or b"1")
+    except ValueError:
+        return 1.0
+    return 1.0 if math.isnan(quality) else min(max(quality, 0.0), 1.0)
 
 
 def inflate(body: bytes, encoding: bytes, limit_bytes: int) -> bytes:
