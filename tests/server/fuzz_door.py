@@ -37,7 +37,7 @@ TABLE = {
     "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}],
     "AttributeDefinitions": [{"AttributeName": "p", "AttributeType": "S"}],
 }
-STATUSES = {200, 400, 404, 408, 413, 431, 500, 503}
+STATUSES = {200, 400, 403, 404, 408, 413, 500, 503}
 TYPE = re.compile(r"com\.amazon(aws)?\.[a-z0-9.]+#[A-Za-z]+")
 
 SEEDS: list[bytes] = [

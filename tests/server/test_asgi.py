@@ -11,7 +11,9 @@ import pytest
 from tests.server.fake_engine import FakeEngine
 from tests.server.plain_http import Client, headers_for, raw
 
+from keyplan.engine.engine import Engine
 from keyplan.server.asgi import DynamoDBApplication
+from keyplan.server.sigv4 import WellFormed
 
 
 def scope_of(headers: dict[bytes, bytes], method: str = "POST", path: str = "/", **more: Any) -> dict[str, Any]:
@@ -83,6 +85,75 @@ def test_the_health_page_below_its_mount(engine: FakeEngine, path: str, more: di
     reply = asyncio.run(ask(DynamoDBApplication(engine), scope_of({}, "GET", path, **more)))
     assert reply is not None
     assert reply[0] == status
+
+
+@pytest.mark.parametrize(
+    ("path", "more", "status"),
+    [
+        ("/", {}, 200),
+        ("/garbage", {}, 404),
+        ("/db/", {"root_path": "/db"}, 200),
+        ("/db", {"root_path": "/db"}, 200),
+        ("/db/garbage", {"root_path": "/db"}, 404),
+        ("/dbx", {"root_path": "/db"}, 404),
+    ],
+)
+def test_calls_go_to_the_root_of_the_mount(engine: FakeEngine, path: str, more: dict[str, Any], status: int) -> None:
+    scope = scope_of(headers_for("ListTables"), path=path, **more)
+    reply = asyncio.run(ask(DynamoDBApplication(engine), scope, [b"{}"]))
+    assert reply is not None
+    assert reply[0] == status
+
+
+def test_a_head_of_over_16_kb_is_a_bad_request(engine: FakeEngine) -> None:
+    for size, status in ((15 * 1024, 200), (16 * 1024, 400)):
+        scope = scope_of(headers_for("ListTables", x_filler=b"x" * size))
+        reply = asyncio.run(ask(DynamoDBApplication(engine), scope, [b"{}"]))
+        assert reply is not None
+        assert reply[0] == status
+
+
+def test_discovery_and_health_name_the_host_that_was_asked() -> None:
+    host = {"host": b"127.0.0.1:8001"}
+    with Engine.memory() as real:
+        app = DynamoDBApplication(real)
+        found = asyncio.run(ask(app, scope_of(headers_for("DescribeEndpoints", **host)), [b"{}"]))
+        healthy = asyncio.run(ask(app, scope_of({b"host": host["host"]}, "GET")))
+    assert found is not None
+    assert orjson.loads(found[2])["Endpoints"][0]["Address"] == "127.0.0.1:8001"
+    assert healthy is not None
+    assert healthy[2] == b"healthy: 127.0.0.1:8001 "
+
+
+@pytest.mark.parametrize(
+    ("server", "hosts", "status"),
+    [
+        (("127.0.0.1", 8000), (), 403),
+        (("::1", 8000), (), 403),
+        (("127.0.0.1", 8000), ("api.example",), 200),
+        (("10.0.0.7", 8000), (), 200),
+        (("/run/socket", None), (), 200),
+        (None, (), 200),
+    ],
+)
+def test_a_foreign_host_is_refused_where_the_server_was_reached_at_a_loopback_address(
+    engine: FakeEngine, server: Any, hosts: tuple[str, ...], status: int
+) -> None:
+    app = DynamoDBApplication(engine, hosts=hosts)
+    for header in ("host", "origin"):
+        value = b"api.example" if header == "host" else b"https://api.example"
+        scope = scope_of(headers_for("ListTables", **{header: value}), server=server)
+        reply = asyncio.run(ask(app, scope, [b"{}"]))
+        assert reply is not None
+        assert reply[0] == status
+
+
+def test_signatures_replace_the_check_of_the_host(engine: FakeEngine) -> None:
+    app = DynamoDBApplication(engine, signatures=WellFormed())
+    scope = scope_of(headers_for("ListTables", host=b"api.example"), server=("127.0.0.1", 8000))
+    reply = asyncio.run(ask(app, scope, [b"{}"]))
+    assert reply is not None
+    assert reply[0] == 200
 
 
 def test_head_has_no_body(engine: FakeEngine) -> None:

@@ -18,6 +18,8 @@ from tests.server.fake_engine import FakeEngine
 from tests.server.plain_http import JSON_1_0, SIGNED, headers_for
 
 from keyplan import errors
+from keyplan.engine.engine import Engine
+from keyplan.server.hosts import LocalHosts
 from keyplan.server.protocol import DynamoDBProtocol
 from keyplan.server.wire import Answer, Request
 
@@ -132,6 +134,91 @@ def test_the_health_page_names_the_region_of_the_engine(engine: FakeEngine) -> N
 @pytest.mark.parametrize("target", [b"/abc", b"/-", b"/index.htm", b"/health"])
 def test_there_is_no_other_page(protocol: DynamoDBProtocol, target: bytes) -> None:
     assert ask(protocol, {}, b"", b"GET", target).status == 404
+
+
+@pytest.mark.parametrize("target", [b"/garbage", b"/garbage?a=b", b"/ping", b"//", b"http://localhost/garbage"])
+def test_a_call_to_another_path_gets_a_404(protocol: DynamoDBProtocol, engine: FakeEngine, target: bytes) -> None:
+    # ScyllaDB's pull request 23442, a test that also runs against AWS: 404 of a signed POST to /garbage.
+    answer = ask(protocol, headers_for("PutItem"), b"{}", target=target)
+    assert (answer.status, answer.body) == (404, b"<UnknownOperationException/>\n")
+    assert engine.calls == []
+
+
+@pytest.mark.parametrize("target", [b"/", b"/?a=b", b"http://localhost:8000/", b"http://localhost:8000"])
+def test_a_call_to_the_root_is_served_however_it_is_written(protocol: DynamoDBProtocol, target: bytes) -> None:
+    assert ask(protocol, headers_for("ListTables"), b"{}", target=target).status == 200
+
+
+def test_the_health_page_names_the_host_that_was_asked(protocol: DynamoDBProtocol) -> None:
+    # test/alternator/test_health.py of ScyllaDB, which also runs against AWS: the body names host and port of the URL.
+    answer = ask(protocol, {b"host": b"localhost:8000"}, b"", b"GET")
+    assert answer.body == b"healthy: localhost:8000 "
+
+
+@pytest.mark.parametrize("host", [b"localhost:8000", b"[::1]:8000", b"db.example"])
+def test_discovery_names_the_host_that_was_asked(host: bytes) -> None:
+    # test/alternator/test_describe_endpoints.py of ScyllaDB: the address, without a scheme, answers further requests.
+    with Engine.memory() as engine:
+        answer = call(DynamoDBProtocol(engine), "DescribeEndpoints", host=host)
+    assert orjson.loads(answer.body) == {"Endpoints": [{"Address": host.decode(), "CachePeriodInMinutes": 1440}]}
+
+
+LOCAL_HOSTS = [b"localhost", b"LocalHost:8000", b"localhost.", b"127.0.0.1:8000", b"127.9.9.9", b"[::1]", b"[::1]:8000"]
+FOREIGN_HOSTS = [
+    b"evil.example", b"evil.example:8000", b"localhost.evil.example", b"127.0.0.1.evil.example", b"10.0.0.1:8000",
+    b"[::2]", b"", b"localhost@evil.example", b"localhost:x", b"localhost,evil.example", b"0.0.0.0:8000",
+]  # fmt: skip
+
+
+@pytest.fixture
+def local(engine: FakeEngine) -> DynamoDBProtocol:
+    return DynamoDBProtocol(engine, hosts=LocalHosts(["Host.Docker.Internal"]))
+
+
+@pytest.mark.parametrize("host", [*LOCAL_HOSTS, b"host.docker.internal:8000"])
+def test_hosts_of_this_machine_are_served(local: DynamoDBProtocol, host: bytes) -> None:
+    for _ in range(2):
+        assert call(local, "ListTables", host=host, origin=b"http://" + host).status == 200
+
+
+@pytest.mark.parametrize("host", FOREIGN_HOSTS)
+@pytest.mark.parametrize("method", [b"POST", b"GET", b"OPTIONS", b"PUT"])
+def test_a_name_that_a_page_rebound_is_refused(
+    local: DynamoDBProtocol, engine: FakeEngine, host: bytes, method: bytes
+) -> None:
+    for _ in range(2):
+        answer = ask(local, headers_for("DeleteTable", host=host), b"{", method, b"/garbage")
+        assert answer.status == 403
+        error = orjson.loads(answer.body)
+        assert error["__type"] == "com.amazon.coral.service#AccessDeniedException"
+        assert repr(host.decode()) in error["Message"]
+        assert "--allow-host" in error["Message"]
+    assert engine.calls == []
+
+
+@pytest.mark.parametrize(
+    "origin", [b"null", b"http://evil.example", b"http://localhost.evil.example:3000", b"file://", b"x"]
+)
+def test_a_page_of_another_origin_is_refused(local: DynamoDBProtocol, engine: FakeEngine, origin: bytes) -> None:
+    for method in (b"POST", b"OPTIONS"):
+        headers = headers_for("ListTables", host=b"localhost:8000", origin=origin)
+        answer = ask(local, headers, b"{}", method)
+        assert (answer.status, answer.extra) == (403, ())
+        assert repr(origin.decode()) in orjson.loads(answer.body)["Message"]
+    assert engine.calls == []
+
+
+def test_pages_of_this_machine_may_call(local: DynamoDBProtocol) -> None:
+    answer = call(local, "ListTables", host=b"127.0.0.1:8000", origin=b"http://localhost:3000")
+    assert answer.status == 200
+    assert dict(answer.extra)[b"Access-Control-Allow-Origin"] == b"*"
+
+
+def test_hosts_that_are_remembered_are_bounded(engine: FakeEngine) -> None:
+    protocol = DynamoDBProtocol(engine, hosts=LocalHosts())
+    for port in range(1000):
+        assert call(protocol, "ListTables", host=b"localhost:%d" % port).status == 200
+    assert call(protocol, "ListTables", host=b"evil.example").status == 403
 
 
 def test_preflight_allows_what_is_asked(protocol: DynamoDBProtocol) -> None:

@@ -16,7 +16,7 @@ from tests.server.plain_http import Client, get, headers_for, put, raw
 from typer.testing import CliRunner
 
 from keyplan.cli.serve import serve
-from keyplan.server.launch import is_loopback
+from keyplan.server.hosts import is_loopback
 
 COMMAND = [sys.executable, "-c", "import typer; from keyplan.cli.serve import serve; typer.run(serve)"]
 CREATE = (
@@ -102,6 +102,28 @@ def test_what_was_answered_is_there_after_a_kill(process: Process, database: str
     again = Process("--db", database, "--port", "0")
     assert call(again.port, "GetItem", KEY) == {"Item": {"p": {"S": "a"}, "n": {"N": "1"}}}
     again.stop()
+
+
+def test_a_page_that_rebound_its_name_cannot_reach_the_tables() -> None:
+    running = Process("--db", ":memory:", "--port", "0", "--allow-host", "host.docker.internal")
+    body = raw(headers_for("ListTables"), b"{}")
+    answers = {}
+    for host in (b"localhost", b"host.docker.internal:8000", b"evil.example"):
+        with Client(running.port) as client:
+            answers[host] = client.ask(body.replace(b"Host: localhost", b"Host: " + host)).status
+    assert answers == {b"localhost": 200, b"host.docker.internal:8000": 200, b"evil.example": 403}
+    running.stop()
+
+
+def test_hosts_are_free_beyond_loopback_and_with_credentials(tmp_path: Path) -> None:
+    keys = tmp_path / "keys"
+    keys.write_text("[a]\naws_access_key_id = AKID\naws_secret_access_key = s\n")
+    for options, status in ((("--host", "0.0.0.0", "--force-open"), 200), (("--credentials", str(keys)), 400)):
+        running = Process("--db", ":memory:", "--port", "0", *options)
+        with Client(running.port) as client:
+            request = raw(headers_for("ListTables"), b"{}").replace(b"Host: localhost", b"Host: dynamodb")
+            assert client.ask(request).status == status  # 400: the signature is wrong
+        running.stop()
 
 
 def test_buckets_are_a_folder_that_is_there(tmp_path: Path) -> None:

@@ -38,6 +38,14 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
     force_open: Annotated[
         bool, typer.Option("--force-open", help="Listen beyond this machine without checking signatures.")
     ] = False,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host",
+            help="Accept this name in Host and Origin too, without credentials on a loopback address: "
+            "host.docker.internal; may be repeated.",
+        ),
+    ] = None,
     buckets: Annotated[
         str | None,
         typer.Option(
@@ -60,6 +68,7 @@ def serve(  # noqa: PLR0917 - one parameter per option, given by name
             durability=durability.value,
             credentials=credentials,
             force_open=force_open,
+            allowed_hosts=allow_host or (),
             buckets=buckets,
             say=_say,
             prepare=sample.load if with_sample else None,

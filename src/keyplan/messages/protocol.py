@@ -6,7 +6,7 @@ Sources: the API reference ("Common Errors", "Low-level API"), the Signature Ver
 
 from __future__ import annotations
 
-HEALTHY = "healthy: dynamodb.{region}.amazonaws.com "  # the space at the end is the service's
+HEALTHY = "healthy: {host} "  # the space at the end is the service's
 NO_SUCH_PAGE = "<UnknownOperationException/>\n"
 
 INTERNAL = "The request processing has failed because of an unknown error, exception or failure."
@@ -20,6 +20,24 @@ WRONG_SIGNATURE = (
     "The request signature we calculated does not match the signature you provided. Check your "
     "AWS Secret Access Key and signing method. Consult the service documentation for details."
 )
+
+
+def foreign_host(host: str) -> str:
+    """Return the refusal of a Host that is not on this machine: keyplan's own text."""
+    return (
+        f"The host {host!r} is not accepted: without credentials to check, a server on a loopback address answers only "
+        "localhost and loopback addresses, as a protection against DNS rebinding. Use such an address, or start "
+        "keyplan serve with --allow-host and the name."
+    )
+
+
+def foreign_origin(origin: str) -> str:
+    """Return the refusal of an Origin that is not on this machine: keyplan's own text."""
+    return (
+        f"The origin {origin!r} is not accepted: without credentials to check, a server on a loopback address answers "
+        "only pages of localhost and loopback addresses. Serve the page from there, or start keyplan serve with "
+        "--allow-host and the page's host."
+    )
 
 
 def storage_failed(reason: str) -> str:

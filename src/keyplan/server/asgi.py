@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, TypeAlias
 
-from keyplan.limits import REQUEST_BYTES
+from keyplan.limits import REQUEST_BYTES, REQUEST_HEAD_BYTES
+from keyplan.server.hosts import LocalHosts, is_loopback
 from keyplan.server.protocol import Call, DynamoDBProtocol, ServedEngine
 from keyplan.server.sigv4 import Signatures
 from keyplan.server.turns import Turns, Work
@@ -43,9 +44,16 @@ class _Waiter:
 
 
 class DynamoDBApplication:
-    """An ASGI application over one engine, which stays the caller's to close."""
+    """An ASGI application over one engine, which stays the caller's to close.
 
-    def __init__(self, engine: ServedEngine, *, signatures: Signatures | None = None) -> None:
+    Without `signatures`, requests that reach the server at a loopback address must name such an address, or one of
+    `hosts`, in Host and Origin: see `keyplan.server.hosts`.
+    """
+
+    def __init__(
+        self, engine: ServedEngine, *, signatures: Signatures | None = None, hosts: Iterable[str] = ()
+    ) -> None:
+        self._hosts = LocalHosts(hosts) if signatures is None else None
         self._protocol = DynamoDBProtocol(engine, signatures=signatures)
         self._turns: Turns | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -64,15 +72,22 @@ class DynamoDBApplication:
 
     async def _serve(self, scope: Message, receive: Receive, send: Send) -> None:
         headers = _headers(scope)
+        target = _target(scope)
         try:
             body = await _body(receive)
         except _DisconnectedError:
             return
-        if body is None:
+        reason = self._hosts.refusal(headers) if self._hosts is not None and _is_local(scope) else None
+        if reason is not None:
+            answer = self._protocol.forbidden(reason)
+        elif _head_bytes(target, headers) > REQUEST_HEAD_BYTES:
+            answer = self._protocol.malformed(400)
+        elif body is None:
             answer = self._protocol.too_large(headers)
         else:
             method = scope["method"].encode("latin-1")
-            request = Request(method, _target(scope), headers, body)
+            mount = (scope.get("root_path") or "").encode()
+            request = Request(method, target, headers, body, mount)
             answer = await self._answer(self._protocol.read(request))
         await send(
             {
@@ -105,13 +120,20 @@ def _headers(scope: Message) -> dict[bytes, bytes]:
     return headers
 
 
+def _is_local(scope: Message) -> bool:
+    """Whether the server was reached at a loopback address: others cannot be reached by DNS rebinding alone."""
+    server = scope.get("server")
+    return server is not None and is_loopback(server[0])
+
+
+def _head_bytes(target: bytes, headers: dict[bytes, bytes]) -> int:
+    """Return the size of request line and headers, without the punctuation of the request line."""
+    return len(target) + sum([len(name) + len(value) + 4 for name, value in headers.items()])
+
+
 def _target(scope: Message) -> bytes:
-    """Path and query as sent. The part under which the application is mounted stays: clients sign
-    it; only the health page is looked for below it."""
+    """Return path and query as sent, with the part below which the application is mounted: clients sign it."""
     path: bytes = scope.get("raw_path") or scope["path"].encode()
-    root = (scope.get("root_path") or "").encode()
-    if scope["method"] != "POST" and root and path.startswith(root):
-        path = path[len(root) :]
     query: bytes = scope.get("query_string", b"")
     return path + b"?" + query if query else path
 

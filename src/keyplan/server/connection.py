@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, cast
 
 import httptools
 
-from keyplan.limits import REQUEST_BYTES
+from keyplan.limits import REQUEST_BYTES, REQUEST_HEAD_BYTES
 from keyplan.server.turns import Work
 from keyplan.server.wire import Answer, Request, head
 
 if TYPE_CHECKING:
     from keyplan.server.asyncio_server import Server
 
-HEAD_BYTES = 64 * 1024  # request line and headers
+HEAD_BYTES = REQUEST_HEAD_BYTES
 DISCARD_BYTES = 4 * REQUEST_BYTES  # a body over the limit is read so far, to be answered politely
 JOIN_BYTES = 64 * 1024  # bodies up to this size are copied behind their head, for one write
 MOST_WORKS, FEW_WORKS = 64, 16  # requests in line at which reading stops and goes on
@@ -61,6 +61,7 @@ class Connection(asyncio.Protocol):
         self._body: bytes | bytearray = b""
         self._body_bytes = 0
         self._fed_bytes = 0
+        self._begun = 0  # requests that began in the bytes that came last
         self._deaf = False  # nothing that comes is read any more
         self._owes_continue = False
         self._ways: deque[tuple[bool, bool, int]] = deque()  # of each request: keep alive, without body, its bytes
@@ -93,6 +94,7 @@ class Connection(asyncio.Protocol):
         """Bytes came; requests complete with them are queued."""
         if self._deaf:
             return
+        idle, self._begun = self._stage == _IDLE, 0
         try:
             self._feed(data)
         except httptools.HttpParserCallbackError as error:
@@ -100,7 +102,7 @@ class Connection(asyncio.Protocol):
         except httptools.HttpParserError:
             self._refuse(self._protocol.malformed(400))
         else:
-            if self._stage != _IDLE:
+            if self._stage != _IDLE and self._begun <= idle:  # else a part of the bytes is of earlier requests
                 self._count_fed(len(data))
             if (len(self.works) > MOST_WORKS or self._waiting_bytes > MOST_BYTES) and not self._full:
                 self._full = True
@@ -111,7 +113,7 @@ class Connection(asyncio.Protocol):
         of a long header or trailer without telling."""
         self._fed_bytes += more
         if self._stage == _HEAD and self._fed_bytes > HEAD_BYTES:
-            self._refuse(self._protocol.malformed(431))
+            self._refuse(self._protocol.malformed(400))
         elif self._fed_bytes > DISCARD_BYTES + HEAD_BYTES:
             self._refuse(self._protocol.too_large(self._headers))
 
@@ -150,6 +152,7 @@ class Connection(asyncio.Protocol):
     def on_message_begin(self) -> None:
         """The first byte of a request."""
         self._stage = _HEAD
+        self._begun += 1
         self._target = b""
         self._headers = {}
         self._body = b""
@@ -174,7 +177,7 @@ class Connection(asyncio.Protocol):
                 raise _HostError
             value = headers[name] + b"," + value
         headers[name] = value
-        self._head_bytes += len(name) + len(value)
+        self._head_bytes += len(name) + len(value) + 4  # colon, space and the end of the line
         if self._head_bytes > HEAD_BYTES:
             raise _HeadTooLongError
 
@@ -273,11 +276,9 @@ class Connection(asyncio.Protocol):
 
     def _refuse_for(self, cause: BaseException | None) -> None:
         """A callback ended the parsing: say why."""
-        if isinstance(cause, _HeadTooLongError):
-            self._refuse(self._protocol.malformed(431))
-        elif isinstance(cause, _BodyTooLongError):
+        if isinstance(cause, _BodyTooLongError):
             self._refuse(self._protocol.too_large(self._headers))
-        else:
+        else:  # the service answers a head that is too long by 400 as well
             self._refuse(self._protocol.malformed(400))
 
     def _refuse(self, answer: Answer) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import errno
-import ipaddress
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from keyplan import errors
@@ -14,6 +13,7 @@ from keyplan.engine.engine import Engine
 from keyplan.server.asyncio_server import bind, url_of
 from keyplan.server.credentials import BadCredentialsError, read_credentials
 from keyplan.server.foreground import run_until_stopped
+from keyplan.server.hosts import LocalHosts, is_loopback
 from keyplan.server.protocol import DynamoDBProtocol
 from keyplan.server.sigv4 import Signatures, Verified
 
@@ -37,6 +37,7 @@ def launch(
     durability: Literal["full", "normal"],
     credentials: str | None,
     force_open: bool,
+    allowed_hosts: Sequence[str] = (),
     buckets: str | None = None,
     say: Callable[[str], None],
     prepare: Callable[[Engine], None] | None = None,
@@ -65,18 +66,10 @@ def launch(
 
         if prepare is not None:
             prepare(engine)
-        cut_off = run_until_stopped(DynamoDBProtocol(engine, signatures=signatures), bound, started)
+        # Of an address beyond loopback the names are not known: --force-open admits everyone there.
+        hosts = LocalHosts(allowed_hosts) if signatures is None and is_loopback(host) else None
+        cut_off = run_until_stopped(DynamoDBProtocol(engine, signatures=signatures, hosts=hosts), bound, started)
         say(f"stopped, {cut_off} connection(s) cut off in the middle of a request" if cut_off else "stopped")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only programs on this machine can reach the address."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def known_keys(credentials: str | None) -> Signatures | None:

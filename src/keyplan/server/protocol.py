@@ -6,8 +6,11 @@ apart: `read` checks everything that needs no engine and gives a `Call` (or at o
 wrong is an answer in the service's form, and what nobody foresaw is logged with its traceback and
 answered as InternalServerError.
 
-The order of checks is the service's: method and content type, JSON, target, signature, then the
-operation. Source: answers of the service recorded by public test suites.
+The order of checks is the service's: method, path and content type, JSON, target, signature, then the
+operation. Host and Origin come first, where they are checked (see `hosts`).
+
+Source: answers of the service recorded by public test suites. For other paths and for heads over 16 KB: ScyllaDB's pull
+request 23442 and issue 23438, tests that also run against AWS.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ import orjson
 from keyplan.clock import SystemClock
 from keyplan.engine.unsupported import UNSUPPORTED, refuse
 from keyplan.errors import (
+    AccessDeniedError,
     EngineClosedError,
     InternalServerError,
     SerializationError,
@@ -34,6 +38,7 @@ from keyplan.messages import protocol as texts
 from keyplan.messages.requests import UNEXPECTED_VALUE, unrecognized_collection
 from keyplan.server import compression
 from keyplan.server.catalogue import CAPITAL_MESSAGE, SILENT_OPERATIONS, TABLES_PREFIX, prefix_of
+from keyplan.server.hosts import LocalHosts
 from keyplan.server.sigv4 import Signatures, WellFormed
 from keyplan.server.wire import JSON, JSON_1_0, TEXT, XML, Answer, Request, RequestIds
 
@@ -47,7 +52,10 @@ _EXPOSE = (
 )
 _MAX_AGE = (b"Access-Control-Max-Age", b"172800")
 _UNSUPPORTED = {f"{TABLES_PREFIX}.{name}".encode(): name for name in UNSUPPORTED}
-_HEALTH_PATHS = frozenset({b"/", b"/ping", b""})
+_ROOT_PATHS = frozenset({b"/", b""})
+_HEALTH_PATHS = _ROOT_PATHS | {b"/ping"}
+_DESCRIBE_ENDPOINTS = "DescribeEndpoints"
+_ADAPTED_OPERATIONS = SILENT_OPERATIONS | {_DESCRIBE_ENDPOINTS}
 
 
 class ServedEngine(Protocol):
@@ -82,15 +90,18 @@ class Call(NamedTuple):
 class DynamoDBProtocol:
     """The protocol of one engine.
 
-    `signatures` says who may call: by default whoever signs, with any key.
+    `signatures` checks the callers: by default any key is accepted. `hosts` checks Host and Origin, where given.
     """
 
-    def __init__(self, engine: ServedEngine, *, signatures: Signatures | None = None) -> None:
+    def __init__(
+        self, engine: ServedEngine, *, signatures: Signatures | None = None, hosts: LocalHosts | None = None
+    ) -> None:
         self.engine = engine
+        self._hosts = hosts
         self._call: Callable[[str, dict[str, Any]], dict[str, Any]] = engine.call_wire
         self._signatures = signatures or WellFormed()
         self._ids = RequestIds(SystemClock().random)
-        self._healthy = texts.HEALTHY.format(region=engine.region).encode()
+        self._region_host = f"dynamodb.{engine.region}.amazonaws.com"
         self._targets = {f"{prefix_of(name)}.{name}".encode(): name for name in engine.operations}
 
     def answer(self, request: Request) -> Answer:
@@ -100,9 +111,13 @@ class DynamoDBProtocol:
     def read(self, request: Request) -> Call | Answer:
         """Everything that needs no engine: a call that can be run, or already the answer."""
         headers, content_type = request.headers, JSON
+        if self._hosts is not None and (reason := self._hosts.refusal(headers)) is not None:
+            return self.forbidden(reason)
         try:
             if request.method != b"POST":
                 return self._page(request)
+            if request.target != b"/" and request.path not in _ROOT_PATHS:
+                return self._no_such_page(headers)
             given = headers.get(b"content-type", b"")
             if given not in _CONTENT_TYPES:
                 given = _plain_type(given)
@@ -148,8 +163,10 @@ class DynamoDBProtocol:
         """The answer made of what `run` gave, or of the error that befell it afterwards."""
         if isinstance(result, Exception):
             return self._error(self.failure(result), call.content_type, call.headers)
-        if call.operation in SILENT_OPERATIONS:
-            return self._finished(200, b"", call.content_type, call.headers)
+        if call.operation in _ADAPTED_OPERATIONS:
+            if call.operation in SILENT_OPERATIONS:
+                return self._finished(200, b"", call.content_type, call.headers)
+            result = self._reachable(result, call.headers)
         try:
             body = orjson.dumps(result)
         except Exception as error:  # noqa: BLE001 - every exception is an answer
@@ -174,8 +191,12 @@ class DynamoDBProtocol:
         """The answer to a body over 16 MB: 413 without a length, as the service sends it."""
         return Answer(413, b"", JSON, self._ids.next(), _cors(headers), unsized=True)
 
+    def forbidden(self, reason: str) -> Answer:
+        """Return the answer to a request that Host or Origin show to come from another site. No page may read it."""
+        return Answer(403, error_body(AccessDeniedError(reason)), JSON, self._ids.next())
+
     def malformed(self, status: int) -> Answer:
-        """The answer to bytes that are no HTTP request, or one too slow or with too much head."""
+        """Return the answer to bytes that are not an HTTP request, or to one too slow or with too long a head."""
         body = b'{"__type":"com.amazon.coral.service#MalformedHttpRequestException"}'
         return Answer(status, body, JSON, self._ids.next())
 
@@ -185,12 +206,23 @@ class DynamoDBProtocol:
             refuse(_UNSUPPORTED.get(target, ""))
         return operation
 
+    def _host(self, headers: dict[bytes, bytes]) -> str:
+        """Return host and port that the client asked; the service's own name if it named none."""
+        return headers[b"host"].decode("latin-1") if headers.get(b"host") else self._region_host
+
+    def _reachable(self, result: dict[str, Any], headers: dict[bytes, bytes]) -> dict[str, Any]:
+        """Return the answer of DescribeEndpoints with the address of this server: a client that discovers its
+        endpoint sends all later requests there."""
+        host = self._host(headers)
+        return {**result, "Endpoints": [{**endpoint, "Address": host} for endpoint in result["Endpoints"]]}
+
     def _page(self, request: Request) -> Answer:
         """Methods other than POST: health, preflight, and nothing else."""
         headers = request.headers
         if request.method in (b"GET", b"HEAD"):
-            if request.target.partition(b"?")[0] in _HEALTH_PATHS:
-                return Answer(200, self._healthy, TEXT, self._ids.next(), _cors(headers))
+            if request.path in _HEALTH_PATHS:
+                healthy = texts.HEALTHY.format(host=self._host(headers)).encode("latin-1")
+                return Answer(200, healthy, TEXT, self._ids.next(), _cors(headers))
         elif request.method == b"OPTIONS" and b"origin" in headers:
             extra = (*_cors(headers), *_preflight(headers))
             return Answer(200, b"", TEXT, self._ids.next(), extra)

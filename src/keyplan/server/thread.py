@@ -20,6 +20,7 @@ from keyplan.server.asyncio_server import (
     loop_factory,
     url_of,
 )
+from keyplan.server.hosts import LocalHosts
 from keyplan.server.protocol import DynamoDBProtocol, ServedEngine
 from keyplan.server.sigv4 import Signatures
 
@@ -36,7 +37,8 @@ class ThreadedServer:
         idle_s: float = IDLE_S,
         request_s: float = REQUEST_S,
     ) -> None:
-        self._protocol = DynamoDBProtocol(engine, signatures=signatures)
+        hosts = LocalHosts() if signatures is None else None
+        self._protocol = DynamoDBProtocol(engine, signatures=signatures, hosts=hosts)
         self._idle_s = idle_s
         self._request_s = request_s
         self._socket = bind("127.0.0.1", port)

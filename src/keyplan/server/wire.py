@@ -20,10 +20,10 @@ _TO_ID = bytes(_ALPHABET[value % len(_ALPHABET)] for value in range(256))
 _REASONS = {
     200: b"200 OK",
     400: b"400 Bad Request",
+    403: b"403 Forbidden",
     404: b"404 Not Found",
     408: b"408 Request Timeout",
     413: b"413 Request Entity Too Large",
-    431: b"431 Request Header Fields Too Large",
     500: b"500 Internal Server Error",
     503: b"503 Service Unavailable",
 }
@@ -50,16 +50,28 @@ _MONTHS = (
 class Request:
     """One HTTP request: `target` is path and query as sent, names of `headers` are lower case.
 
-    A header sent twice has both values, joined by a comma.
+    A header sent twice has both values, joined by a comma. `mount` is the part of the path below which the protocol is
+    served.
     """
 
-    __slots__ = ("body", "headers", "method", "target")
+    __slots__ = ("body", "headers", "method", "mount", "target")
 
-    def __init__(self, method: bytes, target: bytes, headers: dict[bytes, bytes], body: bytes) -> None:
+    def __init__(
+        self, method: bytes, target: bytes, headers: dict[bytes, bytes], body: bytes, mount: bytes = b""
+    ) -> None:
         self.method = method
         self.target = target
         self.headers = headers
         self.body = body
+        self.mount = mount
+
+    @property
+    def path(self) -> bytes:
+        """The path below the mount, without scheme and host (RFC 9112, 3.2.2) and without the query."""
+        path = self.target.partition(b"?")[0]
+        if not path.startswith(b"/") and b"://" in path:
+            path = b"".join(path.partition(b"://")[2].partition(b"/")[1:])
+        return path.removeprefix(self.mount)
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ from keyplan.cost.prices import book
 from keyplan.design.design import Design
 from keyplan.errors import KeyplanError
 from keyplan.server.asgi import DynamoDBApplication
-from keyplan.server.launch import is_loopback
+from keyplan.server.hosts import is_loopback
 from keyplan_systems.up import registry
 from keyplan_systems.up.host import Host, Hosted
 from keyplan_systems.up.naming import runner_name

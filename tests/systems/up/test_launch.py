@@ -217,6 +217,16 @@ def test_only_this_machines_user_has_the_endpoint_that_asks_for_no_key(
         assert get(f"{url}/shelf/notes/first").json() == {"text": "a sample"}
 
 
+def test_a_page_that_rebound_its_name_cannot_reach_the_tables(tmp_path: Path) -> None:
+    with running(Settings(tmp_path)) as (url, _):
+        target = {"X-Amz-Target": "DynamoDB_20120810.ListTables", "Content-Type": "application/x-amz-json-1.0"}
+        signed = {"Authorization": "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/dynamodb/aws4_request"}
+        for foreign in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
+            answer = post(url, content=b"{}", headers={**target, **signed, **foreign})
+            assert answer.status_code == 403
+            assert "evil.example" in answer.json()["Message"]
+
+
 def test_a_taken_port_is_a_clear_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

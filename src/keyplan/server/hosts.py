@@ -1,0 +1,60 @@
+"""The Host and Origin headers that a server on a loopback address accepts while it checks no credentials.
+
+A web page can reach such a server by DNS rebinding: its site's name is made to resolve to 127.0.0.1, and the browser
+then takes the server for a part of the site. The request still names the site in Host, and a request across origins
+names it in Origin.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from keyplan.messages.protocol import foreign_host, foreign_origin
+
+_AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^\[\]:@/\s]+?)\.?(?::[0-9]*)?", re.ASCII)
+_MOST_REMEMBERED = 256
+
+
+@lru_cache(maxsize=64)
+def is_loopback(host: str) -> bool:
+    """Whether only programs on this machine can reach the address."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+class LocalHosts:
+    """Accepts loopback names and addresses, and the names given."""
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._names = frozenset(name.lower() for name in names)
+        self._accepted: set[bytes] = set()  # authorities as sent: nearly every request repeats one
+
+    def refusal(self, headers: dict[bytes, bytes]) -> str | None:
+        """Return the reason to refuse a request with these headers, or None to accept it.
+
+        A request without Host is accepted: every browser sends the header.
+        """
+        host = headers.get(b"host")
+        if host is not None and host not in self._accepted and not self._accepts(host):
+            return foreign_host(host.decode("latin-1"))
+        if b"origin" in headers:
+            origin = headers[b"origin"]
+            authority = origin.partition(b"://")[2]
+            if authority not in self._accepted and not self._accepts(authority):
+                return foreign_origin(origin.decode("latin-1"))
+        return None
+
+    def _accepts(self, authority: bytes) -> bool:
+        match = _AUTHORITY.fullmatch(authority.decode("latin-1").lower())
+        if match is None or not (match[1] in self._names or is_loopback(match[1])):
+            return False
+        if len(self._accepted) < _MOST_REMEMBERED:
+            self._accepted.add(authority)
+        return True
