@@ -31,7 +31,13 @@ from keyplan.design import Entity, Table, key
 from keyplan.design.requests_guards import NOW as MOMENT
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults
-from keyplan.errors import InternalServerError, ProvisionedThroughputExceededError, ServiceError, ThrottlingError
+from keyplan.errors import (
+    InternalServerError,
+    ProvisionedThroughputExceededError,
+    ServiceError,
+    ThrottlingError,
+    UnknownOperationError,
+)
 
 UID, TID = UserId("u"), TaskId("t")
 COMMENT = Comment(user_id=UID, task_id=TID, number=1, text="c")
@@ -194,12 +200,7 @@ class NotYetError(ServiceError):
 
 
 def test_backups_are_asked_for_until_a_new_table_can_have_them(engine: Engine) -> None:
-    kept = Table("kept", pk="PK", point_in_time_recovery=True)
-
-    @kept.entity(key=key("ROW#{row_id}"))
-    class Row(Entity):
-        row_id: str
-
+    kept = keeping_backups()
     waits: list[float] = []
     transport = Unlucky(engine, NotYetError("not yet"), times=3, after=False, only="UpdateContinuousBackups")
     drive(create_tables(Context(engine.clock, b"key"), [kept], wait=True), transport.call, waits.append)
@@ -208,6 +209,43 @@ def test_backups_are_asked_for_until_a_new_table_can_have_them(engine: Engine) -
     assert len(waits) == 3
     told = engine.call("DescribeContinuousBackups", {"TableName": "kept"})["ContinuousBackupsDescription"]
     assert told["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "ENABLED"
+
+
+def keeping_backups() -> Table:
+    kept = Table("kept", pk="PK", point_in_time_recovery=True)
+
+    @kept.entity(key=key("ROW#{row_id}"))
+    class Row(Entity):
+        row_id: str
+
+    return kept
+
+
+def test_backups_that_are_on_are_looked_at_and_not_turned_on_again(engine: Engine) -> None:
+    # Source: API reference, DescribeContinuousBackups: PointInTimeRecoveryStatus is ENABLED or DISABLED.
+    sent: list[str] = []
+
+    def call(operation: str, request: dict[str, Any]) -> Any:
+        sent.append(operation)
+        return engine.call(operation, request)
+
+    for _ in range(2):
+        drive(create_tables(Context(engine.clock, b"key"), [keeping_backups()], wait=True), call, lambda _: None)
+    looked = ["DescribeContinuousBackups", "UpdateContinuousBackups", "DescribeContinuousBackups"]
+    assert [one for one in sent if "Backups" in one] == looked
+
+
+def test_a_service_without_backups_is_asked_for_them_and_not_told_to_keep_them(engine: Engine) -> None:
+    asked: list[str] = []
+
+    def call(operation: str, request: dict[str, Any]) -> Any:
+        if "Backups" not in operation:
+            return engine.call(operation, request)
+        asked.append(operation)
+        raise UnknownOperationError
+
+    drive(create_tables(Context(engine.clock, b"key"), [keeping_backups()], wait=True), call, lambda _: None)
+    assert asked == ["DescribeContinuousBackups"]
 
 
 def faulty(clock: ManualClock, **faults: Any) -> Engine:

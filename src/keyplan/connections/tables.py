@@ -179,20 +179,36 @@ def _expires(context: Context, schema: Schema) -> Program[bool]:
 
 
 def _keep_backups(context: Context, name: str) -> Program[None]:
+    """Turn point-in-time recovery on unless it already is."""
+    if not (yield from _lacks_backups(context, name)):
+        return
     wanted = {"PointInTimeRecoveryEnabled": True}
     request = {"TableName": name, "PointInTimeRecoverySpecification": wanted}
     for poll in range(_POLLS):
         try:
             yield from send(context, "UpdateContinuousBackups", request)
         except ServiceError as error:
-            if error.code == "UnknownOperationException":  # some stand-ins of the service have no backups
-                return
             if error.code != "ContinuousBackupsUnavailableException":  # a new table has none for some seconds
                 raise
         else:
             return
         yield Wait(min(_MOST_POLL_S, _FIRST_POLL_S * 2**poll))
-    raise UnavailableError(f"backups of table {name} are still not to be had, after {_POLLS} attempts")
+    raise UnavailableError(f"backups of table {name} are still not available, after {_POLLS} attempts")
+
+
+def _lacks_backups(context: Context, name: str) -> Program[bool]:
+    """Return True if point-in-time recovery is off and the service can turn it on.
+
+    Some stand-ins of the service do not know these operations: a table there has no backups.
+    """
+    try:
+        answer = yield from send(context, "DescribeContinuousBackups", {"TableName": name})
+    except ServiceError as error:
+        if error.code != "UnknownOperationException":
+            raise
+        return False
+    recovery = answer["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
+    return bool(recovery.get("PointInTimeRecoveryStatus") != "ENABLED")
 
 
 # What is there against what is declared.
