@@ -43,7 +43,7 @@ class Statement:
         return next((found for found in matches if self._is_meant(found)), None)
 
     def _is_meant(self, found: re.Match[str]) -> bool:
-        clause = _clause(found)
+        clause = clause_of(found)
         if self.unless is not None and self.unless.search(clause):
             return False
         own = 1 if _DENIES.search(found.re.pattern) else 0
@@ -71,10 +71,11 @@ def statement(
 
 def denied(found: re.Match[str]) -> bool:
     """Whether the clause in which something was found denies it."""
-    return _DENIES.search(_clause(found)) is not None
+    return _DENIES.search(clause_of(found)) is not None
 
 
-def _clause(found: re.Match[str]) -> str:
+def clause_of(found: re.Match[str]) -> str:
+    """Return the clause of the text in which a match was found."""
     text = found.string
     start = max((one.end() for one in _CLAUSE_ENDS.finditer(text, 0, found.start())), default=0)
     end = _CLAUSE_ENDS.search(text, found.end())

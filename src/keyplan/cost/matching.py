@@ -52,6 +52,43 @@ def matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
     return min(found, ASSUMED) if any(fault.code in {"KP301", "KP308"} for fault in plan.faults) else found
 
 
+def partition_fields(plan: Plan, entity: EntitySpec) -> set[str]:
+    """Return the fields of which a query's partition key states a value, by a parameter or by a text written out."""
+    bound, partition = entity.key_in(plan.index), () if plan.key is None else plan.key.partition
+    named = {name for value in partition for name in value.sources}
+    return named | _values_written(partition, () if bound is None else bound.partition).keys()
+
+
+def stated_values(plan: Plan, entity: EntitySpec) -> dict[str, Source]:
+    """Return the fields that every item in a query's range has one exact value of, with that value's source."""
+    bound = entity.key_in(plan.index)
+    if plan.key is None or bound is None:
+        return {}
+    exact = [(value, set(value.sources)) for value in plan.key.partition]
+    exact += [(one.low, _pinned_by(one, plan)) for one in plan.key.sort]
+    named = {
+        name: source
+        for value, names in exact
+        if value.template is None or value.template.reversible
+        for name, source in value.sources.items()
+        if name in names and name in entity.fields and not _shards(value, name)
+    }
+    sort = [one.low for one in plan.key.sort if one.op == "="]
+    return {**_values_written(plan.key.partition, bound.partition), **_values_written(sort, bound.sort), **named}
+
+
+def _values_written(values: Sequence[KeyValue], parts: Sequence[KeyAttribute]) -> dict[str, Source]:
+    """Return the fields' values in the key texts that a pattern writes out in full, such as STATE#open."""
+    found: dict[str, Source] = {}
+    for value, part in zip(values, parts, strict=False):
+        if value.template is not None and not value.template.fields:
+            text = value.template.render({})
+            found |= {} if part.template is None else part.template.match(text) or {}
+            if part.field is not None and part.template is None:
+                found[part.field.name] = text
+    return found
+
+
 def _pinned(plan: Plan) -> Iterator[tuple[str, Source, int]]:
     """Fields that the key condition pins to one value, what that is, and over how many shards a hash spreads them."""
     if plan.key is None:

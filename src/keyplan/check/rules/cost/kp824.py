@@ -4,10 +4,12 @@ A table on demand has no charge for requests that nobody makes. Its storage is s
 again (with 100 bytes for each item and entry), and so are backups and point-in-time recovery. The first 25 GB
 are free for an account, not for a table.
 
-Say "cents" and name them: `keyplan price` reckons the month.
+Deletions by time to live are free, and claims about them are left alone.
+
+Say "cents" and name them: `keyplan price` estimates the monthly cost.
 
 Source: the pricing page (data storage, backup and restore); developer guide, "Storage considerations for global
-secondary indexes".
+secondary indexes" and "Using time to live (TTL)": deletions consume no write throughput.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from collections.abc import Iterator
 from keyplan.check.claims import of_design
 from keyplan.check.finding import Finding
 from keyplan.check.rule import Rule
+from keyplan.check.statement import clause_of
 from keyplan.check.subject import Subject
 from keyplan.check.wording import counted
 from keyplan.cost.prices import GB
@@ -29,21 +32,29 @@ _NOTHING = re.compile(
     re.IGNORECASE,
 )
 _ADDITIONAL = re.compile(r"\bno (additional|extra) cost", re.IGNORECASE)
+_EXPIRY = re.compile(r"\b(?:TTL|time[- ]to[- ]live|expir\w+)\b", re.IGNORECASE)
+_DELETION = re.compile(r"\bdelet\w+|\bremov\w+|\bpurg\w+|\bclean(?:s|ed|ing)?[- ]?up\b", re.IGNORECASE)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Claims of no cost."""
+    """Return findings for claims of no cost."""
     for name, claim in of_design(subject):
-        if not _NOTHING.search(claim.text) or _ADDITIONAL.search(claim.text):
+        if not _claims_nothing(claim.text) or _ADDITIONAL.search(claim.text):
             continue
         yield Finding(
             RULE.code,
             "warning",
             name,
             f'"{claim.text}": {_parts(subject)}',
-            "name the amount: keyplan price reckons the month at the declared numbers",
+            "name the amount: keyplan price estimates the monthly cost at the declared numbers",
             claim.place,
         )
+
+
+def _claims_nothing(text: str) -> bool:
+    """Return True if a clause claims no cost for something else than deletions by expiry, which are free."""
+    clauses = (clause_of(match) for match in _NOTHING.finditer(text))
+    return any(not (_EXPIRY.search(clause) and _DELETION.search(clause)) for clause in clauses)
 
 
 def _parts(subject: Subject) -> str:

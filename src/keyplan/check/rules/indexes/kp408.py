@@ -2,9 +2,12 @@
 
 An item that lacks one key attribute of an index is not in the index at all: a subscription that was never
 notified has no `last_notified_at`, so the query for those to be notified never finds it, and it never will be
-notified. A sparse index is a good thing when it is meant. Whether it is meant cannot be told from an optional
-field, so this asks for a word: `when=F.due_date.exists()` on the key, or the share of items that have the
-field, `Items(present={"due_date": 0.3})`.
+notified. A sparse index is useful where it is intended. An optional field does not say so: declare
+`when=F.due_date.exists()` on the key, or the share of items that have the field, `Items(present={"due_date": 0.3})`.
+
+A query for one value of the field, or for a range with a lower end (`gte`, `gt`, `between`), cannot mean items without
+a value and is not reported. A range that has only an upper end can: subscriptions last notified before today include
+those that were never notified.
 
 If all items are expected, make the field required and give it a value from the start, such as the time of
 creation.
@@ -63,8 +66,8 @@ def _said(bound: BoundKey, name: str) -> str:
 
 
 def _pinned(plan: Plan) -> set[str]:
-    """Fields that a pattern asks for by value: an item without them cannot be meant."""
+    """Return the fields of which a pattern requires a value, or a lowest one: an item without them cannot be meant."""
     if plan.key is None:
         return set()
     names = {name for value in plan.key.partition for name in value.sources}
-    return names | {name for one in plan.key.sort if one.op in {"=", "begins_with"} for name in one.low.sources}
+    return names | {name for one in plan.key.sort if one.op not in {"<", "<="} for name in one.low.sources}

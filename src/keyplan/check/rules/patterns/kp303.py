@@ -7,15 +7,18 @@ values its entity declares (`Items(distinct={"status": {"open": 0.1, "done": 0.9
 
 It is also found where another key of the entity answers the same question without a filter.
 
-Put what is filtered into the key: a leading part of the sort key, an index, or a sparse index that holds only
-items of which it is true.
+A filter on a field whose value the key condition already states removes nothing and is not counted, also where the
+key's text is written out: `pk.text("STATE#open") & where(F.state == "open")`.
+
+Put the filtered field into the key: a leading part of the sort key, an index, or a sparse index that holds only
+the matching items.
 
 Source: developer guide, "Filter expressions for the Query operation".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import takewhile
 from typing import Any
 
@@ -24,12 +27,15 @@ from keyplan.check.load import number
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import expected
+from keyplan.cost.matching import partition_fields, stated_values
 from keyplan.cost.shares import kept_share
-from keyplan.design.conditions import Condition, equal_fields, paths_of
+from keyplan.design.conditions import All, Compare, Condition, Path, equal_fields, paths_of
+from keyplan.design.conditions_evaluation import holds
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey
 from keyplan.design.patterns import Pattern
 from keyplan.design.plan import Plan
+from keyplan.design.symbols import CALLED, Source
 
 RULE = Rule("KP303", "wasteful-filter", ("error", "warning"))
 HALF, MOST = 0.5, 0.9
@@ -37,20 +43,23 @@ _NEARLY_ALL = 0.99
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Filters of queries that remove most, or that a key could replace."""
+    """Return findings for filters of queries that remove most items, or that a key could replace."""
     for _, pattern, plan in subject.patterns:
-        if plan.operation != "Query" or plan.filter is None or plan.faults:
+        if plan.operation != "Query" or plan.faults:
             continue
-        removed = _removed(pattern, plan)
-        better = _better(plan)
+        filtered = _undecided(plan)
+        if filtered is None:
+            continue
+        removed = _removed(pattern, plan, filtered)
+        better = _better(plan, filtered)
         if removed is not None and removed > HALF:
-            yield _wasteful(pattern, plan, removed, better)
+            yield _wasteful(pattern, plan, filtered, removed, better)
         elif removed is None and better is not None:
             yield Finding(
                 RULE.code,
                 "warning",
                 pattern.name,
-                f"{pattern.name} filters by {_named(plan.filter)} after reading, and {_where(better)} answers that by"
+                f"{pattern.name} filters by {_named(filtered)} after reading, and {_where(better)} answers that by"
                 " its key",
                 f"query {_where(better)} instead: only what comes back is read",
                 pattern.place,
@@ -58,17 +67,38 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _removed(pattern: Pattern[..., Any], plan: Plan) -> float | None:
+def _undecided(plan: Plan) -> Condition | None:
+    """Return the parts of a filter that the key condition leaves open, or None if it states them all."""
+    if plan.filter is None or len(plan.entities) > 1:
+        return plan.filter
+    known = stated_values(plan, plan.entity)
+    values = {name: value for name, value in known.items() if not isinstance(value, CALLED)}
+    parts = plan.filter.parts if isinstance(plan.filter, All) else (plan.filter,)
+    left = tuple(part for part in parts if not (_repeats(part, known) or holds(part, values) is True))
+    if len(left) == len(parts):
+        return plan.filter
+    return All(left) if len(left) > 1 else next(iter(left), None)
+
+
+def _repeats(part: Condition, known: Mapping[str, Source]) -> bool:
+    """Return True if a condition compares a field for equality with the very value that the key has."""
+    if not (isinstance(part, Compare) and part.op == "=" and isinstance(part.left, Path)):
+        return False
+    return len(part.left.parts) == 1 and part.left.field in known and known[part.left.field] is part.right
+
+
+def _removed(pattern: Pattern[..., Any], plan: Plan, filtered: Condition) -> float | None:
     facts = pattern.facts
     evaluated = facts.evaluates or expected(pattern).evaluated
     if facts.returns is not None and (facts.evaluates or evaluated > facts.returns):
         return max(0.0, 1 - facts.returns / evaluated)
-    assert plan.filter is not None, "the caller looked"
-    kept = kept_share(plan.filter, plan.entity) if len(plan.entities) == 1 else None
+    kept = kept_share(filtered, plan.entity) if len(plan.entities) == 1 else None
     return None if kept is None else 1 - kept
 
 
-def _wasteful(pattern: Pattern[..., Any], plan: Plan, removed: float, better: BoundKey | None) -> Finding:
+def _wasteful(
+    pattern: Pattern[..., Any], plan: Plan, filtered: Condition, removed: float, better: BoundKey | None
+) -> Finding:
     rate = pattern.facts.rate
     at_load = rate is not None and rate.average >= 1
     severity: Severity = "error" if removed > MOST and at_load else "warning"
@@ -81,7 +111,7 @@ def _wasteful(pattern: Pattern[..., Any], plan: Plan, removed: float, better: Bo
         RULE.code,
         severity,
         pattern.name,
-        f"{pattern.name} reads items and removes {_told(removed)} of them by {_named(plan.filter)}{cost}",
+        f"{pattern.name} reads items and removes {_told(removed)} of them by {_named(filtered)}{cost}",
         fix,
         pattern.place,
         better.place if better is not None else plan.entity.place,
@@ -97,13 +127,13 @@ def _named(condition: Condition | None) -> str:
     return ", ".join(dict.fromkeys(path.field for path in paths_of(condition)))
 
 
-def _better(plan: Plan) -> BoundKey | None:
-    """Another key of the entity that says by itself what the filter compares for equality."""
+def _better(plan: Plan, filtered: Condition) -> BoundKey | None:
+    """Return another key of the entity that holds every field that the filter compares for equality, or None."""
     if len(plan.entities) != 1 or plan.key is None or plan.consistent:
         return None
     entity: EntitySpec = plan.entity
-    equal = equal_fields(plan.filter)
-    given = {name for value in plan.key.partition for name in value.sources} | equal
+    equal = equal_fields(filtered)
+    given = partition_fields(plan, entity) | equal
     for bound in (entity.key, *entity.indexes):
         if bound.index is plan.index or bound.when is not None or not equal:
             continue

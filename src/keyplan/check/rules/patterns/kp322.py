@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from keyplan.check.finding import Finding
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
+from keyplan.cost.matching import partition_fields
 from keyplan.design.conditions import equal_fields
 from keyplan.design.keys import BoundIndexKey
 from keyplan.design.plan import Plan
@@ -46,7 +47,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _better(plan: Plan) -> tuple[str, BoundIndexKey] | None:
     asked = equal_fields(plan.filter)
-    known = {name for value in plan.key.partition for name in value.sources} if plan.key is not None else set()
+    known = partition_fields(plan, plan.entity)
     for bound in plan.entity.indexes:
         if bound.when is not None or bound.index is plan.index:
             continue
