@@ -6,8 +6,7 @@ import os
 from functools import partial
 from pathlib import Path
 
-from keyplan.changes import JsonLinesFolder
-from keyplan_systems.ask_a_human import design_people, design_questions
+from keyplan_systems.ask_a_human import design_questions
 from keyplan_systems.ask_a_human.api import application
 from keyplan_systems.ask_a_human.demo import play
 from keyplan_systems.ask_a_human.notifier import Notifier
@@ -40,8 +39,8 @@ def build(resources: Resources) -> Built:
     if not links.startswith("https://"):
         raise ValueError(f"{LINKS} is an https address, since the push service takes no other links: {links!r}")
     service = Service.over(resources.connection, resources.clock)
-    failures = JsonLinesFolder(resources.folder / design_people.FAILED_COUNTS)
-    outbound, ranking = Outbound(_notifier(resources)), Ranking(service.base, failures, resources.runner)
+    outbound = Outbound(_notifier(resources))
+    ranking = Ranking(service.base, resources.dead_letters, resources.runner)
     pusher = Pusher(service.base, outbound, links)
     table = in_thread(resources.connection.run, design_questions.question_by_id(QUESTION_ID))
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from keyplan.changes import JsonLinesFolder, Runner
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from keyplan.changes import Runner
 from keyplan_systems.forum import design, migrations
 from keyplan_systems.forum.api import application
 from keyplan_systems.forum.demo import play
@@ -33,7 +35,7 @@ SOCKETS = "KEYPLAN_FORUM_SOCKETS"
 ACTIONS_VARIABLE = "KEYPLAN_FORUM_ACTION_LIMIT"
 """The variable that limits a user's actions on connections to one process."""
 KEY_FILE = "thread-tokens.pem"
-"""The key that signs thread tokens."""
+"""The key that signs thread tokens where replicas share no secret."""
 CARRIED_KEPT_SECONDS = 7 * 24 * 3600
 """How long the outbox keeps what it has carried over, to look at."""
 
@@ -43,17 +45,16 @@ def build(resources: Resources) -> Built:
     url = os.environ.get(DATABASE) or f"sqlite:///{resources.folder / 'forum.db'}"
     migrations.upgrade(url)
     database = Database(url)
-    service = Service.over(resources.connection, database, resources.clock, private_key(resources.folder / KEY_FILE))
+    service = Service.over(resources.connection, database, resources.clock, _signing_key(resources))
     gateways = Limits()
     limits = Limits(_positive(IDLE, gateways.idle_s, "seconds"), _positive(TOTAL, gateways.total_s, "seconds"))
     hub = Hub(service.log, resources.clock, limits)
-    failures = JsonLinesFolder(resources.folder / "failures")
-    feed = Feed(resources.connection, resources.clock, hub, {"unpushed": failures})
+    feed = Feed(resources.connection, resources.clock, hub, {"unpushed": resources.dead_letters})
     notifier = Runner(
         resources.connection,
         forum,
         [design.notify_followers],
-        destinations={"unnotified": failures},
+        destinations={"unnotified": resources.dead_letters},
         handlers={design.notify_followers: service.notify},
         runner=resources.runner,
         clock=resources.clock,
@@ -93,6 +94,13 @@ def build(resources: Resources) -> Built:
         partial(load_sample, service),
         close,
     )
+
+
+def _signing_key(resources: Resources) -> Ed25519PrivateKey:
+    """Return the key of thread tokens: that of all replicas, or that of this folder. Raises KeyFileError."""
+    if resources.secret is not None:
+        return resources.secret.signing_key("forum thread tokens")
+    return private_key(resources.folder / KEY_FILE)
 
 
 def _positive(variable: str, default: float, unit: str) -> float:

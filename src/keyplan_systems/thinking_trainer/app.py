@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from keyplan.changes import JsonLinesFolder, Runner, TableCheckpoints
+from keyplan.changes import Runner, TableCheckpoints
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.api import application
 from keyplan_systems.thinking_trainer.demo import play
@@ -36,7 +36,7 @@ def build(resources: Resources) -> Built:
         resources.connection,
         design.attempts,
         checkpoints=TableCheckpoints(resources.connection, create=True, clock=resources.clock),
-        destinations={"unprofiled": JsonLinesFolder(resources.folder / "unprofiled")},
+        destinations={"unprofiled": resources.dead_letters},
         handlers={design.follow: profiler.follow},
         runner=resources.runner,
         clock=resources.clock,

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 
-from keyplan.changes.failures import JsonLinesFolder
 from keyplan_systems.todo.api import application
 from keyplan_systems.todo.demo import play
 from keyplan_systems.todo.design import answer_given
@@ -57,8 +56,13 @@ def _lake(resources: Resources) -> tuple[list[Worker], Callable[[], None]]:
     from keyplan_systems.todo.lake.lake import Lake  # noqa: PLC0415
 
     lake = Lake.open(os.environ.get(LAKE) or resources.folder / "lake", clock=resources.clock)
-    failures = JsonLinesFolder(resources.folder / "lake-failures")
-    feed = Feed(resources.connection, lake, clock=resources.clock, failures=failures, runner=resources.runner)
+    feed = Feed(
+        resources.connection,
+        lake,
+        clock=resources.clock,
+        failures=resources.dead_letters,
+        runner=resources.runner,
+    )
     workers = [
         Worker("todo lake feed", feed.run_once, every_s=1.0),
         Worker("todo lake refresh", Keeping(lake).run_once, every_s=REFRESHED_EVERY_S),

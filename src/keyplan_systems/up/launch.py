@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
@@ -33,6 +34,7 @@ from keyplan_systems.web.development import DevelopmentKey, development_key
 from keyplan_systems.web.files import KeyFileError
 from keyplan_systems.web.keys import FileKeys, KeySource, KeysUnavailableError, UrlKeys
 from keyplan_systems.web.logs import configure_logs
+from keyplan_systems.web.secret import SECRET_VARIABLE, Secret, secret_from
 from keyplan_systems.web.serving import server_config
 from keyplan_systems.web.system import Built, Resources, System
 from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
@@ -115,14 +117,15 @@ def prepare(settings: Settings, stack: ExitStack, say: Callable[[str], None], cl
         settings.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise UpError(f"{settings.folder} can be no folder: {error.strerror or error}") from error
-    connection, engine = _connection(settings, stack, clock)
+    secret = _secret()
+    connection, engine = _connection(settings, secret, stack, clock)
     _create(connection, designs, say)
     verifier = _verifier(settings, stack, clock)
     runner = stack.enter_context(runner_name(settings.folder))
     prices = book()
     hosted = []
     for system in systems:
-        built = _built(system, Resources(connection, _folder(settings, system), clock, verifier, runner))
+        built = _built(system, Resources(connection, _folder(settings, system), clock, verifier, runner, secret))
         stack.callback(built.close)
         if settings.sample:
             _load_sample(system, built, say)
@@ -150,10 +153,20 @@ def _systems(names: Sequence[str]) -> list[System]:
     return [registry.load(name) for name in names or registry.NAMES]
 
 
-def _connection(settings: Settings, stack: ExitStack, clock: Clock) -> tuple[Connection, Engine | None]:
+def _secret() -> Secret | None:
+    """Return the secret that replicas share, if one is set. Raises UpError."""
     try:
-        # Cursors hold across restarts, and between processes of one folder.
-        cursor_key = key_of(settings.folder).derived("cursors")
+        return secret_from()
+    except ValueError as error:
+        raise UpError(str(error)) from error
+
+
+def _connection(
+    settings: Settings, secret: Secret | None, stack: ExitStack, clock: Clock
+) -> tuple[Connection, Engine | None]:
+    try:
+        # Cursors hold across restarts, and between processes of one folder or one secret.
+        cursor_key = (secret or key_of(settings.folder)).derived("cursors")
         if settings.url is not None:
             return stack.enter_context(keyplan.connect(settings.url, clock=clock, cursor_key=cursor_key)), None
         engine = stack.enter_context(
@@ -247,6 +260,8 @@ def _hints(host: Host, address: str, settings: Settings) -> list[str]:
         lines.append(
             "no DynamoDB endpoint: it is open to whoever reaches it, so only --host 127.0.0.1 without --issuer has one"
         )
+    if settings.url is not None and not os.environ.get(SECRET_VARIABLE):
+        lines.append(f"cursors and thread tokens hold for this folder only: set {SECRET_VARIABLE} to share them")
     if settings.issuer is None:
         lines.append(f"token: keyplan token SUBJECT --folder {settings.folder}")
     else:

@@ -23,7 +23,7 @@ def build(resources: Resources) -> Built:
     settings = settings_from(resources.folder)
     service = Service.over(resources.connection, resources.clock, settings.venue)
     postman = Postman(service.asking, LetterWriter(settings.venue, settings.room), settings.sender)
-    runner = letter_runner(postman, resources.folder / "letters-failed", runner=resources.runner)
+    runner = letter_runner(postman, resources.dead_letters, runner=resources.runner)
 
     checks = {"table": in_thread(resources.connection.run, user_by_id("health"))}
     return Built(

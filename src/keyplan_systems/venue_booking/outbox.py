@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from keyplan.changes import Checkpoints, JsonLinesFolder, Runner, TableCheckpoints
+from keyplan.changes import Checkpoints, Destination, JsonLinesFolder, Runner, TableCheckpoints
 from keyplan.connections.errors import ConditionFailedError, TransactionFailedError
 from keyplan.design import Inserted
 from keyplan_systems.venue_booking import design, reads, writes
@@ -143,11 +143,11 @@ def _history(item: OutboxItem, sent: Sent, now: datetime) -> NotificationItem:
 
 
 def letter_runner(
-    postman: Postman, failures: Path, checkpoints: Checkpoints | None = None, *, runner: str | None = None
+    postman: Postman, failures: Path | Destination, checkpoints: Checkpoints | None = None, *, runner: str | None = None
 ) -> Runner:
-    """What reads the table's stream and sends new letters. `runner`: its name among the readers of the stream.
+    """Return the runner that reads the table's stream and sends new letters, under the name `runner`.
 
-    A letter that fails again and again is noted in the folder `failures` and goes on waiting in the outbox.
+    A letter that fails again and again goes to `failures`, a destination or a folder, and stays in the outbox too.
     """
     asking = postman.asking
     return Runner(
@@ -155,7 +155,7 @@ def letter_runner(
         venue,
         [design.send_letter],
         handlers={design.send_letter: postman.handle},
-        destinations={"letters": JsonLinesFolder(failures)},
+        destinations={"letters": JsonLinesFolder(failures) if isinstance(failures, Path) else failures},
         checkpoints=checkpoints or TableCheckpoints(asking.connection, clock=asking.clock, create=True),
         runner=runner,
         clock=asking.clock,

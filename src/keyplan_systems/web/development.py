@@ -15,11 +15,10 @@ from typing import Any, Final
 import jwt
 import orjson
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from keyplan.clock import Clock, SystemClock
 from keyplan_systems.web.files import private_key
+from keyplan_systems.web.secret import Secret
 
 KEY_FILE: Final = "development-key.pem"
 DEFAULT_ISSUER: Final = "keyplan-development"
@@ -38,9 +37,8 @@ class DevelopmentKey:
         return orjson.dumps({"keys": [public]})
 
     def derived(self, purpose: str) -> bytes:
-        """32 secret bytes for another purpose: the same wherever this key is, and telling nothing of it."""
-        derivation = HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose.encode())
-        return derivation.derive(self.private_key.private_bytes_raw())
+        """Return 32 secret bytes for another purpose, the same wherever this key is."""
+        return Secret(self.private_key.private_bytes_raw()).derived(purpose)
 
 
 def development_key(folder: Path) -> DevelopmentKey:

@@ -10,8 +10,10 @@ from typing import Any
 import httpx
 from starlette.types import ASGIApp
 
+from keyplan.changes import Destination, TableDestination
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
+from keyplan_systems.web.secret import Secret
 from keyplan_systems.web.tokens import TokenVerifier
 
 
@@ -29,6 +31,13 @@ class Resources:
     runner: str | None = None
     """Its name among the readers of streams: no other living process has it, but the next one on these files, which
     so takes up at once what this one held. None: a new name each time."""
+    secret: Secret | None = None
+    """The secret that replicas share. None: keys are generated into the folder, and hold for its processes only."""
+
+    @property
+    def dead_letters(self) -> Destination:
+        """Where consumers put records that failed permanently: the table keyplan-failures, which replicas share."""
+        return TableDestination(self.connection, create=True, clock=self.clock)
 
 
 class UnfinishedError(ExceptionGroup[Exception]):

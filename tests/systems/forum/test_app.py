@@ -24,7 +24,7 @@ from keyplan.clock import Clock, SystemClock
 from keyplan.connections.connection import Connection
 from keyplan.errors import ProvisionedThroughputExceededError
 from keyplan_systems.forum import app, sample
-from keyplan_systems.forum.domain import LogEntry, LogKind, Status, ThreadUpdate
+from keyplan_systems.forum.domain import BadTokenError, LogEntry, LogKind, Status, ThreadUpdate
 from keyplan_systems.forum.entities import forum
 from keyplan_systems.forum.event_log import EventLog
 from keyplan_systems.forum.hub import Hub, Limits
@@ -33,19 +33,22 @@ from keyplan_systems.forum.relational.outbox import LEASE_MS
 from keyplan_systems.forum.service import place_of
 from keyplan_systems.web.development import development_key, issue_development_token
 from keyplan_systems.web.files import KeyFileError
+from keyplan_systems.web.secret import Secret
 from keyplan_systems.web.serving import Running
 from keyplan_systems.web.system import Built, Resources
 from keyplan_systems.web.tokens import TokenRules, TokenVerifier, development_keys
 
 
 @contextmanager
-def built(folder: Path, address: str, clock: SystemClock | None = None) -> Iterator[tuple[Built, Connection]]:
+def built(
+    folder: Path, address: str, clock: SystemClock | None = None, secret: Secret | None = None
+) -> Iterator[tuple[Built, Connection]]:
     """The system on a folder and where its tables are, as a start of the process finds them."""
     clock = clock or SystemClock()
     verifier = TokenVerifier(TokenRules(AUDIENCE), development_keys(development_key(folder / "keys")), clock)
     with keyplan.connect(address, cursor_key=b"tests") as connection:
         connection.create_tables(forum, checkpoint_table())
-        system = app.build(Resources(connection, folder, clock, verifier))
+        system = app.build(Resources(connection, folder, clock, verifier, secret=secret))
         try:
             yield system, connection
         finally:
@@ -211,6 +214,26 @@ def test_openings_and_closings_are_written_by_their_key_once(tmp_path: Path, add
         assert logged(connection).count("thread_closed") == 1
         oldest = service.log.history(place_of(sample.THREAD), 100, None).items[-2:]
         assert [(event.type, event.user_id) for event in oldest] == [("thread_closed", ANN), ("thread_opened", TUTOR)]
+
+
+@pytest.mark.parametrize("secret", [Secret(b"shared by replicas"), None], ids=["with a secret", "without"])
+def test_replicas_with_separate_folders_accept_each_others_thread_tokens_where_they_share_a_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secret: Secret | None
+) -> None:
+    monkeypatch.setenv(app.DATABASE, f"sqlite:///{tmp_path / 'shared.db'}")
+    tokens = []
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        with built(tmp_path / name, str(tmp_path / "data.db"), secret=secret) as (system, _):
+            system.load_sample()
+            service = service_of(system)
+            tokens.append(service.thread(ANN, sample.THREAD).token)
+            for token in tokens[: 2 if secret else 0]:
+                assert service.checker.check_for(token, sample.THREAD).user_id == ANN
+            if secret is None and len(tokens) == 2:
+                with pytest.raises(BadTokenError):
+                    service.checker.check(tokens[0])
+        assert (tmp_path / name / app.KEY_FILE).exists() == (secret is None)
 
 
 def test_the_status_is_sqls_whatever_the_log_says(tmp_path: Path, address: str) -> None:

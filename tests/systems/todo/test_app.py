@@ -16,6 +16,7 @@ from tests.systems.todo.lake.looking import rows
 from keyplan.clock import SystemClock
 from keyplan.engine.engine import Engine
 from keyplan_systems.todo import app as todo
+from keyplan_systems.todo import feed as feeds
 from keyplan_systems.todo.design import tasks_of_user
 from keyplan_systems.todo.entities import app as table
 from keyplan_systems.todo.lake.lake import Lake
@@ -73,6 +74,23 @@ def test_samples_requests_workers_and_lake_work_together(resources: Resources) -
     feed = next(worker for worker in next_start.workers if worker.name == "todo lake feed")
     assert feed.run_once() > 0
     next_start.close()
+
+
+def test_records_that_the_lake_refuses_are_kept_in_a_table_and_not_in_a_folder(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = feeds.as_delivered
+    monkeypatch.setattr(feeds, "as_delivered", lambda record: {**told(record), "eventName": "NONSENSE"})
+    built = todo.SYSTEM.build(resources)
+    feed = next(worker for worker in built.workers if worker.name == "todo lake feed")
+    feed.run_once()
+    built.load_sample()
+    assert feed.run_once() > 0
+    built.close()
+    kept = resources.connection.transport.call("Scan", {"TableName": "keyplan-failures"})["Items"]
+    assert kept
+    assert all(item["error"]["S"].startswith("BadRecordError") for item in kept)
+    assert not (resources.folder / "lake-failures").exists()
 
 
 @pytest.mark.parametrize("leaves", [True, False], ids=["leaves", "has another's address"])

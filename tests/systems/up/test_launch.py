@@ -36,6 +36,7 @@ from keyplan_systems.web.development import (
     development_key,
     issue_development_token,
 )
+from keyplan_systems.web.secret import SECRET_VARIABLE
 from keyplan_systems.web.serving import Running
 from keyplan_systems.web.system import Built, Resources, Stage, Worker, told
 
@@ -139,6 +140,30 @@ def test_cursors_hold_across_a_restart(tmp_path: Path) -> None:
     with running(Settings(tmp_path)) as (url, _):
         second = get(f"{url}/shelf/notes", params={"cursor": first["cursor"]}).json()
     assert sorted(first["notes"] + second["notes"]) == ["first", "second"]
+
+
+@pytest.mark.parametrize("shares", [True, False], ids=["with a secret", "without"])
+def test_replicas_with_separate_folders_accept_each_others_cursors_where_they_share_a_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shares: bool
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    monkeypatch.setenv(SECRET_VARIABLE, "a secret of thirty-two characters" if shares else "")
+    with Engine.memory() as engine, ThreadedServer(engine) as remote:
+        with running(Settings(tmp_path / "one", url=remote.url)) as (url, _):
+            post(f"{url}/shelf/notes/second", params={"text": "two"})
+            first = get(f"{url}/shelf/notes").json()
+        with running(Settings(tmp_path / "other", url=remote.url)) as (url, _):
+            second = get(f"{url}/shelf/notes", params={"cursor": first["cursor"]})
+    assert second.status_code == (200 if shares else 500)  # the shelf translates no errors
+    if shares:
+        assert sorted(first["notes"] + second.json()["notes"]) == ["first", "second"]
+
+
+def test_a_short_secret_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SECRET_VARIABLE, "short")
+    with ExitStack() as stack, pytest.raises(UpError, match="at least 32 are needed"):
+        prepare(Settings(tmp_path), stack, lambda _line: None)
 
 
 def test_keys_that_others_can_read_are_a_clear_error(tmp_path: Path) -> None:

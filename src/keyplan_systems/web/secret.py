@@ -1,0 +1,49 @@
+"""The secret that replicas share: keys that sign cursors and tokens are derived from it, a separate one per purpose.
+
+    KEYPLAN_SECRET="$(openssl rand -base64 48)" keyplan up ...
+
+Without it each folder has keys of its own, and replicas with separate folders reject each other's cursors and tokens.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+SECRET_VARIABLE: Final = "KEYPLAN_SECRET"  # noqa: S105 - a name, no password
+SHORTEST_CHARACTERS: Final = 32
+_KEY_BYTES: Final = 32
+
+
+@dataclass(frozen=True)
+class Secret:
+    """Secret bytes from which keys are derived (HKDF, RFC 5869), so that no key discloses another one."""
+
+    material: bytes = field(repr=False)
+
+    def derived(self, purpose: str) -> bytes:
+        """Return 32 secret bytes, the same for each replica."""
+        return HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=None, info=purpose.encode()).derive(self.material)
+
+    def signing_key(self, purpose: str) -> Ed25519PrivateKey:
+        """Return a key that signs tokens, the same for each replica."""
+        return Ed25519PrivateKey.from_private_bytes(self.derived(purpose))
+
+
+def secret_from(environment: Mapping[str, str] | None = None) -> Secret | None:
+    """Return the secret of KEYPLAN_SECRET, or None if it is unset or empty. Raises ValueError for a short one."""
+    text = (os.environ if environment is None else environment).get(SECRET_VARIABLE)
+    if not text:
+        return None
+    if len(text) < SHORTEST_CHARACTERS:
+        raise ValueError(
+            f"{SECRET_VARIABLE} has {len(text)} characters; at least {SHORTEST_CHARACTERS} are needed:"
+            " generate one with `openssl rand -base64 48`"
+        )
+    return Secret(text.encode())
