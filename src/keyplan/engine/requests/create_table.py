@@ -52,7 +52,7 @@ def check(request: dict[str, Any]) -> None:
         raise ValidationError(messages.DEFINITIONS_COUNT)
     _check_index_lists(local, global_, schema)
     indexes = [*(local or ()), *(global_ or ())]
-    _check_index_definitions(indexes, schema, definitions)
+    _check_index_keys(indexes, global_ or (), schema, definitions)
     names: set[str] = set()
     _check_local_indexes(local or (), schema, names)
     _check_global_indexes(global_ or (), names, billing_mode)
@@ -74,14 +74,23 @@ def _check_index_lists(
         raise ValidationError(messages.index_list_empty("GlobalSecondaryIndexes"))
 
 
-def _check_index_definitions(
-    indexes: Sequence[dict[str, Any]], schema: Sequence[dict[str, Any]], definitions: Sequence[str]
+def _check_index_keys(
+    indexes: Sequence[dict[str, Any]],
+    global_: Sequence[dict[str, Any]],
+    schema: Sequence[dict[str, Any]],
+    definitions: Sequence[str],
 ) -> None:
-    """Exactly what keys use is defined; told before all else that may be wrong with an index."""
+    """Raise ValidationError unless keys and definitions name the same attributes.
+
+    The service reports this before other faults of an index, except for an attribute that a global key names twice:
+    it reports that before an unused definition.
+    """
     used = dict.fromkeys(schemas.names_of(schema))
     for index in indexes:
         schemas.check_defined(index["KeySchema"], definitions)
         used.update(dict.fromkeys(schemas.names_of(index["KeySchema"])))
+    for index in global_:
+        schemas.check_distinct_keys(index)
     if any(name not in used for name in definitions):
         raise ValidationError(messages.definitions_unused(definitions, used))
 

@@ -66,12 +66,17 @@ def check_local_index(index: dict[str, Any], table_hash: str) -> None:
     check_projection(index["Projection"])
 
 
-def check_global_index(index: dict[str, Any]) -> None:
-    """A global index: up to four HASH attributes, then up to four RANGE attributes, all different."""
-    schema = index["KeySchema"]
-    keys = names_of(schema)
+def check_distinct_keys(index: dict[str, Any]) -> None:
+    """Raise ValidationError if the key schema of a global index names an attribute twice."""
+    keys = names_of(index["KeySchema"])
     if len(set(keys)) < len(keys):
         raise ValidationError(messages.KEY_NAMES_REPEATED)
+
+
+def check_global_index(index: dict[str, Any]) -> None:
+    """A global index: up to four HASH attributes, then up to four RANGE attributes, all different."""
+    check_distinct_keys(index)
+    schema = index["KeySchema"]
     kinds = [element["KeyType"] for element in schema]
     if kinds[0] != "HASH":
         raise ValidationError(messages.FIRST_KEY_NOT_HASH)
