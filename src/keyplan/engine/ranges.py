@@ -168,12 +168,19 @@ def _start_key(table: Table, index: Index | None, start: Item) -> bytes:
     return entry
 
 
-def check_query_start(index: Index | None, selected: KeyRange, span: Span, key: bytes) -> None:
+def finds_one_row(table: Table, index: Index | None) -> bool:
+    """Return True if a query finds at most one item because the partition key is the whole key."""
+    return index is None and not table.key.schema.sort
+
+
+def check_query_start(table: Table, index: Index | None, selected: KeyRange, span: Span, key: bytes) -> None:
     """Raise ValidationError if a query cannot go on behind this key."""
     whole = partition_span(index, selected.partition)
     if selected.sort_op is None and not selected.sort_equals:
         if not whole.holds(key):
             raise ValidationError(messages.START_KEY_OUTSIDE)
+        if finds_one_row(table, index):
+            raise ValidationError(messages.START_KEY_SINGLE_ROW)
         return
     if whole.holds(key):
         if not span.holds(key):

@@ -41,7 +41,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     reverse = request.get("ScanIndexForward") is False
     if start is not None:
         start_key = ranges.query_start(table, index, start)
-        ranges.check_query_start(index, selected, span, start_key)
+        ranges.check_query_start(table, index, selected, span, start_key)
         span = span.after(start_key, reverse=reverse)
     reads.check_filter_keys(schema, condition)
     reads.check_filter_projected(index, condition)
@@ -54,7 +54,8 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
         index,
         span,
         reverse=reverse,
-        limit=request.get("Limit"),
+        # A query that cannot go on behind its row must not name that row as its last.
+        limit=None if ranges.finds_one_row(table, index) else request.get("Limit"),
         consistent=bool(request.get("ConsistentRead")),
         test=condition.tester() if condition is not None else None,
         traces=condition.traces() if condition is not None else (),
