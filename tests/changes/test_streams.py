@@ -10,12 +10,15 @@ import pytest
 from tests.changes.scripted import ARN, ScriptedShard, ScriptedStream
 from tests.changes.shop import NOW, Shop, World
 
-from keyplan.changes import FileCheckpoints, Gap, JsonLinesFolder, Runner, StreamReplaced, Trouble
+from keyplan.changes import FileCheckpoints, Gap, JsonLinesFolder, Runner, StreamReplaced, TableCheckpoints, Trouble
 from keyplan.changes.notices import Notice
 from keyplan.changes.streams import Shard, Stream, ready_shards
 from keyplan.clock import ManualClock
+from keyplan.connecting import connect
 from keyplan.connections.errors import UnavailableError
 from keyplan.design import Inserted
+from keyplan.engine.engine import Engine
+from keyplan.server.thread import ThreadedServer
 
 
 class Script:
@@ -387,6 +390,43 @@ def test_an_old_stream_that_is_gone_with_its_day_is_a_gap(inside: World) -> None
     assert got == [0, 1]
     assert len(inside.told(Gap)) == 3, "one for each shard that was not read to its end"
     assert len(inside.told(StreamReplaced)) == 1
+
+
+class ShortShards:
+    """An engine of another maker: its ShardIds are s0, s1, s2."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine, self.region, self.operations, self.group = engine, engine.region, engine.operations, engine.group
+        self.waits_for_disk = engine.waits_for_disk
+        self.names: dict[str, str] = {}
+
+    def call_wire(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Put the engine's ShardIds into the request, and the short ones into the answer."""
+        long = {short: name for name, short in self.names.items()}
+        if "ShardId" in request:
+            request = {**request, "ShardId": long[request["ShardId"]]}
+        answer = self.engine.call_wire(operation, request)
+        if operation == "DescribeStream":
+            for shard in answer["StreamDescription"]["Shards"]:
+                for member in ("ShardId", "ParentShardId"):
+                    if member in shard:
+                        shard[member] = self.names.setdefault(shard[member], f"s{len(self.names)}")
+        return answer
+
+
+def test_shards_with_short_names_are_read(engine: Engine, clock: ManualClock) -> None:
+    # botocore's model of GetShardIterator: ShardId has 28 to 65 characters, and SequenceNumber 21 to 40.
+    with ThreadedServer(ShortShards(engine)) as server, connect(server.url, clock=clock) as db:
+        world = World(engine, db, clock, Shop(), checkpoints=lambda: TableCheckpoints(db, create=True, clock=clock))
+        db.create_tables(world.shop.table)
+        got = watched(world)
+        world.shop.orders(db, 3)
+        world.runner().run_once()
+        world.runners[-1].close()
+        world.shop.orders(db, 2, first=3)
+        world.runner(runner="runner0").run_once()
+        world.runners[-1].close()
+    assert got == [0, 1, 2, 3, 4]
 
 
 def test_latest_skips_what_was_there_behind_both_doors(world: World) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Callable
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from tests.connections import board
 from tests.connections.board import Comment, Counter, Task, TaskId, UserId
 from tests.connections.conftest import NOW
@@ -24,8 +27,10 @@ from keyplan.connections.errors import (
     TransactionConflictError,
     UnavailableError,
 )
+from keyplan.connections.sending import is_passing
 from keyplan.connections.steps import drive
 from keyplan.connections.tables import create_tables
+from keyplan.connections.transports import AioTransport, BotoTransport
 from keyplan.connections.writes import write
 from keyplan.design import Entity, Table, key
 from keyplan.design.requests_guards import NOW as MOMENT
@@ -305,6 +310,42 @@ def test_a_failing_service_loses_and_repeats_nothing(clock: ManualClock) -> None
         assert sure.count == 60
         assert known <= alone.count <= known + unknown
         assert len(db.all(board.comments(UID, TID))) == 60
+
+
+class Refusing:
+    """A client of an endpoint that refuses an operation by this code and status."""
+
+    def __init__(self, code: str, status: int, message: str) -> None:
+        self.meta = SimpleNamespace(endpoint_url="http://there:8000")
+        answer = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {"HTTPStatusCode": status}}
+        self.error = ClientError(answer, "UpdateTimeToLive")  # type: ignore[arg-type]
+
+    def update_time_to_live(self, **_request: Any) -> Any:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "message"),
+    [
+        ("UnknownOperationException", 400, ""),  # the service, DynamoDB Local and dynalite
+        ("UnknownOperation", 400, "Unsupported operation"),
+        ("InternalFailure", 501, "not yet implemented"),  # LocalStack
+        ("NotImplemented", 501, ""),
+    ],
+)
+@pytest.mark.parametrize("awaited", [False, True])
+def test_an_operation_that_is_not_supported_is_named_with_endpoint_and_purpose(
+    code: str, status: int, message: str, awaited: bool
+) -> None:
+    client = Refusing(code, status, message)
+    transport = AioTransport(client, None) if awaited else BotoTransport(client)
+    with pytest.raises(UnknownOperationError) as refused:
+        asyncio.run(transport.call("UpdateTimeToLive", {"TableName": "notes", "TimeToLiveSpecification": {}}))
+    assert str(refused.value) == (
+        "the endpoint http://there:8000 does not support UpdateTimeToLive, which is needed for the expiry (ttl=...) "
+        f"(table notes){': ' + message if message else ''}"
+    )
+    assert not is_passing(refused.value)
 
 
 def test_the_program_of_a_call_is_the_same_for_every_driver() -> None:

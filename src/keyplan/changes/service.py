@@ -56,7 +56,10 @@ class StreamService(Service):
     """A database and its streams."""
 
     def __init__(self, db: Connection | Transport, *, streams: Any = None, clock: Clock | None = None) -> None:
-        """`streams`: a boto3 client of dynamodbstreams, where the one that is derived from `db` will not do."""
+        """`streams`: a boto3 client of dynamodbstreams, where the one that is derived from `db` will not do.
+
+        For an engine whose ShardIds have under 28 characters it needs `Config(parameter_validation=False)`.
+        """
         super().__init__(db, clock=clock)
         self._streams = _streams_transport(self._transport, streams)
         self._is_derived = streams is None and self._streams is not self._transport
@@ -78,12 +81,17 @@ def _streams_transport(transport: Transport, client: Any) -> Transport:
 
 
 def _streams_client(client: Any) -> Any:
-    """A client of the streams that belong to a client's tables: same region, endpoint and settings."""
+    """Return a client of the streams that belong to a client's tables: same region, endpoint and settings.
+
+    It does not validate parameters: botocore refuses ShardIds of under 28 characters, which other engines have.
+    """
     import boto3  # noqa: PLC0415 - an extra; here is a client of it
+    from botocore.config import Config  # noqa: PLC0415 - comes with it
 
     if client.meta.service_model.service_name != "dynamodb":
         raise ConsumerSetupError(f"a client of dynamodb is needed, not of {client.meta.service_model.service_name}")
-    options: dict[str, Any] = {"region_name": client.meta.region_name, "config": client.meta.config}
+    config = client.meta.config.merge(Config(parameter_validation=False))
+    options: dict[str, Any] = {"region_name": client.meta.region_name, "config": config}
     if ".amazonaws." not in client.meta.endpoint_url:  # Amazon's streams have an endpoint of their own
         options["endpoint_url"] = client.meta.endpoint_url
         if boto3.Session().get_credentials() is None:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from keyplan import errors
 from keyplan.connections.errors import NoAnswerError
 from keyplan.connections.steps import Answer, Request
-from keyplan.errors import ServiceError
+from keyplan.errors import ServiceError, UnknownOperationError
 
 
 class Embedded(Protocol):
@@ -103,7 +103,7 @@ class BotoTransport:
         try:
             answer: Answer = method(**request)
         except ClientError as error:
-            raise service_error(dict(error.response)) from error
+            raise _failure(error, self.client, operation, request) from error
         except (HTTPClientError, ConnectionError) as error:
             raise no_answer(error) from error
         return answer
@@ -126,7 +126,7 @@ class AioTransport:
         try:
             answer: Answer = await getattr(self.client, snake(operation))(**request)
         except ClientError as error:
-            raise service_error(dict(error.response)) from error
+            raise _failure(error, self.client, operation, request) from error
         except (HTTPClientError, ConnectionError) as error:
             raise no_answer(error) from error
         return answer
@@ -147,6 +147,52 @@ def no_answer(error: Exception) -> NoAnswerError:
     from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError  # noqa: PLC0415 - an extra
 
     return NoAnswerError(str(error), sent=not isinstance(error, (ConnectTimeoutError, EndpointConnectionError)))
+
+
+def _failure(error: Any, client: Any, operation: str, request: Request) -> ServiceError:
+    """Return the service's error for a client's; an unsupported operation is named with its endpoint and purpose."""
+    failure = service_error(dict(error.response))
+    if failure.code not in _UNSUPPORTED and failure.status != _NOT_IMPLEMENTED:
+        return failure
+    on_table = f" (table {request['TableName']})" if "TableName" in request else ""
+    answer = f": {failure.message}" if failure.message else ""
+    return UnknownOperationError(
+        f"the endpoint {client.meta.endpoint_url} does not support {operation}, which is needed for "
+        f"{_PURPOSES.get(operation, 'this call')}{on_table}{answer}"
+    )
+
+
+_NOT_IMPLEMENTED = 501
+_UNSUPPORTED = frozenset(
+    {
+        "UnknownOperationException",
+        "UnknownOperation",
+        "UnsupportedOperation",
+        "UnsupportedOperationException",
+        "NotImplemented",
+        "NotImplementedException",
+    }
+)
+"""Codes by which the service, and engines in its place, refuse an operation that they do not have."""
+_CHANGES = "consumers of the changes"
+_EXPIRY = "the expiry (ttl=...)"
+_BACKUPS = "the backups (point_in_time_recovery=...)"
+_PURPOSES = {
+    "BatchGetItem": "reads of several items",
+    "BatchWriteItem": "writes of several items",
+    "CreateTable": "making the declared tables",
+    "DescribeContinuousBackups": _BACKUPS,
+    "DescribeStream": _CHANGES,
+    "DescribeTable": "comparing tables with their declarations",
+    "DescribeTimeToLive": _EXPIRY,
+    "GetRecords": _CHANGES,
+    "GetShardIterator": _CHANGES,
+    "ListStreams": _CHANGES,
+    "TransactGetItems": "consistent reads of several items",
+    "TransactWriteItems": "transactions and unique values",
+    "UpdateContinuousBackups": _BACKUPS,
+    "UpdateTimeToLive": _EXPIRY,
+}
 
 
 def service_error(response: dict[str, Any]) -> ServiceError:

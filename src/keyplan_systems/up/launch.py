@@ -198,6 +198,8 @@ def _load_sample(system: System, built: Built, say: Callable[[str], None]) -> No
         built.load_sample()
     except UnreadableItemError as error:  # what another program left there keeps nothing from starting
         say(f"{system.name}: the sample is not whole: {error}")
+    except KeyplanError as error:
+        raise UpError(f"the sample of {system.name} cannot be loaded: {_reason(error)}") from error
 
 
 def _reason(error: Exception) -> str:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from keyplan.errors import UnknownOperationError
 from keyplan_systems.web.system import UnfinishedError, Worker
 
 _log = logging.getLogger("keyplan_systems.workers")
@@ -72,7 +73,7 @@ class Workers:
             state.failures += 1
             state.last_error = _kind(error)
             state.is_unfinished = isinstance(error, UnfinishedError)
-            _log.exception("worker failed", extra={"worker": state.worker.name, "failures": state.failures})
+            _log_failure(error, state)
             did = error.done if isinstance(error, UnfinishedError) else 0
         else:
             state.failures, state.last_error = 0, ""
@@ -84,6 +85,15 @@ class Workers:
             return state.worker.every_s
         part_s = max(_UNFINISHED_PAUSE_S, state.worker.every_s) if state.is_unfinished else _LONGEST_PAUSE_S
         return float(min(_LONGEST_PAUSE_S, part_s, _FIRST_PAUSE_S * 2 ** min(state.failures - 1, 6)))
+
+
+def _log_failure(error: Exception, state: State) -> None:
+    """Log the failure with its traceback; an operation that the endpoint does not support is explained by its text."""
+    about = {"worker": state.worker.name, "failures": state.failures}
+    if getattr(error, "code", None) == UnknownOperationError.code:
+        _log.error("worker failed: %s", error, extra=about)
+    else:
+        _log.error("worker failed", exc_info=error, extra=about)
 
 
 def _kind(error: Exception) -> str:

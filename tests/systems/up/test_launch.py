@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -25,11 +26,13 @@ from starlette.routing import Route
 from tests.systems.up import shelf
 
 from keyplan import Engine
+from keyplan.errors import UnknownOperationError
 from keyplan.server.thread import ThreadedServer
 from keyplan.store import files
 from keyplan_systems.up import registry
 from keyplan_systems.up.demo import demo
 from keyplan_systems.up.launch import AUDIENCE, Settings, UpError, prepare, up
+from keyplan_systems.up.workers import Workers
 from keyplan_systems.web.development import (
     DEFAULT_ISSUER,
     DevelopmentKey,
@@ -219,6 +222,58 @@ def test_it_runs_on_another_endpoint_and_offers_none_itself(tmp_path: Path, monk
             answer = post(url, headers={"X-Amz-Target": "DynamoDB_20120810.ListTables"}, content=b"{}")
             assert answer.status_code in {404, 405}
         assert engine.call("ListTables", {})["TableNames"] == ["shelf"]
+
+
+class Without:
+    """An engine of another maker: some operations it does not have."""
+
+    def __init__(self, engine: Engine, *missing: str) -> None:
+        self.operations = engine.operations - set(missing)
+        self.region, self.group, self.call_wire = engine.region, engine.group, engine.call_wire
+        self.waits_for_disk = engine.waits_for_disk
+
+
+@pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+
+
+@pytest.mark.usefixtures("keys")
+@pytest.mark.parametrize(
+    ("operation", "purpose"),
+    [
+        (
+            "DescribeTable",
+            r"DescribeTable, which is needed for comparing tables with their declarations \(table shelf\)",
+        ),
+        ("CreateTable", r"CreateTable, which is needed for making the declared tables \(table shelf\)"),
+        ("PutItem", "the sample of shelf cannot be loaded: add_note: .* PutItem, which is needed for this call"),
+    ],
+)
+def test_an_operation_that_the_endpoint_does_not_support_is_named_with_its_purpose(
+    tmp_path: Path, operation: str, purpose: str
+) -> None:
+    with Engine.memory() as engine, ThreadedServer(Without(engine, operation)) as remote, ExitStack() as stack:
+        with pytest.raises(UpError, match=purpose) as refused:
+            prepare(Settings(tmp_path, url=remote.url), stack, lambda _line: None)
+        assert f"the endpoint {remote.url} does not support {operation}" in str(refused.value)
+
+
+def test_a_worker_whose_operation_is_not_supported_is_logged_by_its_reason_alone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    missing = UnknownOperationError("the endpoint http://there does not support ListStreams")
+
+    def run_once() -> int:
+        raise missing
+
+    workers = Workers([Worker("letters", run_once)])
+    with caplog.at_level(logging.ERROR, "keyplan_systems.workers"):
+        workers.start()
+        assert workers.stop()
+    assert caplog.records[0].getMessage() == f"worker failed: {missing}"
+    assert all(record.exc_info is None for record in caplog.records)
 
 
 @pytest.mark.parametrize(
