@@ -263,6 +263,34 @@ def test_a_file_that_has_grown_is_mapped_anew(store: SqliteStore) -> None:
 
 
 @pytest.mark.usefixtures("looks")
+def test_a_file_that_grows_large_is_no_longer_mapped(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = new_tree(store)
+    put(store, tree, b"000", bytes(5000))
+    assert read(store, tree, b"000") == bytes(5000)
+    assert mapped_bytes(store)
+    monkeypatch.setattr(readers, "MOST_MAPPED_BYTES", 200_000)
+    for number in range(100):
+        put(store, tree, b"%03d" % number, b"%d" % number + bytes(5000))
+    store._writing.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+    assert [read(store, tree, b"%03d" % number) for number in range(100)] == [
+        b"%d" % number + bytes(5000) for number in range(100)
+    ]
+    assert mapped_bytes(store) == 0
+
+
+def test_a_large_file_is_not_mapped_when_it_is_opened(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = new_tree(store)
+    put(store, tree, b"a")
+    monkeypatch.setattr(readers, "MOST_MAPPED_BYTES", 1)
+    again = SqliteStore(store.path)
+    try:
+        assert read(again, tree, b"a") == b"x"
+        assert mapped_bytes(again) == 0
+    finally:
+        again.close()
+
+
+@pytest.mark.usefixtures("looks")
 @pytest.mark.skipif(os.name == "nt", reason="an open file cannot be removed")
 def test_a_file_removed_while_it_is_open_can_still_be_read(store: SqliteStore) -> None:
     tree = new_tree(store)

@@ -2,8 +2,11 @@
 
 A connection drops all the pages it holds when it sees that another one has committed. A thread that reads what it
 wrote a moment ago would fetch every page anew; through the write connection it need not. Only that connection has
-the file mapped into memory, for the same reason: a mapping too is made anew after somebody else's commit. Where
-other processes commit all the time that costs more than it saves, and is given up.
+the file mapped into memory, for the same reason: SQLite drops the mapping too after another connection's commit.
+Where other processes commit all the time, a mapping costs more than it saves, and is given up. The same holds for a
+large file. Most reads touch its pages for the first time, which costs a page fault, more than a read's system call. For
+a page that is not in memory, the kernel fetches all pages around it, up to the disk's read-ahead (often 128 KiB, 8 MiB
+on some disks), where a read fetches that page alone.
 
 A disk that fails under a mapped page, or a program that cuts the file short, ends the process by a signal (SIGBUS),
 where a read of the file would raise. Nothing acknowledged is lost by it.
@@ -34,6 +37,8 @@ LEAST_GROWTH_BYTES = 1024 * 1024
 BRIEF_ROWS = 100  # to fetch more would keep writers waiting
 FIRST_ROWS = 25  # of a span: most have no more, and of large rows a page may need but a few
 READS_PER_LOOK = 64
+MOST_MAPPED_BYTES = 2 * 1024 * 1024 * 1024
+"""Length of a file from which on it is read without a mapping."""
 FOREIGN_WEIGHT, MOST_WEIGHT = 8, 80  # one look in eight may find that somebody else has committed
 
 
@@ -143,7 +148,10 @@ def _close(connection: apsw.Connection) -> None:
 
 
 class Mapping:
-    """The file in memory, for reads through the write connection: all of it, as long as it was at the last look."""
+    """The mapping of the file into memory, for reads through the write connection.
+
+    It covers the whole file as of the last look. Files of `MOST_MAPPED_BYTES` and more are not mapped.
+    """
 
     def __init__(self, path: str, writing: Writing) -> None:
         self._path = Path(path)
@@ -156,7 +164,10 @@ class Mapping:
         self._map_growth()
 
     def look(self) -> None:
-        """Map what the file has grown by; give up for good if others commit all the time. Under the writer's lock."""
+        """Map what the file has grown by, or end the mapping permanently. Call it under the writer's lock.
+
+        The mapping ends where others commit all the time, and where the file has grown large.
+        """
         if self._given_up:
             return
         version = self._connection.data_version()
@@ -165,11 +176,14 @@ class Mapping:
         else:
             self._version = version
             self._weight += FOREIGN_WEIGHT
-        self._given_up = self._weight > MOST_WEIGHT
-        if self._given_up:
-            self._connection.pragma("mmap_size", 0)
+        if self._weight > MOST_WEIGHT:
+            self._give_up()
         else:
             self._map_growth()
+
+    def _give_up(self) -> None:
+        self._given_up = True
+        self._connection.pragma("mmap_size", 0)
 
     def _map_growth(self) -> None:
         """SQLite maps the file anew when its limit is changed, and by itself never more of a file that grows."""
@@ -177,7 +191,9 @@ class Mapping:
             size = self._path.stat().st_size
         except FileNotFoundError:  # removed while it is open, on systems where that can be
             return
-        if size > self._bytes + max(self._bytes // 8, LEAST_GROWTH_BYTES):
+        if size >= MOST_MAPPED_BYTES:
+            self._give_up()
+        elif size > self._bytes + max(self._bytes // 8, LEAST_GROWTH_BYTES):
             self._connection.pragma("mmap_size", size)
             self._bytes = size
 
