@@ -67,6 +67,24 @@ def test_a_member_that_a_design_has_no_place_for_is_told(member: str) -> None:
     assert read(**{member: {}}).gaps == (f"{member}: {TOLD[member]}",)
 
 
+@pytest.mark.parametrize("member", ["VectorIndexes", "SearchIndexes"])
+def test_an_index_of_another_kind_is_named_and_its_attributes_are_not_called_unused(member: str) -> None:
+    # CloudFormation Template Reference, "AWS::DynamoDB::Table SearchSchemaElement": its attribute is defined too.
+    defined = [*TABLE["AttributeDefinitions"], {"AttributeName": "topic", "AttributeType": "S"}]
+    near = {
+        "IndexName": "near",
+        "Dimensions": 3,
+        "DistanceFunction": "COSINE",
+        "VectorAttribute": {"AttributeName": "place"},
+        "SearchSchema": [{"AttributeName": "topic", "SearchSchemaElementType": "HASH"}],
+        "Projection": {"ProjectionType": "ALL"},
+    }
+    found = read(**{"AttributeDefinitions": defined, member: [near]})
+    assert found.indexes == ()
+    assert found.gaps[-1] == f"index 'near' is left out: {member} is a kind of index that a design does not have"
+    assert "topic" in refusal(AttributeDefinitions=defined)
+
+
 def test_a_table_of_nothing_else_has_the_services_defaults() -> None:
     found = read()
     assert (found.name, found.key, found.types) == ("things", ("a", "b"), {"a": "S", "b": "N"})
