@@ -471,7 +471,7 @@ def test_a_value_of_another_type_than_the_keys_is_refused() -> None:
         return key_of(id=id, n=n)
 
     assert request(row("x", 1))["Key"] == {"id": {"S": "x"}, "n": {"N": "1"}}
-    with pytest.raises(KeyValueError, match="stored as S, and the key is of type N"):
+    with pytest.raises(TypeError, match=r"row\(\) expects n as int, got str: '1'"):
         request(row("x", "1"))
     with pytest.raises(KeyValueError, match="empty"):
         request(row("", 1))

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, Union
 
-from keyplan.design.conditions import Condition, paths_of
+from keyplan.design.argument_types import acceptor, compared_in, type_name
+from keyplan.design.conditions import Condition, Operand, paths_of
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.given import check_flags, check_text, refused, word
 from keyplan.design.keys import no_such_field
@@ -151,6 +152,7 @@ def consumer(
         for name in names:
             if name not in entity.fields:
                 raise no_such_field(name, entity.fields, entity.name, place.at(name))
+        _check_values(function, when, entity, place)
     if batch < 1 or (retries is not None and retries < 0):
         raise DesignError(
             f"{function.__name__} takes batches of {batch} records and retries {retries} times",
@@ -171,6 +173,22 @@ def consumer(
         idempotent,
         place,
     )
+
+
+def _check_values(function: Callable[..., Any], when: When | None, entity: EntitySpec, place: Place) -> None:
+    """Refuse a value that a field never has: no change would ever be delivered."""
+    if isinstance(when, Changed):
+        compared = [(when.becomes, entity.fields[when.field].annotation)]
+    else:
+        compared = list(compared_in(when, entity.fields))
+    for value, kind in compared:
+        accepts = acceptor(kind)
+        if not isinstance(value, (Operand, Condition)) and accepts is not None and not accepts(value):
+            raise DesignError(
+                f"{function.__name__} compares {value!r} with a field of {entity.name} that is {type_name(kind)}",
+                place=place.at("when="),
+                fix="compare the field with a value of its own type",
+            )
 
 
 def _events(

@@ -36,7 +36,7 @@ def encoder(annotation: Any, stored: StoredAs | None = None) -> Encode:
     if stored is not None:
         return _MOMENTS[stored]
     annotation, _ = without_none(annotation)
-    return _ENCODERS[str] if annotation is str else encode_value
+    return _encode_text if annotation is str else encode_value
 
 
 def member_encoder(annotation: Any, parts: Sequence[object], *, up: bool = False) -> Encode:
@@ -103,6 +103,15 @@ def _members_of(model: type[BaseModel]) -> tuple[tuple[str, str, Encode], ...]:
     )
 
 
+def _encode_text(value: Any) -> AttributeValue:
+    """The attribute value of a text. Raises UnstorableTypeError for any other value: str() would make text of it."""
+    if type(value) is str:
+        return {"S": value}
+    if not isinstance(value, str):
+        raise UnstorableTypeError(f"{value!r} is {type(value).__name__}, and str is stored")
+    return {"S": str.__str__(value)}
+
+
 def _encode_set(value: set[Any] | frozenset[Any]) -> AttributeValue:
     members = [encode_value(member) for member in value]
     if not members:
@@ -135,7 +144,7 @@ _MOMENTS: dict[StoredAs, Encode] = {
 }
 
 _ENCODERS: dict[type, Encode] = {
-    str: lambda value: {"S": str(value)},
+    str: _encode_text,
     bool: lambda value: {"BOOL": value},
     int: lambda value: {"N": str(int(value))},
     float: lambda value: {"N": number_text(value)},

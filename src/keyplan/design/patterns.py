@@ -14,6 +14,7 @@ from functools import cached_property
 from types import FunctionType
 from typing import Any, Generic, Literal, ParamSpec, TypeVar
 
+from keyplan.design.argument_types import ArgumentCheck, argument_checks
 from keyplan.design.bodies import refuse_unseen
 from keyplan.design.given import check_figures, check_flags, check_text
 from keyplan.design.places import DesignError, Place, caller, names_around, of_function, of_traceback
@@ -157,10 +158,28 @@ class Pattern(Generic[P, R]):
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
         return self.call_type(self, self.arguments(args, kwargs))
 
+    @cached_property
+    def argument_checks(self) -> tuple[ArgumentCheck, ...]:
+        """The checks of its arguments' types, compiled once."""
+        return argument_checks(self.plan, self.parameters)
+
     def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments by name. Raises TypeError as any function does."""
+        """Return the arguments by name.
+
+        Raise TypeError as any function does, and for a value of the wrong type that a key or a condition is made of.
+        """
         if len(args) == len(self._names) and not kwargs:
-            return dict(zip(self._names, args, strict=True))
+            arguments = dict(zip(self._names, args, strict=True))
+        else:
+            arguments = self._bound(args, kwargs)
+        for check in self.argument_checks:
+            parameter, _, exact, accepts = check
+            value = arguments[parameter]
+            if type(value) not in exact and not accepts(value):
+                raise check.error(self.name, value)
+        return arguments
+
+    def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         if len(args) > len(self._names):
             raise TypeError(f"{self.name}() takes {len(self._names)} arguments, {len(args)} were given")
         found = dict(zip(self._names, args, strict=False))

@@ -9,8 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date
+from enum import Enum
 from itertools import count, islice
 from typing import Any
+from uuid import UUID
 
 from pydantic import BaseModel
 
@@ -40,6 +43,7 @@ _SPEAKING, _SPEAKING_CHARACTERS = 48, 40
 """So many placeholders of a request are called after what they stand for, in so many characters: the service takes 255
 of each, and 4 KB of an expression, which a hundred long names would pass."""
 _LISTED_CHARACTERS = 20
+_MEMBER_NAMES = (str, int, Enum, UUID, date)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +95,11 @@ class Fragment:
             text = text.replace(listed.place, ", ".join(given))
         for placeholder, read in self.found:
             part = read(arguments)
-            if placeholder.startswith("["):
-                text = text.replace(placeholder, f"[{int(part)}]")
+            is_place = placeholder.startswith("[")
+            if not isinstance(part, int if is_place else _MEMBER_NAMES):
+                raise TypeError(f"{part!r} is {type(part).__name__}, and does not name a member of a map or list")
+            if is_place:
+                text = text.replace(placeholder, f"[{part:d}]")
             else:
                 names[placeholder] = str(plain(part))
         return text

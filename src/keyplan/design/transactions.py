@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ParamSpec
 
 from pydantic import BaseModel
 
+from keyplan.design.argument_types import ArgumentCheck, checks_of, declared_or
 from keyplan.design.field_types import without_none
 from keyplan.design.field_uses import field_uses
 from keyplan.design.fields import validator
@@ -58,6 +60,19 @@ class Transaction(Pattern[P, None]):
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> TransactionCall[None]:
         return TransactionCall(self, self.arguments(args, kwargs))
+
+    @cached_property
+    def argument_checks(self) -> tuple[ArgumentCheck, ...]:
+        """The checks of the arguments that its steps check, by its own annotations or by those of the steps."""
+        expected: dict[str, Any] = {}
+        for step in self.steps:
+            for check in step.call.pattern.argument_checks:
+                source = step.call.arguments[check.parameter]
+                values = source.values if isinstance(source, Each) else source
+                if isinstance(values, Param) and not values._path:
+                    typed = declared_or(values, check.expected, each=isinstance(source, Each))
+                    expected.setdefault(values._name, typed)
+        return checks_of(expected)
 
     def calls(self, arguments: Mapping[str, Any]) -> list[WriteCall[Any]]:
         """Every write of a call, in order."""
