@@ -1,4 +1,8 @@
-"""Attribute names of 64 KB less one byte, which the service takes, and of 64 KB, which it does not."""
+"""Attribute names of 64 KB less one byte, which the service accepts; of 64 KB and empty ones, which it refuses.
+
+"Empty attribute name" is the service's sentence in answers to PutItem and TransactWriteItems, and in the messages of
+the downloadable version, where every parameter that names attributes has it.
+"""
 
 from __future__ import annotations
 
@@ -57,3 +61,41 @@ def test_a_longer_one_is_refused(engine: Engine, place: int) -> None:
     with pytest.raises(ValidationError, match="must be less than 65536 bytes"):
         engine.call(operation, {"TableName": "made", **request})
     assert engine.call("GetItem", {"TableName": "made", "Key": KEY})["Item"] == KEY
+
+
+EQUAL = {"ComparisonOperator": "EQ", "AttributeValueList": [{"S": "k"}]}
+MISSING = {"ComparisonOperator": "NULL"}
+EMPTY_IN_OLDER_PARAMETERS: dict[str, tuple[str, dict[str, Any], bool]] = {
+    "AttributeUpdates": ("UpdateItem", {"Key": KEY, "AttributeUpdates": {"": {"Value": ONE}}}, True),
+    "AttributeUpdates DELETE": ("UpdateItem", {"Key": KEY, "AttributeUpdates": {"": {"Action": "DELETE"}}}, True),
+    "AttributeUpdates, one of two": (
+        "UpdateItem",
+        {"Key": KEY, "AttributeUpdates": {"a": {"Value": ONE}, "": {"Value": ONE}}},
+        True,
+    ),
+    "Expected of UpdateItem": ("UpdateItem", {"Key": KEY, "Expected": {"": {"Exists": False}}}, True),
+    "Expected of PutItem": ("PutItem", {"Item": KEY, "Expected": {"": {"Value": ONE}}}, True),
+    "Expected of DeleteItem": ("DeleteItem", {"Key": KEY, "Expected": {"": MISSING}}, True),
+    "AttributesToGet of GetItem": ("GetItem", {"Key": KEY, "AttributesToGet": [""]}, False),
+    "AttributesToGet of Query": ("Query", {"KeyConditions": {"p": EQUAL}, "AttributesToGet": ["p", ""]}, False),
+    "AttributesToGet of Scan": ("Scan", {"AttributesToGet": ["", ""]}, False),
+    "QueryFilter": ("Query", {"KeyConditions": {"p": EQUAL}, "QueryFilter": {"": MISSING}}, False),
+    "ScanFilter": ("Scan", {"ScanFilter": {"": MISSING}}, False),
+    "KeyConditions": ("Query", {"KeyConditions": {"": EQUAL}}, False),
+    "KeyConditions, one of two": ("Query", {"KeyConditions": {"p": EQUAL, "": EQUAL}}, False),
+}
+
+
+@pytest.mark.parametrize("parameter", EMPTY_IN_OLDER_PARAMETERS)
+def test_an_empty_name_in_an_older_parameter_is_refused(engine: Engine, parameter: str) -> None:
+    operation, request, enveloped = EMPTY_IN_OLDER_PARAMETERS[parameter]
+    with pytest.raises(ValidationError) as refused:
+        engine.call(operation, {"TableName": "made", **request})
+    assert refused.value.message == ("1 validation error detected: " if enveloped else "") + "Empty attribute name"
+    assert engine.call("GetItem", {"TableName": "made", "Key": KEY})["Item"] == KEY
+
+
+def test_an_empty_name_in_a_batch_of_reads_is_refused(engine: Engine) -> None:
+    block = {"Keys": [KEY], "AttributesToGet": ["p", ""]}
+    with pytest.raises(ValidationError, match=r"\AEmpty attribute name\Z"):
+        engine.call("BatchGetItem", {"RequestItems": {"made": block}})

@@ -9,7 +9,7 @@ from keyplan.expressions.compiled import Condition, check_placeholders, compile_
 from keyplan.expressions.legacy import compile_expected
 from keyplan.messages import items as messages
 from keyplan.messages import values as value_messages
-from keyplan.values.attribute import check_name_lengths, normalise, normalise_item
+from keyplan.values.attribute import check_attribute_names, normalise, normalise_item
 from keyplan.values.encoding import Form
 from keyplan.values.invalid import InvalidValueError
 from keyplan.values.types import Item
@@ -81,7 +81,7 @@ def write_guard(request: dict[str, Any], form: Form) -> Guard | None:
 
 def normalised(parameters: dict[str, Any], form: Form) -> dict[str, Any]:
     """The older parameters (Expected, filters, KeyConditions, AttributeUpdates) with canonical values."""
-    check_name_lengths(parameters)
+    check_attribute_names(parameters)
     return {name: _normalised(given, form) for name, given in parameters.items()}
 
 

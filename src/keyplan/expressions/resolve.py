@@ -12,7 +12,7 @@ from keyplan import limits
 from keyplan.errors import ValidationError
 from keyplan.expressions.nodes import Path
 from keyplan.messages import expressions as messages
-from keyplan.values.attribute import check_name_lengths
+from keyplan.values.attribute import check_attribute_names
 from keyplan.values.types import Values
 
 ResolvedPath: TypeAlias = tuple[str | int, ...]
@@ -65,7 +65,7 @@ def check_names(names: Mapping[str, str] | None) -> None:
         _check_key("ExpressionAttributeNames", key, "#")
         if not name:
             raise ValidationError(messages.placeholder_name_empty(key))
-    check_name_lengths(names.values())
+    check_attribute_names(names.values())
 
 
 def check_values(values: Values | None) -> None:

@@ -41,7 +41,7 @@ def normalise_item(item: Mapping[str, Any], *, wire: bool) -> tuple[Item, int]:
             check_depth(value)  # is told before a name inside a document
         raise
     if total > limits.ATTRIBUTE_NAME_BYTES:
-        check_name_lengths(item)  # in a smaller item no name can be too long
+        check_attribute_names(item)  # in a smaller item no name can be too long
     return canonical, total
 
 
@@ -111,9 +111,11 @@ def _measured_plainly(text: str) -> tuple[str, int] | None:
     return text, 1 + (digits + (len(whole) & 1) + 1) // 2
 
 
-def check_name_lengths(names: Iterable[str]) -> None:
-    """Raise ValidationError if an attribute name is longer than the service allows."""
+def check_attribute_names(names: Iterable[str]) -> None:
+    """Raise ValidationError if an attribute name is empty or longer than the service allows."""
     for name in names:
+        if not name:
+            raise ValidationError(messages.EMPTY_NAME)
         if sizes.text_bytes(name) > limits.ATTRIBUTE_NAME_BYTES:
             raise ValidationError(messages.NAME_TOO_LONG)
 
@@ -173,7 +175,7 @@ def _normalise_map(content: Any, wire: bool, level: int) -> tuple[Item, int]:
     named, size = _normalise_members(content, wire, level)
     total = sizes.DOCUMENT_BYTES + size + sizes.ELEMENT_BYTES * len(named)
     if total > limits.ATTRIBUTE_NAME_BYTES:
-        check_name_lengths(content)
+        check_attribute_names(content)
     return named, total
 
 

@@ -10,7 +10,7 @@ from keyplan.expressions.compiled import check_names as check_name_placeholders
 from keyplan.expressions.compiled import check_values as check_value_placeholders
 from keyplan.messages import expressions as expression_messages
 from keyplan.messages import requests as messages
-from keyplan.values.attribute import check_name_lengths
+from keyplan.values.attribute import check_attribute_names
 
 
 def enveloped(error: ValidationError) -> ValidationError:
@@ -45,9 +45,9 @@ def check_placeholders(request: Mapping[str, Any]) -> None:
 
 
 def check_attributes_to_get(request: Mapping[str, Any]) -> None:
-    """Refuse an attribute that is asked for twice, and a name that is too long."""
+    """Raise ValidationError for a name that is empty or too long, and for an attribute that is named twice."""
     seen: set[str] = set()
-    check_name_lengths(request.get("AttributesToGet") or ())
+    check_attribute_names(request.get("AttributesToGet") or ())
     for name in request.get("AttributesToGet") or ():
         if name in seen:
             raise ValidationError(expression_messages.attribute_twice(name))
