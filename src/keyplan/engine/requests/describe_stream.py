@@ -11,8 +11,11 @@ SHAPE = Structure(
         "StreamArn": stream_members.STREAM_ARN,
         "Limit": stream_members.LISTING_LIMIT,
         "ExclusiveStartShardId": stream_members.SHARD_ID,
+        # The API reference calls neither member required; the service refuses a filter without one of them.
         "ShardFilter": Structure(
-            "ShardFilter", {"Type": String(enum=("CHILD_SHARDS",)), "ShardId": stream_members.SHARD_ID}
+            "ShardFilter",
+            {"Type": String(enum=("CHILD_SHARDS",)), "ShardId": stream_members.SHARD_ID},
+            required=("Type", "ShardId"),
         ),
     },
     required=("StreamArn",),
