@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Literal
+from uuid import UUID
+
 import pytest
 
 from keyplan.cost.expected import expected
@@ -19,6 +22,7 @@ from keyplan.design import (
     key,
     pk,
     sk,
+    unique,
 )
 
 
@@ -450,3 +454,63 @@ def test_a_field_of_the_partition_is_the_one_in_its_place_though_another_has_its
         return pk(realm=realm, name=name)
 
     assert found(table) == {"all_of": 10}
+
+
+def orders() -> Table:
+    names = ("by_order", "by_mail", "by_request", "by_shop", "by_state")
+    table = Table("orders", pk="PK", sk="SK", indexes=[GSI(name, pk="PK_" + name) for name in names])
+
+    @table.entity(
+        key=key("BUYER#{buyer_id}", "ORDER#{order_id}"),
+        indexes={
+            "by_order": key("ORDER#{order_id}"),
+            "by_mail": key("MAIL#{mail}"),
+            "by_request": key("REQUEST#{request}"),
+            "by_shop": key("SHOP#{shop}"),
+            "by_state": key("STATE#{state}"),
+        },
+        unique=[unique("mail")],
+        items=Items(100_000, bytes=Bytes(400), distinct={"buyer_id": 5_000}),
+    )
+    class Order(Entity):
+        buyer_id: str
+        order_id: str
+        mail: str
+        request: UUID
+        shop: str
+        state: Literal["open", "paid", "sent", "gone"]
+
+    @table.query(Order, index="by_order")
+    def of_order(order_id: str) -> Cond:
+        return pk(order_id=order_id)
+
+    @table.query(Order, index="by_mail")
+    def of_mail(mail: str) -> Cond:
+        return pk(mail=mail)
+
+    @table.query(Order, index="by_request")
+    def of_request(request: UUID) -> Cond:
+        return pk(request=request)
+
+    @table.query(Order, index="by_shop")
+    def of_shop(shop: str) -> Cond:
+        return pk(shop=shop)
+
+    @table.query(Order, index="by_state")
+    def of_state(state: Literal["open", "paid", "sent", "gone"]) -> Cond:
+        return pk(state=state)
+
+    return table
+
+
+def test_an_undeclared_partition_key_of_an_index_has_as_many_values_as_its_field_tells() -> None:
+    table = orders()
+    # Its own id and a unique value once each, another id as often as usual; of a shop nothing is known.
+    assert found(table) == {"of_order": 1, "of_mail": 1, "of_request": 20, "of_shop": 100_000, "of_state": 25_000}
+    assert {pattern.name: guesses(pattern) for pattern in table.patterns} == {
+        "of_order": ("Order.order_id is taken to be different in each Order",),
+        "of_mail": (),
+        "of_request": ("how many values Order.request has is not declared: 20 items of each are assumed",),
+        "of_shop": ("how many values Order.shop has is not declared",),
+        "of_state": ("the 4 values of Order.state are taken to be used alike",),
+    }

@@ -50,6 +50,27 @@ def test_a_pattern_s_claim_is_judged_by_its_figures(text: str, told: dict[str, A
     assert judge(Claim(text), figures(**told)).standing == standing
 
 
+ASSUMED = ("how many values Order.shop has is not declared",)
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "standing"),
+    [
+        ("0.5 RCU", {"reads": (9.0,)}, "unproved"),
+        ("0.5 RCU", {}, "holds"),
+        ("50-200 RCU", {"reads": (100.0,), "at_scale": 73_000.0}, "unproved"),
+        ("single-digit ms", {"pages": 500.0}, "unproved"),
+        ("1 WCU", {"writes": (6.0,)}, "fails"),
+    ],
+)
+def test_a_read_that_rests_on_an_assumed_number_does_not_disprove_a_claim(
+    text: str, told: dict[str, Any], standing: str
+) -> None:
+    judged = judge(Claim(text), figures(assumed=ASSUMED, **told))
+    assert judged.standing == standing
+    assert (ASSUMED[0] in judged.reason) == (standing == "unproved")
+
+
 def test_the_reason_says_where_the_units_go() -> None:
     judged = judge(Claim("1 WCU"), figures(writes=(5.0,), split="5 WCU (shop 1, shop/due 4)"))
     assert judged.reason == "5 WCU on average: 5 WCU (shop 1, shop/due 4)"
@@ -76,3 +97,13 @@ def test_a_design_s_claim_is_judged_by_prices_and_by_its_slowest_pattern(text: s
     judged = judge_of_design(Claim(text), month, prices, [("quick", 0.1), ("slow", 90.0)])
     assert judged.standing == standing
     assert ("slow: " in judged.reason) == text.startswith("everything")
+
+
+def test_a_slow_pattern_of_assumed_numbers_does_not_hide_one_of_declared_numbers() -> None:
+    month = estimate(Design.of(shop), book())
+    long = [("declared", 20.0), ("assumed", 90.0)]
+    claim = Claim("everything in single-digit milliseconds")
+    judged = judge_of_design(claim, month, book(), long, {"assumed": ASSUMED})
+    assert (judged.standing, judged.reason.partition(":")[0]) == ("fails", "declared")
+    judged = judge_of_design(claim, month, book(), long[1:], {"assumed": ASSUMED})
+    assert (judged.standing, judged.reason.partition(":")[0]) == ("unproved", "assumed")

@@ -80,13 +80,17 @@ def _print(found: Estimate) -> None:
 def _patterns(found: Estimate) -> object:
     from rich.table import Table  # noqa: PLC0415
 
-    table = Table("pattern", "table", title="Patterns, at average sizes", title_justify="left")
+    counted = all(cost.expected.is_counted for cost in found.patterns)
+    title = f"Patterns, at average sizes{'' if counted else ' (~: for an assumed number of items, see below)'}"
+    table = Table("pattern", "table", title=title, title_justify="left")
     for name in ("RRU/call", "WRU/call", "of it indexes", "calls/month", "$/million", "$/month"):
         table.add_column(name, justify="right")
     for cost in sorted(found.patterns, key=lambda one: -one.requests):
         units = cost.expected.units
+        mark = "" if cost.expected.is_counted else "~"
         table.add_row(
-            cost.name, cost.table, _number(units.read), _number(units.written), _number(units.written - units.write),
+            cost.name, cost.table, mark + _number(units.read), _number(units.written),
+            _number(units.written - units.write),
             f"{cost.calls:,.0f}", f"{cost.per_million:,.2f}", f"{cost.requests:,.2f}",
         )  # fmt: skip
     return table

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from uuid import UUID
 
 from keyplan.cost.shares import choices_of, share_in_index, shares_of
 from keyplan.design.conditions import Condition
@@ -178,6 +179,8 @@ class Values:
 
 def _values_of(name: str, entity: EntitySpec, plan: Plan, constants: Sequence[object] | None) -> Values:
     number, guess = _number_of(name, entity, plan)
+    if number is None and plan.index is not None:
+        number, guess = _number_of_ids(name, entity)
     if number is None:
         return Values(None, f"how many values {entity.name}.{name} has is not declared")
     return Values(max(1.0, number / len(constants or ("",))), guess)
@@ -205,6 +208,43 @@ def _number_of(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None,
         if number is not None:
             return number.count, f"{entity.name}.{name} is taken to have as many values as {other.name}.{name}"
     return None, ""
+
+
+def _number_of_ids(name: str, entity: EntitySpec) -> tuple[float | None, str]:
+    """Return how many values an id has of which no number is declared, and what is assumed.
+
+    An entity's own id is different in each item. Of the id of something else, as many items as usual have each value.
+    """
+    if entity.items is None or name not in entity.fields:
+        return None, ""
+    if _is_unique(entity, name):
+        return entity.items.count, ""
+    if is_own_id(entity, name):
+        return entity.items.count, f"{entity.name}.{name} is taken to be different in each {entity.name}"
+    if is_id(entity, name):
+        assumed = f"how many values {entity.name}.{name} has is not declared: {ASSUMED:g} items of each are assumed"
+        return max(1.0, entity.items.count / ASSUMED), assumed
+    return None, ""
+
+
+def is_own_id(entity: EntitySpec, name: str) -> bool:
+    """Return True for a field that is different in each item: a unique one, or one named after the entity."""
+    own = {"id", "uuid", _bare(f"{entity.name}_id"), _bare(f"{entity.name}_uuid")}
+    return _is_unique(entity, name) or _bare(name) in own
+
+
+def _is_unique(entity: EntitySpec, name: str) -> bool:
+    return any(rule.fields == (name,) for rule in entity.uniques)
+
+
+def is_id(entity: EntitySpec, name: str) -> bool:
+    """Return True for a field that identifies something, by its type or its name."""
+    return entity.fields[name].annotation is UUID or name.endswith(("_id", "_uuid", "Id", "ID"))
+
+
+def _bare(name: str) -> str:
+    """A name as it is compared: order_id, orderId and OrderID are one."""
+    return name.replace("_", "").lower()
 
 
 def same_field(one: EntitySpec, other: EntitySpec, name: str) -> bool:

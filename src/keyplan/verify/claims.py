@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal
 
 from keyplan.check.claims import ClaimedUnits, units_of
@@ -45,6 +46,8 @@ class Figures:
     """Read units at the declared numbers, where those decide; None where the generated data has their shape."""
     pages: float
     """Requests of 1 MB, one after the other, that a call needs at the declared numbers."""
+    assumed: tuple[str, ...] = ()
+    """What the figures at the declared numbers assume, because the design does not declare it."""
 
 
 def judge(claim: Claim, figures: Figures) -> Judged:
@@ -53,7 +56,7 @@ def judge(claim: Claim, figures: Figures) -> Judged:
     if units is not None:
         return _judge_units(claim, units, figures)
     if _FAST.search(claim.text):
-        return _judge_speed(claim, figures.pages)
+        return _judge_speed(claim, figures.pages, figures.assumed)
     return Judged(claim, "unproved", "not a figure that running the pattern could tell")
 
 
@@ -66,36 +69,53 @@ def _judge_units(claim: Claim, told: ClaimedUnits, figures: Figures) -> Judged:
     each = " per item" if told.each else ""
     if reads and figures.at_scale is not None and not _within(figures.at_scale, told):
         reason = f"{figures.at_scale:,.1f} {unit} at the declared numbers, {mean:,.1f} as generated"
+        if figures.assumed:
+            return Judged(claim, "unproved", _assuming(reason, figures.assumed))
         return Judged(claim, "fails" if figures.at_scale > told.high else "less", reason)
     if _within(mean, told):
         return Judged(claim, "holds", f"{mean:,.4g} {unit}{each} on average")
     if mean < told.low:
         return Judged(claim, "less", f"{mean:,.4g} {unit}{each} on average")
-    return Judged(claim, "fails", f"{mean:,.4g} {unit}{each} on average: {figures.split}")
+    reason = f"{mean:,.4g} {unit}{each} on average: {figures.split}"
+    if reads and figures.assumed:
+        return Judged(claim, "unproved", _assuming(reason, figures.assumed))
+    return Judged(claim, "fails", reason)
 
 
 def _within(value: float, told: ClaimedUnits) -> bool:
     return told.low - _CLOSE <= value <= told.high + _CLOSE
 
 
-def _judge_speed(claim: Claim, pages: float) -> Judged:
+def _judge_speed(claim: Claim, pages: float, assumed: Sequence[str]) -> Judged:
     if pages > 1:
-        return Judged(
-            claim, "fails", f"at the declared numbers a call is {pages:,.0f} requests of 1 MB, one after the other"
-        )
+        reason = f"at the declared numbers a call is {pages:,.0f} requests of 1 MB, one after the other"
+        if assumed:
+            return Judged(claim, "unproved", _assuming(reason, assumed))
+        return Judged(claim, "fails", reason)
     return Judged(claim, "unproved", "the embedded engine's latency says nothing of the service's")
 
 
-def judge_of_design(claim: Claim, month: Estimate, book: PriceBook, pages: Sequence[tuple[str, float]]) -> Judged:
-    """A claim of the whole design. `pages`: by pattern, as in Figures."""
+def _assuming(reason: str, assumed: Sequence[str]) -> str:
+    return f"{reason}, and {'; '.join(assumed)}"
+
+
+def judge_of_design(
+    claim: Claim,
+    month: Estimate,
+    book: PriceBook,
+    pages: Sequence[tuple[str, float]],
+    assumed: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+) -> Judged:
+    """Judge a claim of the whole design. `pages` and `assumed`: by pattern, as in Figures."""
     for pattern, how in _OF_DESIGN:
         told = pattern.search(claim.text)
         if told is not None:
             return how(claim, told, month, book)
     if _FAST.search(claim.text):
-        slowest = max(pages, key=lambda one: one[1], default=("", 0.0))
-        judged = _judge_speed(claim, slowest[1])
-        return judged if judged.standing != "fails" else Judged(claim, "fails", f"{slowest[0]}: {judged.reason}")
+        # A pattern whose numbers are declared comes first: it proves more than a slower one.
+        name, most = max(pages, key=lambda one: (one[1] > 1 and one[0] not in assumed, one[1]), default=("", 0.0))
+        judged = _judge_speed(claim, most, assumed.get(name, ()))
+        return replace(judged, reason=f"{name}: {judged.reason}") if most > 1 else judged
     return Judged(claim, "unproved", "not a figure that running the design could tell")
 
 
@@ -115,6 +135,9 @@ def _judge_month(claim: Claim, told: re.Match[str], month: Estimate, book: Price
     reason = f"${month.total:,.2f} a month at the declared rates and numbers ({book.region}, prices of {book.dated})"
     if fits and month.guesses:
         return Judged(claim, "unproved", f"{reason}, and not every rate and number is declared")
+    assumed = undeclared(month.guesses)
+    if assumed and not fits:
+        return Judged(claim, "unproved", _assuming(reason, assumed))
     return Judged(claim, "holds" if fits else "fails", reason)
 
 
@@ -122,6 +145,11 @@ _OF_DESIGN: tuple[tuple[re.Pattern[str], Callable[[Claim, re.Match[str], Estimat
     (_MILLION, _judge_million),
     (_MONTH, _judge_month),
 )
+
+
+def undeclared(guesses: Sequence[str]) -> tuple[str, ...]:
+    """Return the guesses about numbers that a design does not declare: a figure made of them proves nothing."""
+    return tuple(guess for guess in guesses if "not declared" in guess)
 
 
 def _number(text: str) -> float:

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_origin
 
 from pydantic import BaseModel
 
+from keyplan.cost.matching import is_own_id
 from keyplan.design.conditions import paths_of
 from keyplan.design.design import Design
 from keyplan.design.encodings_time import PERIODS_S
@@ -266,7 +267,10 @@ class Maker:
         owner = self._owners.get(name)
         if owner is not None and owner[0] is not self.spec and same_type(owner[0], stored):
             return self._one_of(name, max(1, owner[1]))
-        if name in key or any(name in part.fields for bound in self.spec.indexes for part in bound.partition):
+        in_index = any(name in part.fields for bound in self.spec.indexes for part in bound.partition)
+        if in_index and name not in key and is_own_id(self.spec, name):
+            return self._nth_if_any(name)
+        if name in key or in_index:
             return self._one_of(name, max(1, self.amount.count // _SHARED_KEY))
         return None
 

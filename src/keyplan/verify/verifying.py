@@ -26,7 +26,7 @@ from keyplan.design.symbols import Each, Param
 from keyplan.engine.engine import Engine
 from keyplan.errors import KeyplanError
 from keyplan.verify.answers import difference, entities_in
-from keyplan.verify.claims import Figures, judge, judge_of_design
+from keyplan.verify.claims import Figures, judge, judge_of_design, undeclared
 from keyplan.verify.drawing import Drawer
 from keyplan.verify.generating import makers
 from keyplan.verify.loading import Loaded, Progress, fault_text, load, store
@@ -71,13 +71,17 @@ def verify(
         run = _Run(design, Recorder(engine), Stock(design.entities), samples, items, progress)
         results = {one: run.pattern(one) for one in sorted(wanted, key=_turn)}
     month = estimate(design, told)
-    long = [(one.name, pages(one)) for one in wanted if one.plan.reading and not all_faults(one.plan)]
+    reads = [one for one in wanted if one.plan.reading and not all_faults(one.plan)]
+    long = [(one.name, pages(one)) for one in reads]
+    assumed = {one.name: found for one in reads if (found := undeclared(expected(one).guesses))}
     return Report(
         design=design.name,
         seed=seed,
         tables=run.loaded.results,
         patterns=tuple(results[one] for one in wanted),
-        claims=tuple(judge_of_design(claim, month, told, long) for claim in design.claims) if not pattern else (),
+        claims=tuple(judge_of_design(claim, month, told, long, assumed) for claim in design.claims)
+        if not pattern
+        else (),
         notes=tuple(_notes(run.loaded)),
     )
 
@@ -238,6 +242,7 @@ class _Run:
             split=mean.text(),
             at_scale=expected(pattern).units.read if decided else None,
             pages=pages(pattern),
+            assumed=undeclared(expected(pattern).guesses),
         )
 
 
