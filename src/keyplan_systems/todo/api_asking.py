@@ -39,7 +39,8 @@ def person_of(caller: Caller) -> Person:
     except ValidationError:
         raise unauthorized("The subject of the token can be no user of this application.") from None
     email = _text(caller, "email")
-    return Person(user_id, email, _text(caller, "name") or _text(caller, "preferred_username", "username") or email)
+    name = _text(caller, "name") or _text(caller, "preferred_username", "username") or email
+    return Person(user_id, email, name, email_is_verified=caller.verified_email is not None)
 
 
 def _text(caller: Principal, *names: str) -> str | None:

@@ -178,7 +178,10 @@ class UserAnswer(BaseModel):
     model_config = _example(USER_EXAMPLE)
 
     user_id: str
-    email: str
+    email: str | None
+    email_verified: Annotated[
+        bool, Field(description="False while nobody has verified the address: it is not reserved. Absent otherwise.")
+    ] = True
     name: str
     created_at: int
     updated_at: int

@@ -29,6 +29,7 @@ from keyplan_systems.todo.api_shapes import (
     UserPage,
 )
 from keyplan_systems.todo.bodies import user_body
+from keyplan_systems.todo.entities import UserId
 from keyplan_systems.todo.refusals import InvalidError
 from keyplan_systems.todo.service import Service
 from keyplan_systems.web.authentication import require_role
@@ -74,6 +75,14 @@ def administration_routes(service: Service) -> APIRouter:
     def users(limit: Limit = 25, cursor: Cursor = None) -> Response:
         page = service.users.page(limit, cursor)
         return shown({"users": [user_body(user) for user in page], "cursor": page.cursor})
+
+    @router.delete(
+        "/users/{user_id}/email",
+        response_model=UserAnswer,
+        summary="Take a reserved address from a user: it is claimed",
+    )
+    def release(http: HttpRequest, person: Asking, key: Key, user_id: UserId) -> Response:
+        return answered(service.users.release_address(request_of(http, person, key), user_id))
 
     @router.get("/tasks/counts", response_model=Counts, summary="Counts over all users: a scan")
     def counts() -> Response:

@@ -26,10 +26,12 @@ def task_body(task: Task) -> dict[str, Any]:
 
 
 def user_body(user: User) -> dict[str, Any]:
-    """A user."""
+    """Return a user; `email_verified` is there, and false, while the address is only claimed."""
+    verified = {} if user.email is not None else {"email_verified": False}
     return {
         "user_id": user.user_id,
-        "email": user.email,
+        "email": user.email if user.email is not None else user.claimed_email,
+        **verified,
         "name": user.name,
         "created_at": _seconds(user.created_at),
         "updated_at": _seconds(user.updated_at),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,18 +9,16 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-import orjson
 from email_validator import EmailNotValidError, validate_email
 
 from keyplan.clock import Clock
 from keyplan_systems.todo.entities import EMAIL_CHARACTERS, Priority, Status, Task
 from keyplan_systems.todo.refusals import InvalidError
+from keyplan_systems.web.once import fingerprint as fingerprint  # noqa: PLC0414 - a rule of requests, kept with the others
 
 URGENCY = (Priority.URGENT, Priority.HIGH, Priority.MEDIUM, Priority.LOW)
 """Priorities in order of urgency; the index sorts them by their letters."""
 
-ANSWERS_KEPT = timedelta(seconds=86_400)
-"""For how long an answer is given again to the same request."""
 MOST_DAYS_KEPT = 36_500
 """The longest retention that is not for ever: a hundred years, well within the dates that there are."""
 
@@ -68,12 +65,6 @@ def stored_email(address: str) -> str:
     if len(folded) > EMAIL_CHARACTERS:
         raise InvalidError(f"An e-mail address has at most {EMAIL_CHARACTERS} characters, without capital letters.")
     return folded
-
-
-def fingerprint(method: str, path: str, body: Any) -> str:
-    """What tells one request from another: a hash of method, path and the body's content."""
-    content = orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
-    return hashlib.sha256(b"%s %s\n%s" % (method.encode(), path.encode(), content)).hexdigest()
 
 
 def changed_task(task: Task, changes: Mapping[str, Any], now: datetime, policy: Policy) -> Task:

@@ -32,6 +32,7 @@ UserId = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[0-9A-Za-
 TaskId = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[0-9A-Za-z-]+$")]
 Category = Annotated[str, Field(min_length=1, max_length=50, pattern=r"^[^#]+$")]
 EMAIL_CHARACTERS = 254
+Address = Annotated[str, Field(min_length=3, max_length=EMAIL_CHARACTERS)]
 RequestKey = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[ -~]+$")]
 
 
@@ -64,8 +65,12 @@ class User(Entity):
     """A person; created on first use."""
 
     user_id: UserId
-    email: Annotated[str, Field(min_length=3, max_length=EMAIL_CHARACTERS)]
-    """In the form that is compared: case-folded."""
+    email: Address | None = None
+    """The address that is reserved for this user, case-folded as it is compared; None while none is verified."""
+    email_verified_at: Moment | None = None
+    """When the issuer of the user's token vouched for `email`; None for one stored before addresses were verified."""
+    claimed_email: Address | None = None
+    """An address that nobody has verified. It reserves nothing: other users can claim it and its owner can take it."""
     name: Annotated[str, Field(min_length=1, max_length=100)]
     created_at: Moment
     updated_at: Moment

@@ -1,23 +1,10 @@
-"""Writes that happen once however often they are asked for: the answer is kept in the transaction of the write.
-
-    answer = once.answer(request, work)
-
-`work` makes the writes and the answer from what it reads; it may be called several times, and does nothing itself.
-Whoever commits first has answered for all: everybody else who sends the same key reads that answer. Refusals are not
-kept, so that a corrected request may use the key again, and neither is what failed.
-"""
+"""Idempotency keys of the to-do system: its records, and work of many steps, which claims its key first."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-import orjson
-
-from keyplan.clock import Clock
-from keyplan.connections.connection import Connection
 from keyplan.connections.errors import (
     AlreadyExistsError,
     ConditionFailedError,
@@ -27,81 +14,28 @@ from keyplan.connections.errors import (
     UniqueTakenError,
     VersionConflictError,
 )
-from keyplan.design.patterns import TransactionCall, WriteCall
+from keyplan.design.patterns import Call, WriteCall
 from keyplan_systems.todo import design
-from keyplan_systems.todo.domain import ANSWERS_KEPT, moment
 from keyplan_systems.todo.entities import Idempotency
-from keyplan_systems.todo.refusals import ConflictError, KeyReusedError, RefusalError
+from keyplan_systems.todo.refusals import AddressTakenError, ConflictError, KeyReusedError, RefusalError
+from keyplan_systems.web import once
+from keyplan_systems.web.once import ANSWERS_KEPT, ATTEMPTS, UNDER_WAY, Answer, Request, Work
 
-UNDER_WAY = 102
-"""The status of a record whose work of many steps goes on, or was interrupted."""
-ATTEMPTS = 10
-"""How often a write is made anew because what it rests on has changed meanwhile."""
+__all__ = ["ATTEMPTS", "UNDER_WAY", "Answer", "Once", "Request", "Work"]
 
-
-@dataclass(frozen=True)
-class Request:
-    """Whose request it is, and what tells it from others."""
-
-    user_id: str
-    key: str
-    """The caller's idempotency key."""
-    fingerprint: str
+_STALE = (AlreadyExistsError, VersionConflictError, NotFoundError, ConditionFailedError, TransactionConflictError)
+"""Errors of work that rests on items that have changed since or are being changed: repeat it on what is stored now."""
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What a request is answered: for the first time, or again."""
-
-    status: int
-    body: bytes
-    """JSON; empty where the status has no body."""
-    replayed: bool = False
-
-
-@dataclass(frozen=True)
-class Work:
-    """What answers a request: writes, and the answer that tells of them."""
-
-    calls: Sequence[WriteCall[Any] | TransactionCall[Any]]
-    status: int
-    body: object = None
-    target: tuple[str, str] | None = None
-    """Primary key of the task that is written."""
-
-
-class Once:
+class Once(once.Once):
     """Answers requests once each. Threads and processes may share the table."""
 
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        self._connection, self._clock = connection, clock
-        self._never = threading.Event()
-
-    def answer(self, request: Request, work: Callable[[], Work]) -> Answer:
-        """The answer that was given before, or that of new work. Raises RefusalError, and RunError for failures."""
-        given = self.given(request)
-        if given is not None:
-            return given
-        try:
-            return self.first(request, work)
-        except RefusalError:
-            # It may be refused just because an equal request has been answered meanwhile: its task is deleted.
-            given = self.given(request)
-            if given is None:
-                raise
-            return given
-
-    def given(self, request: Request) -> Answer | None:
-        """The answer that the request was given. Raises KeyReusedError."""
-        record = self._connection.run(design.answer_given(request.user_id, request.key))
-        given = None if record is None else replay(record, request)
-        return None if given is None or given.status == UNDER_WAY else given
+    refusals = RefusalError
 
     def begin(self, request: Request) -> Answer | None:
-        """Claim the key for work of many steps; the answer if it was given before. Raises KeyReusedError."""
-        claim = self._record(request, Work([], UNDER_WAY), b"")
+        """Claim the key for work of many steps; return the answer if there is one. Raises KeyReusedError."""
         try:
-            self._connection.run(design.remember_answer(claim))
+            self._connection.run(self.keep(request, Work([], UNDER_WAY), self.now()))
         except AlreadyExistsError:
             return self.given(request)
         return None
@@ -109,70 +43,50 @@ class Once:
     def finish(self, request: Request, body: object) -> Answer:
         """Answer work of many steps with 200, unless an equal request has been first."""
         made = Work([], 200, body)
-        record = self._record(request, made, orjson.dumps(body))
         try:
-            self._connection.run(design.finish_answer(record))
+            self._connection.run(design.finish_answer(_record(request, made, self.now())))
         except AlreadyExistsError:
             given = self.given(request)
             if given is None:
                 raise
             return given
-        return Answer(made.status, record.response_data.encode())
+        return Answer(made.status, made.content)
 
-    def first(self, request: Request, work: Callable[[], Work]) -> Answer:
-        """The same for work that is never refused because it has been done: it need not look first."""
-        for attempt in range(ATTEMPTS):
-            made = work()
-            body = b"" if made.body is None else orjson.dumps(made.body)
-            kept = design.remember_answer(self._record(request, made, body))
-            try:
-                self._connection.transact(*made.calls, kept)
-            except TransactionFailedError as failed:
-                given = self._meanwhile(request, failed)
-                if given is not None:
-                    return given
-                self._rest(attempt)
-            else:
-                return Answer(made.status, body)
-        raise ConflictError("Others keep changing the same; send the request again.")
+    def look_up(self, request: Request) -> Call[Any]:
+        """Return the read of the request's record."""
+        return design.answer_given(request.user_id, request.key)
 
-    def _meanwhile(self, request: Request, failed: TransactionFailedError) -> Answer | None:
-        """The answer that an equal request was given meanwhile; None: the work is to be made anew."""
-        if isinstance(failed.reasons[-1], AlreadyExistsError):
-            return self.given(request)
+    def keep(self, request: Request, work: Work, now: datetime) -> WriteCall[Any]:
+        """Return the write that keeps the answer unless one is kept; an expired record is overwritten."""
+        return design.remember_answer(_record(request, work, now))
+
+    def check(self, work: Work, failed: TransactionFailedError) -> None:  # noqa: ARG002 - every work is repeated alike
+        """Raise AddressTakenError or what failed; return if the work is to be repeated on what is stored now."""
         for reason in failed.reasons:
             if isinstance(reason, UniqueTakenError):
-                raise ConflictError("The e-mail address is another user's.") from failed
+                raise AddressTakenError.of(reason) from failed
             if reason is not None and not isinstance(reason, _STALE):
                 raise reason from failed
-        return None
 
-    def _record(self, request: Request, made: Work, body: bytes) -> Idempotency:
-        now = moment(self._clock)
-        pk, sk = made.target or (None, None)
-        return Idempotency(
-            user_id=request.user_id,
-            request_key=request.key,
-            fingerprint=request.fingerprint,
-            response_data=body.decode(),
-            target_task_pk=pk,
-            target_task_sk=sk,
-            http_status_code=made.status,
-            created_at=now,
-            expiration_timestamp=now + ANSWERS_KEPT,
-        )
+    def reused(self) -> KeyReusedError:
+        """Return the refusal of a key that was sent with another request before."""
+        return KeyReusedError("This Idempotency-Key was sent with another request before.")
 
-    def _rest(self, attempt: int) -> None:
-        """Let those who write the same go first, for a random while that grows."""
-        self._clock.wait(self._never, self._clock.random.uniform(0, 0.005 * 2 ** min(attempt, 6)))
+    def busy(self) -> ConflictError:
+        """Return the refusal of a request whose items others keep changing."""
+        return ConflictError("Others keep changing the same; send the request again.")
 
 
-_STALE = (AlreadyExistsError, VersionConflictError, NotFoundError, ConditionFailedError, TransactionConflictError)
-"""What was read for the work has changed, or, beside that, is being changed: made anew it succeeds, or is refused."""
-
-
-def replay(record: Idempotency, request: Request) -> Answer:
-    """A kept answer, for the request that it was given to. Raises KeyReusedError for another."""
-    if record.fingerprint != request.fingerprint:
-        raise KeyReusedError("This Idempotency-Key was sent with another request before.")
-    return Answer(record.http_status_code, record.response_data.encode(), replayed=True)
+def _record(request: Request, work: Work, now: datetime) -> Idempotency:
+    pk, sk = work.target or (None, None)
+    return Idempotency(
+        user_id=request.user_id,
+        request_key=request.key,
+        fingerprint=request.fingerprint,
+        response_data=work.content.decode(),
+        target_task_pk=pk,
+        target_task_sk=sk,
+        http_status_code=work.status,
+        created_at=now,
+        expiration_timestamp=now + ANSWERS_KEPT,
+    )

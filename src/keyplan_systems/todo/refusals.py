@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from keyplan.connections.errors import UniqueTakenError
+
 
 class RefusalError(Exception):
     """A request that is not done; the message is for the caller."""
@@ -13,6 +15,20 @@ class MissingError(RefusalError):
 
 class ConflictError(RefusalError):
     """What is there does not allow it, or others keep changing it."""
+
+
+class AddressTakenError(ConflictError):
+    """Another user has the e-mail address; `owner_id` is their id."""
+
+    def __init__(self, owner_id: str | None) -> None:
+        super().__init__("The e-mail address is another user's.")
+        self.owner_id = owner_id
+
+    @classmethod
+    def of(cls, error: UniqueTakenError) -> AddressTakenError:
+        """Return the refusal that a write of a taken address amounts to."""
+        key = None if error.owner is None else error.owner.get("PK")
+        return cls(None if key is None else str(key).removeprefix("USER#"))
 
 
 class InvalidError(RefusalError):

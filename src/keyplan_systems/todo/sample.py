@@ -16,7 +16,10 @@ from keyplan_systems.todo.service_users import Person
 
 logger = logging.getLogger(__name__)
 
-_PEOPLE = (Person("ada", "ada@example.org", "Ada"), Person("grace", "grace@example.org", "Grace"))
+_PEOPLE = (
+    Person("ada", "ada@example.org", "Ada", email_is_verified=True),
+    Person("grace", "grace@example.org", "Grace", email_is_verified=True),
+)
 
 
 def _tasks(day: date) -> tuple[dict[str, Any], ...]:

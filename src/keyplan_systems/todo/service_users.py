@@ -1,34 +1,50 @@
-"""Uses of users: come in on first use, read, changed, begun to be deleted."""
+"""Uses of users: creation on first use, reads, changes, the start of a deletion, and whose an e-mail address is.
+
+An address counts as a user's only if the issuer of their token has verified it (`email_verified`). Any other is a claim
+that reserves nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
 
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
-from keyplan.connections.errors import AlreadyExistsError, UniqueTakenError
+from keyplan.connections.errors import AlreadyExistsError, NotFoundError, UniqueTakenError, VersionConflictError
 from keyplan.design import Page
 from keyplan_systems.todo import design
 from keyplan_systems.todo.bodies import user_body
 from keyplan_systems.todo.domain import moment, stored_email
 from keyplan_systems.todo.entities import Deletion, User
 from keyplan_systems.todo.once import Answer, Once, Request, Work
-from keyplan_systems.todo.refusals import ConflictError, InvalidError, MissingError
+from keyplan_systems.todo.refusals import AddressTakenError, ConflictError, InvalidError, MissingError
 
 _LEAVING = "The user is being deleted."
 
 
 @dataclass(frozen=True)
 class Person:
-    """Who a verified token speaks for."""
+    """The user that a verified token names, with the address and name of its claims."""
 
     user_id: str
     email: str | None
     name: str | None
+    email_is_verified: bool = True
+    """Whether the issuer vouches for the address."""
+
+    def address(self) -> str | None:
+        """Return the verified address in its stored form; None if the token has none that can be an address."""
+        if self.email is None or not self.email_is_verified:
+            return None
+        try:
+            return stored_email(self.email)
+        except InvalidError:
+            return None
 
 
 class Users:
@@ -47,7 +63,7 @@ class Users:
         return user
 
     def create(self, request: Request, person: Person, told: Mapping[str, Any]) -> Answer:
-        """Make the caller's user, with what is told before what the token says."""
+        """Create the caller's user from the request's fields, and from the token's where the request has none."""
 
         def work() -> Work:
             if self._connection.run(design.user_by_id(person.user_id)) is not None:
@@ -55,19 +71,43 @@ class Users:
             user = self._made(person, told)
             return Work([design.create_user(user)], 201, user_body(user))
 
-        return self._once.answer(request, work)
+        return self._answer(request, work)
 
     def change(self, request: Request, person: Person, changes: Mapping[str, Any], seen: int | None) -> Answer:
-        """Change e-mail address or name of the caller's user; `seen`: only at this version."""
+        """Change e-mail address or name of the caller's user; `seen`: only at this version.
+
+        An address that the caller's token verifies is reserved for the user. Any other is only claimed.
+        """
 
         def work() -> Work:
             user = self.current(person)
             if seen not in {None, user.version}:
                 raise ConflictError(f"The user has version {user.version}.")
-            values = {**user.model_dump(), **_stored(changes), "updated_at": moment(self._clock)}
-            changed = User.model_validate(values)
+            now = moment(self._clock)
+            fields = {name: value for name, value in changes.items() if name != "email"}
+            if changes.get("email") is not None:
+                fields |= _address(person, changes["email"], now)
+            changed = User.model_validate({**user.model_dump(), **fields, "updated_at": now})
             body = user_body(changed.model_copy(update={"version": user.version + 1}))
             return Work([design.replace_user(changed)], 200, body)
+
+        return self._answer(request, work)
+
+    def release_address(self, request: Request, user_id: str) -> Answer:
+        """Take the reserved address from a user, for administrators: its owner can then verify it.
+
+        The user keeps it as a claim that reserves nothing.
+        """
+
+        def work() -> Work:
+            user = self._connection.run(design.user_by_id(user_id))
+            if user is None:
+                raise MissingError("There is no such user.")
+            if user.email is None:
+                raise ConflictError("The user has no reserved e-mail address.")
+            released = self._released(user)
+            body = user_body(released.model_copy(update={"version": user.version + 1}))
+            return Work([design.replace_user(released)], 200, body)
 
         return self._once.answer(request, work)
 
@@ -92,29 +132,70 @@ class Users:
         return self._connection.run(design.all_users(), limit=limit, cursor=cursor)
 
     def _come_in(self, person: Person) -> User:
+        user = self._made(person, {})
         try:
-            return self._connection.run(design.create_user(self._made(person, {})))
+            return self._created(user)
+        except AddressTakenError as taken:
+            if not self._yields(taken.owner_id):
+                raise ConflictError("The token's e-mail address is another user's.") from taken
+            return self._created(user)
+
+    def _created(self, user: User) -> User:
+        try:
+            return self._connection.run(design.create_user(user))
         except UniqueTakenError as error:
-            raise ConflictError("The token's e-mail address is another user's.") from error
+            raise AddressTakenError.of(error) from error
         except AlreadyExistsError:
-            found = self._connection.run(design.user_by_id(person.user_id))
+            found = self._connection.run(design.user_by_id(user.user_id))
             if found is None:
                 raise ConflictError(_LEAVING) from None
             return found
+
+    def _answer(self, request: Request, work: Callable[[], Work]) -> Answer:
+        """Answer a request; where its address is held by a user who never verified it, take it from them first."""
+        try:
+            return self._once.answer(request, work)
+        except AddressTakenError as taken:
+            if not self._yields(taken.owner_id):
+                raise
+            return self._once.answer(request, work)
+
+    def _yields(self, holder_id: str | None) -> bool:
+        """Release an address whose holder never verified it. Return False if the holder keeps it."""
+        holder = None if holder_id is None else self._connection.run(design.user_by_id(holder_id))
+        if holder is None or holder.email is None:
+            return True  # given up since
+        if holder.email_verified_at is not None:
+            return False
+        try:
+            self._connection.run(design.replace_user(self._released(holder)))
+        except (VersionConflictError, NotFoundError):
+            return self._yields(holder_id)
+        return True
+
+    def _released(self, user: User) -> User:
+        changes = {"email": None, "email_verified_at": None, "claimed_email": user.email}
+        return user.model_copy(update={**changes, "updated_at": moment(self._clock)})
 
     def _made(self, person: Person, told: Mapping[str, Any]) -> User:
         email = told.get("email") or person.email
         if email is None:
             raise InvalidError("Neither the request nor the token has an e-mail address: make the user with one.")
-        name = told.get("name") or (person.name or "").strip() or email
         now = moment(self._clock)
-        user = {"email": stored_email(email), "name": name[:100], "created_at": now, "updated_at": now}
+        address = _address(person, email, now)
+        if told.get("email") is None and address["email"] is None:
+            raise InvalidError("The token's e-mail address is not verified: verify it, or make the user with another.")
+        name = told.get("name") or (person.name or "").strip() or email
+        user = {**address, "name": name[:100], "created_at": now, "updated_at": now}
         try:
             return User.model_validate({"user_id": person.user_id, "version": 1, **user})
-        except ValidationError as error:  # what requests say has been checked, what tokens say has not
+        except ValidationError as error:  # the fields of requests have been checked, claims of tokens have not
             raise InvalidError("No user can be made of what the token says.") from error
 
 
-def _stored(changes: Mapping[str, Any]) -> dict[str, Any]:
-    email = changes.get("email")
-    return {**changes} if email is None else {**changes, "email": stored_email(email)}
+def _address(person: Person, email: str, now: datetime) -> dict[str, Any]:
+    """Return the fields of a user's address: reserved if the person's token verifies it, else only claimed."""
+    address = stored_email(email)
+    if address == person.address():
+        return {"email": address, "email_verified_at": now, "claimed_email": None}
+    return {"email": None, "email_verified_at": None, "claimed_email": address}

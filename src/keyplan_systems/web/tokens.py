@@ -50,6 +50,15 @@ class Principal:
     claims: Mapping[str, Any]
     roles: frozenset[str]
 
+    @property
+    def verified_email(self) -> str | None:
+        """The e-mail address that the issuer has verified (`email_verified`), as the token spells it; None without one.
+
+        Amazon Cognito writes booleans of some tokens as text.
+        """
+        email, verified = self.claims.get("email"), self.claims.get("email_verified")
+        return email if isinstance(email, str) and email and (verified is True or verified == "true") else None
+
     def has_role(self, role: str) -> bool:
         """Whether the token grants this role."""
         return role in self.roles

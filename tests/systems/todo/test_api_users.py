@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import httpx
 import pytest
 from tests.systems.elsewhere import Elsewhere
@@ -9,6 +11,8 @@ from tests.systems.todo.stage import Caller, Stage, new_key
 
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
+from keyplan_systems.todo.design import create_user
+from keyplan_systems.todo.entities import User
 
 NOW = 1_763_640_000
 
@@ -54,7 +58,64 @@ def test_an_address_that_is_taken_is_a_conflict_until_it_is_given_up(stage: Stag
     assert bob.put("/users", {"email": "Ada@example.org"}).status_code == 409
     assert ada.put("/users", {"email": "new@example.org"}).json()["version"] == 2
     assert bob.put("/users", {"email": "ada@example.org"}).status_code == 200
-    assert email_guards(engine) == {"EMAIL#new@example.org", "EMAIL#ada@example.org"}
+    assert email_guards(engine) == {"EMAIL#ada@example.org"}, "nobody has verified the new address"
+
+
+def test_an_address_that_nobody_verified_is_a_claim_and_keeps_its_owner_out_of_nothing(
+    stage: Stage, engine: Engine | Elsewhere
+) -> None:
+    eve, mallory = stage.person("eve"), stage.person("mallory", email_verified=False)
+    assert eve.get("/users").json()["email"] == "eve@example.org"
+    claimed = eve.put("/users", {"email": "Ada@example.org"}).json()
+    assert (claimed["email"], claimed["email_verified"], claimed["version"]) == ("ada@example.org", False, 2)
+    made = mallory.post("/users", {"email": "ada@example.org"})
+    assert (made.status_code, made.json()["email_verified"]) == (201, False)
+    assert email_guards(engine) == set()
+    ada = stage.person("ada").get("/users").json()
+    assert (ada["email"], "email_verified" in ada) == ("ada@example.org", False)
+    assert email_guards(engine) == {"EMAIL#ada@example.org"}
+    assert eve.put("/users", {"email": "eve@example.org"}).json()["email"] == "eve@example.org"
+    assert email_guards(engine) == {"EMAIL#ada@example.org", "EMAIL#eve@example.org"}
+
+
+@pytest.mark.parametrize("said", [False, "false", None, 1, "yes"], ids=repr)
+def test_a_token_whose_address_is_not_verified_makes_no_user_on_first_use(stage: Stage, said: object) -> None:
+    ada = stage.person("ada", email_verified=said)
+    for answer in (ada.get("/users"), ada.post("/users", {}), ada.post("/tasks", {"title": "x"})):
+        assert (answer.status_code, answer.json()["error"]["code"]) == (422, "invalid")
+    assert stage.person("ada", email_verified="true").get("/users").json()["email"] == "ada@example.org"
+
+
+def held_without_verification(stage: Stage, user_id: str, email: str) -> None:
+    """A user as they were stored before addresses were verified."""
+    now = datetime.fromtimestamp(NOW, UTC)
+    stage.connection.run(create_user(User(user_id=user_id, email=email, name="x", created_at=now, updated_at=now)))
+
+
+def test_an_address_reserved_before_addresses_were_verified_yields_to_its_owner(stage: Stage) -> None:
+    held_without_verification(stage, "eve", "ada@example.org")
+    held_without_verification(stage, "mallory", "new@example.org")
+    ada = stage.person("ada")
+    assert ada.task()["version"] == 1
+    moved = stage.person("ada", email="new@example.org").put("/users", {"email": "new@example.org"})
+    assert (moved.status_code, moved.json()["email"]) == (200, "new@example.org")
+    for name, address in (("eve", "ada@example.org"), ("mallory", "new@example.org")):
+        seen = stage.person(name).get("/users").json()
+        assert (seen["email"], seen["email_verified"]) == (address, False)
+
+
+def test_an_administrator_releases_an_address_for_its_owner(stage: Stage, ada: Caller) -> None:
+    root = stage.person("root", "administrators")
+    assert ada.get("/users").json()["email"] == "ada@example.org"
+    assert ada.delete("/admin/users/ada/email").status_code == 403
+    key = new_key()
+    released = root.delete("/admin/users/ada/email", key)
+    assert (released.status_code, released.json()["email_verified"]) == (200, False)
+    assert root.delete("/admin/users/ada/email", key).json() == released.json()
+    assert root.delete("/admin/users/ada/email").status_code == 409
+    assert root.delete("/admin/users/nobody/email").status_code == 404
+    owner = stage.person("owner", email="ada@example.org").get("/users")
+    assert (owner.status_code, owner.json()["email"]) == (200, "ada@example.org")
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def test_every_write_needs_an_idempotency_key(stage: Stage) -> None:
         for path, told in paths.items()
         for method in told.keys() - {"get"}
     }
-    assert len(writes) == 8
+    assert len(writes) == 9
     assert [write for write, required in writes.items() if "Idempotency-Key" not in required] == []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -15,9 +16,14 @@ from tests.systems.todo.stage import Caller, Stage, new_key
 from keyplan.clock import ManualClock
 from keyplan.connections.errors import UnavailableError
 from keyplan.engine.engine import Engine
+from keyplan_systems.todo.design import create_user
+from keyplan_systems.todo.entities import User
 from keyplan_systems.todo.once import Answer, Once, Request
 
 DAY = 86_400
+
+
+MADE_AT = datetime(2025, 11, 1, tzinfo=UTC)
 
 
 def tasks(caller: Caller) -> list[dict[str, Any]]:
@@ -225,6 +231,18 @@ def test_of_two_users_with_one_address_at_once_one_comes_in(stage: Stage) -> Non
     people = [stage.person(f"p{number}", email="one@example.org") for number in range(6)]
     answers = at_once(6, lambda number: people[number].post("/users", {}))
     assert Counter(answer.status_code for answer in answers) == {201: 1, 409: 5}
+
+
+def test_of_two_users_who_change_to_one_verified_address_at_once_one_gets_it(stage: Stage) -> None:
+    for number in range(6):
+        stage.person(f"p{number}").get("/users")
+    held = User(user_id="eve", email="one@example.org", name="x", created_at=MADE_AT, updated_at=MADE_AT)
+    stage.connection.run(create_user(held))  # from before addresses were verified
+    people = [stage.person(f"p{number}", email="one@example.org") for number in range(6)]
+    answers = at_once(6, lambda number: people[number].put("/users", {"email": "One@example.org"}))
+    assert Counter(answer.status_code for answer in answers) == {200: 1, 409: 5}
+    owners = [person for person in people if person.get("/users").json()["email"] == "one@example.org"]
+    assert len(owners) == 1
 
 
 def test_a_failure_is_not_kept_and_the_next_attempt_does_the_work(

@@ -89,6 +89,29 @@ def test_a_token_that_breaks_one_rule_is_refused_for_it(
         verifier.verify(issue(key, clock, **options))
 
 
+@pytest.mark.parametrize(
+    ("claims", "verified"),
+    [
+        ({"email": "Ada@example.org", "email_verified": True}, "Ada@example.org"),
+        ({"email": "ada@example.org", "email_verified": "true"}, "ada@example.org"),
+        *(
+            ({"email": "ada@example.org", "email_verified": said}, None)
+            for said in (False, "false", "True", 1, None, [])
+        ),
+        ({"email_verified": True}, None),
+        ({"email": "", "email_verified": True}, None),
+        ({"email": ["ada@example.org"], "email_verified": True}, None),
+    ],
+    ids=str,
+)
+def test_an_address_is_verified_only_if_the_issuer_says_so(
+    verifier: TokenVerifier, key: DevelopmentKey, clock: ManualClock, claims: dict[str, Any], verified: str | None
+) -> None:
+    assert verifier.verify(issue(key, clock, claims=claims)).verified_email == verified
+    unsaid = cognito_access_token(key, clock, email="ada@example.org")
+    assert verifier.verify(unsaid).verified_email is None
+
+
 def cognito_access_token(key: DevelopmentKey, clock: ManualClock, **claims: Any) -> str:
     """The claims of the example in "Understanding the access token" of the Amazon Cognito Developer Guide."""
     now = int(clock.now())
