@@ -64,6 +64,22 @@ def test_consumers_get_the_table_of_their_checkpoints(format: str, tmp_path: Pat
     assert tables_in(format, run("export", format, path, "--no-checkpoints").stdout) == ["log"]
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_stream_without_a_consumer_is_told_and_gets_checkpoints_where_that_is_asked_for(
+    format: str, tmp_path: Path
+) -> None:
+    path = design(tmp_path, NOTES.replace('Table("notes",', 'Table("notes", stream="NEW_IMAGE",'))
+    told = (
+        "note: table notes has a stream and declares no consumer: --checkpoints writes the table keyplan-checkpoints\n"
+    )
+    result = run("export", format, path)
+    assert tables_in(format, result.stdout) == ["notes"]
+    assert told in result.stderr
+    asked = run("export", format, path, "--checkpoints")
+    assert tables_in(format, asked.stdout) == ["notes", "keyplan-checkpoints"]
+    assert told not in asked.stderr
+
+
 def test_one_table_with_consumers_is_enough_for_checkpoints(tmp_path: Path) -> None:
     result = run("export", "terraform", design(tmp_path, NOTES + CONSUMED))
     assert tables_in("terraform", result.stdout) == ["notes", "log", "keyplan-checkpoints"]

@@ -191,7 +191,35 @@ def test_a_declared_table_of_failures_may_be_put_into(tmp_path: Path) -> None:
 def test_looking_at_tables_is_allowed_where_it_is_asked_for(tmp_path: Path) -> None:
     path = design(tmp_path, NOTES)
     made = statements(run("export", "iam", path, "--describe").stdout)
-    assert made["NotesGetPutDescribeTable"]["Action"][-1] == "dynamodb:DescribeTable"
+    looks = ["dynamodb:DescribeTable", "dynamodb:DescribeContinuousBackups"]
+    assert made["NotesGetPutDescribeTableDescribeContinuousBackups"]["Action"][-2:] == looks
+
+
+def test_creating_tables_is_allowed_where_it_is_asked_for(tmp_path: Path) -> None:
+    source = CONSUMED.replace('pk="PK"', 'pk="PK", ttl="until", point_in_time_recovery=True')
+    made = statements(run("export", "iam", design(tmp_path, source), "--create").stdout)
+    allowed = {(action[9:], place) for one in made.values() for action in one["Action"] for place in one["Resource"]}
+    created = {"DescribeTable", "CreateTable", "DescribeTimeToLive", "UpdateTimeToLive"}
+    backups = {"DescribeContinuousBackups", "UpdateContinuousBackups"}
+    assert {(action, f"{ANYWHERE}log") for action in created | backups} <= allowed
+    assert {(action, f"{ANYWHERE}keyplan-checkpoints") for action in created} <= allowed
+    assert not {(action, f"{ANYWHERE}keyplan-checkpoints") for action in backups} & allowed
+
+
+STREAMED = NOTES.replace('Table("notes",', 'Table("notes", stream="NEW_IMAGE",')
+
+
+def test_a_stream_without_a_consumer_is_told_and_read_where_that_is_asked_for(tmp_path: Path) -> None:
+    path = design(tmp_path, STREAMED)
+    result = run("export", "iam", path)
+    assert result.stderr == ("note: table notes has a stream and declares no consumer: --consumers allows reading it\n")
+    assert "ListStreams" not in statements(result.stdout)
+    asked = run("export", "iam", path, "--consumers")
+    made = statements(asked.stdout)
+    assert made["NotesDescribeStreamGetRecordsGetShardIterator"]["Resource"] == [f"{ANYWHERE}notes/stream/*"]
+    assert leading(made["KeyplanCheckpointsQueryPutUpdateDelete"]) == ["notes/*"]
+    assert asked.stderr == ("note: table notes has a stream and declares no consumer: any consumer of it is allowed\n")
+    assert run("export", "iam", path, "--no-consumers").stderr == ""
 
 
 FAULTY_PATTERN = """

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,16 +14,21 @@ from tests.export import diary
 from tests.export.iam_policies import ARN, Asked, allows, asked_by
 from tests.export.iam_watching import AS_WRITTEN, SYSTEMS, Seen, design_of, requests_of, schemas_of
 
-from keyplan.changes import Runner, TableCheckpoints
+from keyplan.changes import Runner, TableCheckpoints, TableDestination, failure_table
 from keyplan.changes.checkpoints_table import checkpoint_table
 from keyplan.connecting import connect
+from keyplan.connections.connection import Connection
+from keyplan.connections.context import Context
+from keyplan.design import Change, Entity, Inserted, Table, put
 from keyplan.design.design import Design
 from keyplan.design.patterns import Pattern
 from keyplan.design.projections import all_faults
 from keyplan.engine.engine import Engine
 from keyplan.export.iam import Account, policies, policy, size
-from keyplan.export.iam_grants import Grant, of_checks, of_consumers, of_pattern
+from keyplan.export.iam_grants import Grant, of_checks, of_consumers, of_creation, of_failures, of_pattern
 from keyplan.export.iam_keys import Bindings, Leading
+from keyplan_systems.todo.feed import Feed
+from keyplan_systems.todo.lake.lake import Lake
 
 ACCOUNT = Account("eu-west-1", "123456789012")
 FREE = Bindings({})
@@ -112,6 +118,7 @@ def test_cfn_lint_finds_nothing(name: str, lint: Callable[[str], list[Any]]) -> 
     bindings = Bindings({}) if name != "todo" else Bindings({"user_id": OWN})
     grants = [grant for one in runnable(design) for grant in of_pattern(one, bindings)]
     grants += [grant for table in design.tables for grant in of_consumers(table, "", checkpoint_table())]
+    grants += [grant for table in (*design.tables, checkpoint_table()) for grant in of_creation(table)]
     assert lint(in_template(policy(grants, ACCOUNT))) == []
 
 
@@ -271,6 +278,118 @@ def test_all_that_a_runner_sends_is_allowed() -> None:
     assert not allows(whole, Asked("PutItem", f"{ARN}keyplan-checkpoints", other))
 
 
+class Sent:
+    """Requests that went out, held against a policy."""
+
+    def __init__(self, noted: Noted, tables: Sequence[Table]) -> None:
+        self.noted, self.schemas = noted, {one.name: one.schema for one in tables}
+
+    @property
+    def operations(self) -> set[str]:
+        """The names of all operations."""
+        return {operation for operation, _ in self.noted.seen}
+
+    def denied(self, whole: Mapping[str, Any], stream_of: str) -> set[str]:
+        """The operations that the policy does not allow. Streams are those of one table."""
+        refused = set()
+        for operation, request in self.noted.seen:
+            # An iterator does not say which stream's it is; ListStreams has no resource in the authorization reference.
+            of_stream = operation == "GetRecords" or "StreamArn" in request
+            told = {**request, "StreamArn": f"{ARN}{stream_of}/stream/x"} if of_stream else request
+            ways = asked_by(operation, told, self.schemas)
+            if not all(allows(whole, one) for way in ways for one in way):
+                refused.add(operation)
+        return refused
+
+
+posts = Table("posts", pk="post", ttl="until", stream="NEW_AND_OLD_IMAGES", point_in_time_recovery=True)
+
+
+@posts.entity()
+class Post(Entity):
+    post: str
+    until: int | None = None
+
+
+@posts.put(Post)
+def keep(post: Post) -> Change:
+    return put(post)
+
+
+@posts.on_change(Post, on_failure="dead", retries=0)
+def tell(change: Inserted[Post]) -> None:
+    raise ValueError(change.new.post)
+
+
+def run_of_consumers(engine: Engine) -> Sent:
+    """Everything that is sent from an empty database to a failed record, by runners that make what they need."""
+    noted = Noted(engine)
+    db = Connection(noted, Context(engine.clock, b"key"))
+    db.create_tables(posts)
+    runners = [
+        Runner(
+            db,
+            posts,
+            checkpoints=TableCheckpoints(db, create=True),
+            destinations={"dead": TableDestination(db, create=True)},
+            runner=name,
+        )
+        for name in ("one", "other")
+    ]
+    for runner in runners:
+        runner.run_once()
+    db.run(keep(Post(post="a")))
+    failed = sum(runner.run_once().failed for runner in runners)
+    assert failed == 1
+    for runner in runners:
+        runner.close()
+    return Sent(noted, (posts, checkpoint_table(), failure_table()))
+
+
+@pytest.mark.parametrize("exists", [False, True], ids=["from nothing", "with all tables there"])
+def test_a_policy_allows_every_operation_of_a_program_that_runs_consumers(*, exists: bool) -> None:
+    kept, failures = checkpoint_table(), failure_table()
+    needed = (posts, kept, failures)
+    with Engine.memory() as engine:
+        if exists:
+            Connection(Noted(engine), Context(engine.clock, b"key")).create_tables(*needed)
+        sent = run_of_consumers(engine)
+    of_table = of_checks if exists else of_creation
+    grants = [
+        *(grant for pattern in posts.patterns for grant in of_pattern(pattern, FREE)),
+        *of_consumers(posts, "", kept),
+        *of_failures(failures, posts, ""),
+        *(grant for one in needed for grant in of_table(one)),
+    ]
+    assert sent.denied(policy(grants, ACCOUNT), "posts") == set()
+    made = {"CreateTable", "UpdateTimeToLive", "UpdateContinuousBackups"}
+    assert sent.operations & made == (set() if exists else made)
+    for action in sent.operations:  # nothing in it can be left out
+        less = policy([grant for grant in grants if grant.action != action], ACCOUNT)
+        assert action in sent.denied(less, "posts"), action
+
+
+def test_an_undeclared_consumer_may_read_the_stream_and_keep_checkpoints_of_that_table_alone(tmp_path: Path) -> None:
+    design = design_of("todo")
+    (table,) = design.tables
+    kept = checkpoint_table()
+    with Engine.memory() as engine:
+        noted = Noted(engine)
+        db = Connection(noted, Context(engine.clock, b"key"))
+        db.create_tables(table)
+        feed = Feed(db, Lake.open(tmp_path, clock=engine.clock), clock=engine.clock)
+        feed.run_once()
+        feed.close()
+        sent = Sent(noted, (table, kept))
+    assert {"GetRecords", "GetShardIterator", "CreateTable"} <= sent.operations
+    grants = [grant for one in runnable(design) for grant in of_pattern(one, FREE)]
+    grants += [*of_consumers(table, "", kept), *of_creation(table), *of_creation(kept)]
+    whole = policy(grants, ACCOUNT)
+    assert sent.denied(whole, table.name) == set()
+    other = {"dynamodb:LeadingKeys": ("forum/x",)}
+    assert not allows(whole, Asked("PutItem", f"{ARN}keyplan-checkpoints", other))
+
+
 class Kept:
     """A destination that keeps nothing."""
 
@@ -281,5 +400,6 @@ class Kept:
 def test_looking_at_tables_is_allowed_where_it_is_asked_for() -> None:
     whole = policy(of_checks(diary.diary), ACCOUNT)
     (statement,) = whole["Statement"]
-    assert statement["Action"] == ["dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive"]
+    looks = ("DescribeTable", "DescribeTimeToLive", "DescribeContinuousBackups")
+    assert statement["Action"] == [f"dynamodb:{action}" for action in looks]
     assert json.loads(json.dumps(whole)) == whole

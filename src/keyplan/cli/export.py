@@ -20,16 +20,17 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Write a design's tables as infrastructure.", no_args_is_help=True)
 app.command(name="iam")(export_iam.iam)
 Checkpoints = Annotated[
-    bool,
+    bool | None,
     typer.Option(
-        "--checkpoints/--no-checkpoints", help="Whether a design with consumers gets the table of their checkpoints."
+        "--checkpoints/--no-checkpoints",
+        help="Whether the table of consumers' checkpoints is written; left out: if the design declares consumers.",
     ),
 ]
 
 
 @app.command()
 def cloudformation(
-    design: DesignName, output: Output = None, prefix: Prefix = "", *, checkpoints: Checkpoints = True
+    design: DesignName, output: Output = None, prefix: Prefix = "", *, checkpoints: Checkpoints = None
 ) -> None:
     """Write the tables as an AWS CloudFormation template, in JSON."""
     from keyplan.export.cloudformation import template  # noqa: PLC0415 - `keyplan --help` needs no designs
@@ -41,7 +42,7 @@ def cloudformation(
 
 @app.command()
 def terraform(
-    design: DesignName, output: Output = None, prefix: Prefix = "", *, checkpoints: Checkpoints = True
+    design: DesignName, output: Output = None, prefix: Prefix = "", *, checkpoints: Checkpoints = None
 ) -> None:
     """Write the tables as a Terraform configuration, in its JSON syntax: name the file something.tf.json."""
     from keyplan.export.terraform import configuration  # noqa: PLC0415 - as above
@@ -53,7 +54,7 @@ def terraform(
 
 @app.command(name="cdk-json")
 def cdk_json(
-    design: DesignName, output: Output = None, prefix: Prefix = "", *, checkpoints: Checkpoints = True
+    design: DesignName, output: Output = None, prefix: Prefix = "", *, checkpoints: Checkpoints = None
 ) -> None:
     """Write the data model that AWS's DynamoDB MCP server makes a CDK app of: dynamodb_data_model.json."""
     from keyplan.export.cdk_json import collisions, model, unread  # noqa: PLC0415 - as above
@@ -68,7 +69,7 @@ def _resources(
     target: str,
     prefix: str,
     *,
-    checkpoints: bool,
+    checkpoints: bool | None,
     refused: Callable[[Sequence[Table]], Iterable[Fault]] = lambda _: (),
 ) -> tuple[Design, list[Resource]]:
     """A design with its tables; ends the command with 1 where one cannot be made as declared."""
@@ -84,13 +85,14 @@ def _resources(
     return design, resources(tables, prefix)
 
 
-def _needed(design: Design, *, checkpoints: bool) -> list[Table]:
-    """The design's tables, and the one where its consumers' runners keep how far they came."""
+def _needed(design: Design, *, checkpoints: bool | None) -> list[Table]:
+    """Return the design's tables, and the one where its consumers' runners keep checkpoints."""
     from keyplan.changes.checkpoints_table import DEFAULT_NAME, checkpoint_table  # noqa: PLC0415 - as above
 
     tables = list(design.tables)
-    has_consumers = any(table.consumers for table in tables)
-    if checkpoints and has_consumers and all(table.name != DEFAULT_NAME for table in tables):
+    if checkpoints is None:
+        checkpoints = any(table.consumers for table in tables)
+    if checkpoints and all(table.name != DEFAULT_NAME for table in tables):
         tables.append(checkpoint_table())
     return tables
 
@@ -99,5 +101,18 @@ def _tell(tables: Sequence[Resource], more: Iterable[str] = ()) -> None:
     """Say what is declared and is not in what was written."""
     from keyplan.export.resources import left_out  # noqa: PLC0415 - as above
 
-    for note in (*left_out(tables), *more):
+    for note in (*left_out(tables), *_unread_streams(tables), *more):
         typer.echo(f"note: {note}", err=True)
+
+
+def _unread_streams(tables: Sequence[Resource]) -> Iterable[str]:
+    """Return a note for each stream without a declared consumer, where no table of checkpoints is written."""
+    from keyplan.changes.checkpoints_table import DEFAULT_NAME  # noqa: PLC0415 - as above
+
+    if any(one.table.name == DEFAULT_NAME for one in tables):
+        return []
+    return [
+        f"table {one.table.name} has a stream and declares no consumer: --checkpoints writes the table {DEFAULT_NAME}"
+        for one in tables
+        if one.table.schema.stream is not None and not one.table.consumers
+    ]

@@ -51,7 +51,10 @@ def iam(
     partition: Annotated[str, typer.Option("--partition", help="The ARNs' partition.")] = "aws",
     consumers: Annotated[
         bool | None,
-        typer.Option("--consumers/--no-consumers", help="Whether what runs the change consumers is allowed."),
+        typer.Option(
+            "--consumers/--no-consumers",
+            help="Whether what runs the change consumers is allowed; --consumers: of any stream, also undeclared ones.",
+        ),
     ] = None,
     checkpoints: Annotated[
         bool, typer.Option("--checkpoints/--no-checkpoints", help="Whether consumers keep checkpoints in a table.")
@@ -59,13 +62,21 @@ def iam(
     describe: Annotated[
         bool, typer.Option("--describe", help="Also allow to look whether the tables are as declared.")
     ] = False,
+    create: Annotated[
+        bool,
+        typer.Option(
+            "--create", help="Also allow to create the tables, and to turn on expiry and point-in-time recovery."
+        ),
+    ] = False,
     split: Annotated[
         bool, typer.Option("--split", help="Write several files if a managed policy cannot hold it all.")
     ] = False,
 ) -> None:
     """Write the IAM policy that allows what the patterns send, and nothing else."""
-    from keyplan.cli.designs import load  # noqa: PLC0415 - `keyplan --help` needs no designs
+    from keyplan.changes.checkpoints_table import checkpoint_table  # noqa: PLC0415 - `keyplan --help` needs no designs
+    from keyplan.cli.designs import load  # noqa: PLC0415
     from keyplan.export.iam import policies, policy, size  # noqa: PLC0415
+    from keyplan.export.iam_grants import of_checks, of_creation  # noqa: PLC0415
     from keyplan.export.iam_keys import BindError, Bindings, principal_value  # noqa: PLC0415
 
     loaded = load(design)
@@ -79,7 +90,12 @@ def iam(
     except BindError as error:
         raise refusal(f"keyplan export iam: {error}") from None
     runs_consumers = not pattern if consumers is None else consumers
-    grants += _of_tables(loaded, prefix, consumers=runs_consumers, checkpoints=checkpoints, describe=describe)
+    of_table = of_creation if create else of_checks if describe else _nothing
+    grants += [grant for table in loaded.tables for grant in of_table(table)]
+    if runs_consumers:
+        read = _read_streams(loaded, any_stream=bool(consumers))
+        grants += _of_consumers(loaded, read, prefix, checkpoints=checkpoint_table() if checkpoints else None)
+        grants += of_table(checkpoint_table()) if checkpoints and read else ()
     if not grants:
         raise refusal("keyplan export iam: nothing is sent, so there is nothing to allow", code=1)
     whole = policy(grants, where)
@@ -154,18 +170,29 @@ def _of_patterns(patterns: Sequence[Pattern[..., Any]], bindings: Bindings) -> I
     yield from found
 
 
-def _of_tables(design: Design, prefix: str, *, consumers: bool, checkpoints: bool, describe: bool) -> Iterator[Grant]:
-    """What is sent beside patterns: by runners of consumers, and to see whether tables are as declared."""
-    from keyplan.changes.checkpoints_table import checkpoint_table  # noqa: PLC0415 - as above
-    from keyplan.export.iam_grants import keeps_failures, of_checks, of_consumers, of_failures  # noqa: PLC0415
+def _nothing(_table: Table) -> tuple[Grant, ...]:
+    """Return no grants: a table is neither compared nor created."""
+    return ()
+
+
+def _read_streams(design: Design, *, any_stream: bool) -> list[Table]:
+    """Return the tables whose streams are read; print a note for a stream without a declared consumer."""
+    undeclared = [table for table in design.tables if table.schema.stream is not None and not table.consumers]
+    for table in undeclared:
+        _note(
+            f"table {table.name} has a stream and declares no consumer: "
+            + ("any consumer of it is allowed" if any_stream else "--consumers allows reading it")
+        )
+    return [table for table in design.tables if table.consumers or (any_stream and table in undeclared)]
+
+
+def _of_consumers(design: Design, read: Sequence[Table], prefix: str, *, checkpoints: Table | None) -> Iterator[Grant]:
+    """Yield what the runners of consumers send: reads of streams, checkpoints, failed records."""
+    from keyplan.export.iam_grants import keeps_failures, of_consumers, of_failures  # noqa: PLC0415 - as above
 
     failures = [table for table in design.tables if keeps_failures(table)]
-    for table in design.tables:
-        if describe:
-            yield from of_checks(table)
-        if not (consumers and table.consumers):
-            continue
-        yield from of_consumers(table, prefix, checkpoint_table() if checkpoints else None)
+    for table in read:
+        yield from of_consumers(table, prefix, checkpoints)
         for kept_in in failures:
             yield from of_failures(kept_in, table, prefix)
         if not failures:

@@ -16,7 +16,7 @@ from keyplan.design.plan import Plan
 from keyplan.design.requests_guards import expiry_of
 from keyplan.design.tables import Table
 from keyplan.export.calls import sent
-from keyplan.export.iam_keys import NOWHERE, Bindings, Leading, literal
+from keyplan.export.iam_keys import ANY, NOWHERE, Bindings, Leading, literal
 
 _MAY_CHANGE_NOTHING = frozenset({"set_if_missing", "add_to_set", "remove_from_set"})
 """Actions of updates that are left out where their value is empty."""
@@ -126,16 +126,20 @@ def _sentinels(plan: Plan, bindings: Bindings, leading: Leading) -> Iterator[Gra
 
 
 def of_consumers(table: Table, prefix: str, checkpoints: Table | None) -> Iterator[Grant]:
-    """What a runner of a table's consumers sends: reading the stream, and keeping how far they came in a table."""
+    """Return what a runner of a table's consumers sends: reads of the stream, and checkpoints kept in a table.
+
+    A table that declares no consumer may be read by any: their checkpoints are all those that begin with its name.
+    """
     yield Grant("ListStreams", "")
     for action in ("DescribeStream", "GetRecords", "GetShardIterator"):
         yield Grant(action, table.name, "stream/*")
     if checkpoints is None:
         return
     yield Grant("DescribeTable", checkpoints.name)
-    for consumer in table.consumers:
+    named = [_of_consumer(table, consumer.name, prefix) for consumer in table.consumers]
+    for leading in named or [Leading((literal(f"{prefix}{table.name}/") + ANY,))]:
         for action in ("Query", "PutItem", "UpdateItem", "DeleteItem"):
-            yield Grant(action, checkpoints.name, leading=_of_consumer(table, consumer.name, prefix))
+            yield Grant(action, checkpoints.name, leading=leading)
 
 
 def of_failures(kept_in: Table, table: Table, prefix: str) -> Iterator[Grant]:
@@ -154,11 +158,23 @@ def _of_consumer(table: Table, name: str, prefix: str) -> Leading:
     return Leading((literal(f"{prefix}{table.name}/{name}"),))
 
 
-# Looking whether tables are as declared.
+# Comparing and creating tables.
 
 
 def of_checks(table: Table) -> Iterator[Grant]:
-    """What create_tables(wait=False) asks of a table that is there."""
+    """Return what create_tables sends for a table that exists as declared."""
     yield Grant("DescribeTable", table.name)
     if table.schema.ttl is not None:
         yield Grant("DescribeTimeToLive", table.name)
+    if table.schema.point_in_time_recovery:
+        yield Grant("DescribeContinuousBackups", table.name)
+
+
+def of_creation(table: Table) -> Iterator[Grant]:
+    """Return what create_tables sends for a table that is missing, or whose expiry or backups are off."""
+    yield from of_checks(table)
+    yield Grant("CreateTable", table.name)
+    if table.schema.ttl is not None:
+        yield Grant("UpdateTimeToLive", table.name)
+    if table.schema.point_in_time_recovery:
+        yield Grant("UpdateContinuousBackups", table.name)
