@@ -78,6 +78,14 @@ class Engine:
         buckets: str | os.PathLike[str] | Buckets | None = None,
     ) -> None:
         _check_options(state_delay_s, stream_shards, ttl_delay_s, ttl_sweep_s)
+        self._options: dict[str, Any] = {
+            "state_delay_s": state_delay_s,
+            "stream_shards": stream_shards,
+            "ttl_delay_s": ttl_delay_s,
+            "ttl_sweep_s": ttl_sweep_s,
+            "faults": faults,
+            "buckets": buckets,
+        }
         self.store = store
         self.clock: Clock = clock if clock is not None else SystemClock()
         self.region = region
@@ -296,8 +304,11 @@ class Engine:
         self.store.copy_to(os.fspath(path))
 
     def copy(self, **options: Any) -> Engine:
-        """A database in memory that begins as this one is now, for example one for each test."""
-        given = {"clock": self.clock, "region": self.region, "account": self.account, **options}
+        """Return an engine in memory that starts with this one's data, for example one for each test.
+
+        It has this one's options, except for those given.
+        """
+        given = {"clock": self.clock, "region": self.region, "account": self.account, **self._options, **options}
         return Engine(self.store.copy(), **given)
 
     def close(self) -> None:

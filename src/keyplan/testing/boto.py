@@ -3,6 +3,8 @@
     with answered_by(engine):
         boto3.resource("dynamodb", region_name="eu-west-1").Table("orders").get_item(Key={"id": "7"})
 
+A function, a coroutine function or a class of tests may be decorated instead.
+
 Every client for `dynamodb` and `dynamodbstreams` is answered, whenever it was made: boto3's client
 and resource layers with paginators, waiters, conditions and batch writers, PynamoDB, aiobotocore and
 aioboto3. Calls of all other services go where they always went. `attach` does the same to one
@@ -26,7 +28,7 @@ import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 try:
     from botocore.client import BaseClient
@@ -35,19 +37,20 @@ except ModuleNotFoundError as missing:
         "keyplan.testing.boto answers botocore's clients and needs botocore: install keyplan[aws]"
     ) from missing
 
+from keyplan.testing.classes import decorate_class
 from keyplan.testing.exchange import exchange, run, run_async
 from keyplan.testing.operation import Answering, Operation
 
 ANSWERED_SERVICES = frozenset({"dynamodb", "dynamodbstreams"})
 """botocore's names of the services that an engine answers."""
 
-P = ParamSpec("P")
-R = TypeVar("R")
+D = TypeVar("D", bound=Callable[..., Any])
 
 
 def answered_by(engine: Answering) -> AnsweredBy:
-    """Answer every DynamoDB client from `engine`, inside a `with` block or a decorated function.
+    """Answer every DynamoDB client from `engine`, inside a `with` block, a decorated function or class of tests.
 
+    Each test of a class starts with a copy of the engine: see `keyplan.testing.classes`.
     Blocks nest: the innermost is the one that answers. A thread or task is answered by the block it
     has entered itself, and one that has entered none, by the block entered last.
     """
@@ -119,23 +122,26 @@ class AnsweredBy:
             if not _blocks:
                 _restore_classes()
 
-    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Decorate a function or a coroutine function: each call runs in a block of its own."""
-        if inspect.iscoroutinefunction(function):
+    def __call__(self, decorated: D) -> D:
+        """Decorate a function, a coroutine function or a class of tests: each call runs in its own block."""
+        if inspect.isclass(decorated):
+            decorate_class(decorated, self._engine, AnsweredBy)
+            return decorated
+        if inspect.iscoroutinefunction(decorated):
 
-            @functools.wraps(function)
-            async def asynchronous(*args: P.args, **kwargs: P.kwargs) -> Any:
+            @functools.wraps(decorated)
+            async def asynchronous(*args: Any, **kwargs: Any) -> Any:
                 with AnsweredBy(self._engine):
-                    return await function(*args, **kwargs)
+                    return await decorated(*args, **kwargs)
 
-            return cast("Callable[P, R]", asynchronous)
+            return cast("D", asynchronous)
 
-        @functools.wraps(function)
-        def blocking(*args: P.args, **kwargs: P.kwargs) -> R:
+        @functools.wraps(decorated)
+        def blocking(*args: Any, **kwargs: Any) -> Any:
             with AnsweredBy(self._engine):
-                return function(*args, **kwargs)
+                return decorated(*args, **kwargs)
 
-        return blocking
+        return cast("D", blocking)
 
 
 def _current_engine() -> Answering | None:

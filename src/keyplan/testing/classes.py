@@ -1,0 +1,155 @@
+"""Classes of tests, of pytest and of unittest, that an engine answers.
+
+The class stays the class, so that it is collected as before. Each test is answered by its own copy of the engine, and
+so are `setUp`, `setup_method` and the other methods that run for it: no test reads what another wrote, and the engine
+itself does not change. `setUpClass` and `setup_class` do change it: each copy starts with what they wrote. moto, too,
+gives each test of a class a fresh start.
+
+Fixtures of pytest are not methods of a test and are not answered: use the fixture `dynamodb_answered` for them.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import unittest
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from keyplan.testing.operation import Answering
+
+Block = Callable[[Answering], AbstractContextManager[Any]]
+"""Makes the block in which an engine answers."""
+
+_FOR_ALL_TESTS = frozenset({"setUpClass", "tearDownClass", "setup_class", "teardown_class"})
+_COUNTED = frozenset({"setup_method", "teardown_method", "setup_class", "teardown_class"})
+"""Methods whose parameters pytest counts in their code, to see whether they take the test method."""
+_RUNNERS = ("run", "debug")
+_KEPT = "_keyplan_answering"
+_MARK = "_keyplan_answered"
+
+
+def decorate_class(decorated: type, engine: Answering, block: Block) -> None:
+    """Run each method of a class of tests, its own or inherited, in a block of its test's copy of the engine."""
+    copies = _Copies(engine, block)
+    for name, member in list(_members(decorated)):
+        if isinstance(member, classmethod) and name in _FOR_ALL_TESTS:
+            setattr(decorated, name, classmethod(_wrapped(member.__func__, lambda _args: block(engine))))
+        elif isinstance(member, staticmethod) and name.startswith("test"):
+            setattr(decorated, name, staticmethod(_wrapped(member.__func__, lambda _args: copies.once())))
+        elif inspect.isclass(member) and member.__qualname__.startswith(f"{decorated.__qualname__}.Test"):
+            decorate_class(member, engine, block)
+        elif inspect.isfunction(member) and not name.startswith("_") and not _is_fixture(member):
+            setattr(decorated, name, _wrapped(member, copies.of))
+    if issubclass(decorated, unittest.TestCase):
+        for name in _RUNNERS:
+            setattr(decorated, name, _wrapped(getattr(decorated, name), copies.whole))
+
+
+class _Copies:
+    """The copies of an engine: one for each instance of a class, which is one for each test."""
+
+    def __init__(self, engine: Answering, block: Block) -> None:
+        self._engine, self._block = engine, block
+
+    def of(self, args: tuple[Any, ...]) -> AbstractContextManager[Any]:
+        """Return a block of the copy of a test, the first argument. It is made at its first use, and closed with it."""
+        test = args[0]
+        kept = vars(test).get(_KEPT)
+        if kept is None or kept[0] is not self:
+            engine, close = self._make()
+            weakref.finalize(test, close)
+            kept = vars(test)[_KEPT] = (self, engine)
+        return self._block(kept[1])
+
+    @contextmanager
+    def once(self) -> Iterator[Answering]:
+        """A block of a copy that is closed behind it."""
+        engine, close = self._make()
+        try:
+            with self._block(engine):
+                yield engine
+        finally:
+            close()
+
+    @contextmanager
+    def whole(self, args: tuple[Any, ...]) -> Iterator[None]:
+        """A block for all that unittest runs for a test, clean-up functions too."""
+        with self.once() as engine:
+            vars(args[0])[_KEPT] = (self, engine)
+            try:
+                yield
+            finally:
+                del vars(args[0])[_KEPT]
+
+    def _make(self) -> tuple[Answering, Callable[[], None]]:
+        """Return a copy, and what closes it. An engine that cannot be copied answers itself."""
+        copy = getattr(self._engine, "copy", None)
+        if copy is None:
+            return self._engine, lambda: None
+        made = copy()
+        return made, made.close
+
+
+def _members(decorated: type) -> Iterator[tuple[str, Any]]:
+    """The members of a class and those it inherits, except those of unittest's classes and of object."""
+    seen = set()
+    for owner in decorated.__mro__:
+        if owner is object or owner.__module__.partition(".")[0] == "unittest":
+            continue
+        for name, member in vars(owner).items():
+            if name not in seen:
+                seen.add(name)
+                yield name, member
+
+
+def _is_fixture(function: Callable[..., Any]) -> bool:
+    """Whether pytest before 8.4 made a fixture of it; later ones make an object of another type."""
+    return hasattr(function, "_pytestfixturefunction")
+
+
+def _wrapped(
+    function: Callable[..., Any], entered: Callable[[tuple[Any, ...]], AbstractContextManager[Any]]
+) -> Callable[..., Any]:
+    """Return a function, or a coroutine function, that runs in the block for its arguments.
+
+    The block of a base class's decorator is replaced.
+    """
+    inner = function.__wrapped__ if getattr(function, _MARK, None) is function else function
+    wrapper: Callable[..., Any]
+    if inspect.iscoroutinefunction(inner):
+
+        @functools.wraps(inner)
+        async def asynchronous(*args: Any, **kwargs: Any) -> Any:
+            with entered(args):
+                return await inner(*args, **kwargs)
+
+        wrapper = asynchronous
+    elif inner.__name__ in _COUNTED and inner.__code__.co_argcount == 1:
+
+        @functools.wraps(inner)
+        def alone(self: Any) -> Any:
+            with entered((self,)):
+                return inner(self)
+
+        wrapper = alone
+    elif inner.__name__ in _COUNTED:
+
+        @functools.wraps(inner)
+        def of_method(self: Any, method: Any) -> Any:
+            with entered((self,)):
+                return inner(self, method)
+
+        wrapper = of_method
+    else:
+
+        @functools.wraps(inner)
+        def blocking(*args: Any, **kwargs: Any) -> Any:
+            with entered(args):
+                return inner(*args, **kwargs)
+
+        wrapper = blocking
+    setattr(wrapper, _MARK, wrapper)  # not True: decorators of others copy the attribute
+    return wrapper
