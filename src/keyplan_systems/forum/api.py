@@ -24,6 +24,7 @@ from keyplan_systems.forum.wire import event_shown, notification_shown
 from keyplan_systems.web.application import web_application
 from keyplan_systems.web.authentication import Caller, admit, require_role, unauthorized
 from keyplan_systems.web.health import Check
+from keyplan_systems.web.notes import with_unreadable
 from keyplan_systems.web.problems import Problem, ProblemStyle
 from keyplan_systems.web.tokens import Principal, TokenVerifier
 
@@ -164,7 +165,7 @@ def messages(
 ) -> dict[str, Any]:
     """A thread's messages, newest first."""
     page = uses.messages(rights, limit, cursor)
-    return {"messages": [event_shown(one) for one in page], "next": page.cursor}
+    return with_unreadable({"messages": [event_shown(one) for one in page], "next": page.cursor})
 
 
 @router.post(f"{_THREAD}/messages", status_code=201, tags=["messages"])
@@ -177,7 +178,7 @@ def post(body: NewMessage, rights: Rights, uses: Uses) -> dict[str, Any]:
 def history(rights: Rights, uses: Uses, limit: PageLimit = 20, cursor: NextCursor = None) -> dict[str, Any]:
     """Everything that happened in a thread by its own time, newest first."""
     page = uses.history(rights, limit, cursor)
-    return {"events": [event_shown(one) for one in page], "next": page.cursor}
+    return with_unreadable({"events": [event_shown(one) for one in page], "next": page.cursor})
 
 
 @router.get(f"{_THREAD}/arrivals", tags=["messages"])
@@ -190,7 +191,8 @@ def arrivals(
     """
     place = place_of(rights.key)
     last_seq = uses.log.last_seq(place)
-    return {"events": [event_shown(one) for one in uses.log.since(place, since, limit)], "last_seq": last_seq}
+    events = [event_shown(one) for one in uses.log.since(place, since, limit)]
+    return with_unreadable({"events": events, "last_seq": last_seq})
 
 
 @router.post(f"{_THREAD}/events", tags=["messages"], dependencies=[Depends(require_role(PLATFORM))])
@@ -225,7 +227,7 @@ def unfollow(rights: Rights, uses: Uses) -> None:
 def notifications(caller: Caller, uses: Uses, limit: PageLimit = 20, cursor: NextCursor = None) -> dict[str, Any]:
     """The caller's notifications, newest first."""
     page = uses.following.notifications(user_of(caller), limit, cursor)
-    return {"notifications": [notification_shown(one) for one in page], "next": page.cursor}
+    return with_unreadable({"notifications": [notification_shown(one) for one in page], "next": page.cursor})
 
 
 @router.delete("/notifications", tags=["notifications"])

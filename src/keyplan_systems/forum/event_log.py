@@ -20,6 +20,7 @@ from keyplan_systems.forum import design
 from keyplan_systems.forum.domain import BadRequestError
 from keyplan_systems.forum.entities import Event, EventType, Head, Mark, Place
 from keyplan_systems.forum.relational.threads import now_ms
+from keyplan_systems.web.notes import leave_out
 
 AHEAD_MS: Final = 60_000
 """How far a sender's clock may be ahead of ours."""
@@ -95,24 +96,31 @@ class EventLog:
         return 0 if head is None else head.last_seq
 
     def since(self, place: Place, seq: int, most: int = 100) -> list[Event]:
-        """The events that come next after this number, without a gap.
+        """Return the events that come next after this number, without a gap but for those that cannot be read.
 
-        The index may lag: then there are fewer than the head says, or none; ask again.
+        The index may lag: then fewer events are found than the head says, or none; ask again.
         """
         found: list[Event] = []
-        for event in self._db.run(design.events_since(place, seq), limit=most):
-            if event.seq != seq + len(found) + 1:
+        unreadable: list[RunError] = []
+        page = self._db.run(design.events_since(place, seq), limit=most, unreadable=unreadable.append)
+        last = seq
+        for event in page:
+            missing = event.seq - last - 1
+            if missing > len(unreadable):
                 break
+            for _ in range(missing):
+                leave_out(unreadable.pop(0))
             found.append(event)
+            last = event.seq
         return found
 
     def history(self, place: Place, limit: int, cursor: str | None) -> Page[Event]:
         """A thread's events by their own time, newest first. Raises CursorError."""
-        return self._db.run(design.history(place), limit=limit, cursor=cursor)
+        return self._db.run(design.history(place), limit=limit, cursor=cursor, unreadable=leave_out)
 
     def messages(self, place: Place, limit: int, cursor: str | None) -> Page[Event]:
         """A thread's messages, newest first, as many as asked for if there are. Raises CursorError."""
-        return self._db.run(design.messages(place), limit=limit, cursor=cursor)
+        return self._db.run(design.messages(place), limit=limit, cursor=cursor, unreadable=leave_out)
 
     def _try(self, draft: Draft) -> Appended | None:
         """One attempt; None where another event came in between."""

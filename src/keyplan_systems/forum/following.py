@@ -15,6 +15,7 @@ from keyplan_systems.forum import design
 from keyplan_systems.forum.domain import BadRequestError, ForumError
 from keyplan_systems.forum.entities import Event, EventType, Follow, Notification, Place
 from keyplan_systems.forum.watching import Watching
+from keyplan_systems.web.notes import leave_out
 
 _DAY: Final = 24 * 3600
 CLOSED_FOLLOW_SECONDS: Final = 14 * _DAY
@@ -135,7 +136,7 @@ class Following:
 
     def notifications(self, user_id: str, limit: int, cursor: str | None) -> Page[Notification]:
         """The user's notifications, newest first. Raises CursorError."""
-        return self._db.run(design.notifications(user_id), limit=limit, cursor=cursor)
+        return self._db.run(design.notifications(user_id), limit=limit, cursor=cursor, unreadable=leave_out)
 
     def mark(self, user_id: str, notification_id: str, *, is_read: bool) -> Notification:
         """Mark one as read or unread. Raises UnknownNotificationError."""

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    StrictBool,
+    StringConstraints,
+    model_serializer,
+)
 from pydantic.alias_generators import to_camel
 
 from keyplan.clock import Clock
@@ -34,6 +42,7 @@ from keyplan_systems.thinking_trainer.service import (
 from keyplan_systems.web.application import web_application
 from keyplan_systems.web.authentication import Caller, require_role
 from keyplan_systems.web.health import Check
+from keyplan_systems.web.notes import with_unreadable
 from keyplan_systems.web.problems import Problem, ProblemStyle
 from keyplan_systems.web.tokens import Principal, TokenVerifier
 
@@ -90,10 +99,22 @@ class Offer(Body):
 
 
 class Listed(Body):
-    """A page of a list."""
+    """A page of a list; `unreadable` is there if items were left out because they cannot be read, and says how many."""
 
     items: list[Any]
     next_token: str | None = None
+    unreadable: int | None = None
+
+    @model_serializer(mode="wrap")
+    def _shown(self, shown: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        members: dict[str, Any] = shown(self)
+        if self.unreadable is None:
+            del members["unreadable"]
+        return members
+
+
+def _listed(items: Iterable[Any], next_token: str | None = None) -> Listed:
+    return Listed.model_validate(with_unreadable({"items": list(items), "next_token": next_token}))
 
 
 def service_of(request: Request) -> Service:
@@ -143,14 +164,14 @@ def begin(body: Begin, caller: Caller, uses: Uses) -> dict[str, Any]:
 def submitted(caller: Caller, uses: Uses, limit: Limit = 20, next_token: NextToken = None) -> Listed:
     """The caller's submitted attempts, newest first."""
     page = uses.submitted(_user(caller), limit, next_token)
-    return Listed(items=[_attempt(attempt) for attempt in page], next_token=page.cursor)
+    return _listed((_attempt(attempt) for attempt in page), page.cursor)
 
 
 @router.get("/attempts/drafts", tags=["attempts"])
 def in_progress(caller: Caller, uses: Uses, limit: Limit = 20, next_token: NextToken = None) -> Listed:
     """The caller's attempts in progress, last touched first."""
     page = uses.in_progress(_user(caller), limit, next_token)
-    return Listed(items=[_attempt(attempt) for attempt in page], next_token=page.cursor)
+    return _listed((_attempt(attempt) for attempt in page), page.cursor)
 
 
 @router.get("/attempts/{attempt_id}", tags=["attempts"])
@@ -190,7 +211,7 @@ def abandon(attempt_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
 def on_offer(caller: Caller, uses: Uses, difficulty: Difficulty | None = None) -> Listed:
     """Active scenarios, easiest first."""
     del caller
-    return Listed(items=[_scenario(scenario) for scenario in uses.on_offer(difficulty)])
+    return _listed(_scenario(scenario) for scenario in uses.on_offer(difficulty))
 
 
 @router.get("/scenarios/{scenario_id}", tags=["scenarios"])
@@ -230,7 +251,7 @@ def profile(user_id: str, caller: Caller, uses: Uses) -> dict[str, Any]:
 def history(user_id: str, caller: Caller, uses: Uses, limit: Limit = 20, next_token: NextToken = None) -> Listed:
     """The caller's profiles, newest first."""
     page = uses.history(_own(user_id, caller), limit, next_token)
-    return Listed(items=[_profile(one) for one in page], next_token=page.cursor)
+    return _listed((_profile(one) for one in page), page.cursor)
 
 
 @router.get("/users/{user_id:path}/progress", tags=["profiles"], response_class=Response)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,10 +26,9 @@ from keyplan_systems.thinking_trainer.domain.profiles import Profile
 from keyplan_systems.thinking_trainer.domain.records import instant_of, values_of
 from keyplan_systems.thinking_trainer.domain.scenarios import MAX_ID_CHARACTERS, Difficulty, Scenario
 from keyplan_systems.thinking_trainer.evaluation.evaluator import Evaluator, Submission
+from keyplan_systems.web.notes import leave_out
 from keyplan_systems.web.rate_limits import SharedLimit
 from keyplan_systems.web.system import UnfinishedError
-
-_log = logging.getLogger(__name__)
 
 HISTORY_OF_A_CHART = 200
 THROTTLED_AGAIN_S = 2.0
@@ -137,11 +135,11 @@ class Service:
 
     def submitted(self, user_id: str, limit: int, cursor: str | None) -> Page[StoredAttempt]:
         """A user's submitted attempts, newest first. Raises CursorError."""
-        return self.db.run(design.submitted_attempts(user_id), limit=limit, cursor=cursor, unreadable=_left_out)
+        return self.db.run(design.submitted_attempts(user_id), limit=limit, cursor=cursor, unreadable=leave_out)
 
     def in_progress(self, user_id: str, limit: int, cursor: str | None) -> Page[StoredAttempt]:
         """A user's attempts in progress, last touched first. Raises CursorError."""
-        return self.db.run(design.open_attempts(user_id), limit=limit, cursor=cursor, unreadable=_left_out)
+        return self.db.run(design.open_attempts(user_id), limit=limit, cursor=cursor, unreadable=leave_out)
 
     def _graded(self, attempt: Attempt, scenario: Scenario, texts: Mapping[str, str]) -> Attempt:
         """Grade an attempt. Grading costs money where a model does it, so it counts even if the evaluator fails."""
@@ -197,7 +195,7 @@ class Service:
     def on_offer(self, difficulty: Difficulty | None) -> list[StoredScenario]:
         """Active scenarios, easiest first, or those of one difficulty."""
         wanted = design.active_scenarios() if difficulty is None else design.scenarios_of_difficulty(difficulty)
-        return list(self.db.iterate(wanted, unreadable=_left_out))
+        return list(self.db.iterate(wanted, unreadable=leave_out))
 
     def offer(self, scenario_id: str, active: bool) -> StoredScenario:
         """Put a scenario on offer, or take it off. Raises UnknownScenarioError."""
@@ -237,13 +235,13 @@ class Service:
 
     def history(self, user_id: str, limit: int, cursor: str | None) -> Page[Profile]:
         """A user's profiles, newest first. Raises CursorError."""
-        page = self.db.run(design.profile_history(user_id), limit=limit, cursor=cursor, unreadable=_left_out)
+        page = self.db.run(design.profile_history(user_id), limit=limit, cursor=cursor, unreadable=leave_out)
         found: list[Profile] = []
         for one in page.items:
             try:
                 found.append(_of_today(one))
             except ItemUnreadable as error:
-                _left_out(error)
+                leave_out(error)
         return Page(tuple(found), page.cursor)
 
     def progress(self, user_id: str) -> list[Profile]:
@@ -251,11 +249,6 @@ class Service:
         page = self.history(user_id, HISTORY_OF_A_CHART, None)
         # Within one second a snapshot of version 0.9 may be stored out of order.
         return sorted(page.items, key=lambda profile: profile.snapshot_key)
-
-
-def _left_out(error: Exception) -> None:
-    """Tell the log of an item that a list is shown without, because nobody can read it."""
-    _log.error("an item cannot be read and is left out", exc_info=error)
 
 
 def _of_today(found: Profile | UnversionedProfile) -> Profile:

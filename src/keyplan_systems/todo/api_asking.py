@@ -24,7 +24,7 @@ from keyplan_systems.todo.once import Answer, Request
 from keyplan_systems.todo.refusals import ConflictError, InvalidError, KeyReusedError, MissingError
 from keyplan_systems.todo.service_users import Person
 from keyplan_systems.web.authentication import Caller, unauthorized
-from keyplan_systems.web.notes import note
+from keyplan_systems.web.notes import note, with_unreadable
 from keyplan_systems.web.problems import Problem, Translation
 from keyplan_systems.web.tokens import Principal
 
@@ -98,7 +98,7 @@ def shown(body: object) -> Response:
 
 def shown_page(tasks: tuple[Task, ...], cursor: str | None) -> Response:
     """A page of tasks."""
-    return shown({"tasks": [task_body(task) for task in tasks], "cursor": cursor})
+    return shown(with_unreadable({"tasks": [task_body(task) for task in tasks], "cursor": cursor}))
 
 
 def _refusal(status: int, code: str | None = None) -> Callable[[Any], Problem]:

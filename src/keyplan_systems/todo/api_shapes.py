@@ -8,10 +8,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, EmailStr, Field, StringConstraints
 
-from keyplan_systems.todo.entities import EMAIL_CHARACTERS, Category, Priority, Status, TaskId
+from keyplan_systems.todo.entities import EMAIL_CHARACTERS, Priority, Status, TaskId
 
-Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-Description = Annotated[str, Field(max_length=1000)]
+_NO_CONTROLS = r"^[^\x00-\x1f\x7f]*$"
+# Looser rules of the entities stay as they are: what was stored before must still be readable.
+Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200, pattern=_NO_CONTROLS)]
+Description = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$")]
+GivenCategory = Annotated[str, Field(min_length=1, max_length=50, pattern=r"^[^#\x00-\x1f\x7f]+$")]
 
 
 def _written_out(value: object) -> object:
@@ -22,7 +25,7 @@ def _written_out(value: object) -> object:
 
 
 Day = Annotated[date, BeforeValidator(_written_out)]
-Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100, pattern=_NO_CONTROLS)]
 
 TASK_EXAMPLE: dict[str, Any] = {
     "task_id": "019aa1f0-5c1e-7b3a-9f52-0c1d2e3f4a5b",
@@ -60,7 +63,7 @@ class NewTask(BaseModel):
     description: Description | None = None
     status: Status = Status.PENDING
     priority: Priority | None = None
-    category: Category | None = None
+    category: GivenCategory | None = None
     due_date: Day | None = None
 
 
@@ -73,7 +76,7 @@ class TaskChanges(BaseModel):
     description: Description | None = None
     status: Status = Status.PENDING
     priority: Priority | None = None
-    category: Category | None = None
+    category: GivenCategory | None = None
     due_date: Day | None = None
 
 
@@ -123,12 +126,16 @@ class TaskAnswer(BaseModel):
 
 
 class TaskPage(BaseModel):
-    """Some tasks. `cursor` goes on behind them, null at the end; a page may hold fewer than were asked for."""
+    """Some tasks. `cursor` goes on behind them, null at the end; a page may hold fewer than were asked for.
+
+    `unreadable` is there if items were left out because they cannot be read, and says how many.
+    """
 
     model_config = _example({"tasks": [TASK_EXAMPLE], "cursor": None})
 
     tasks: list[TaskAnswer]
     cursor: str | None
+    unreadable: int | None = None
 
 
 class Several(BaseModel):
@@ -140,12 +147,13 @@ class Several(BaseModel):
 
 
 class Counts(BaseModel):
-    """How many tasks have each status and each priority."""
+    """How many tasks have each status and each priority, and how many items could not be counted, if any."""
 
     model_config = _example({"status": {"pending": 3}, "priority": {"urgent": 1}})
 
     status: dict[Status, int]
     priority: dict[Priority, int]
+    unreadable: int | None = None
 
 
 class Result(BaseModel):
@@ -189,12 +197,13 @@ class UserAnswer(BaseModel):
 
 
 class UserPage(BaseModel):
-    """Some users."""
+    """Some users; `unreadable` as in a page of tasks."""
 
     model_config = _example({"users": [USER_EXAMPLE], "cursor": None})
 
     users: list[UserAnswer]
     cursor: str | None
+    unreadable: int | None = None
 
 
 class Leaving(BaseModel):

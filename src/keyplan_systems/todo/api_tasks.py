@@ -27,6 +27,7 @@ from keyplan_systems.todo.api_shapes import (
     Counts,
     Day,
     DeletedCompleted,
+    GivenCategory,
     NewTask,
     Several,
     TaskAnswer,
@@ -34,10 +35,11 @@ from keyplan_systems.todo.api_shapes import (
     TaskPage,
 )
 from keyplan_systems.todo.bodies import task_body
-from keyplan_systems.todo.entities import Category, Priority, Status, TaskId
+from keyplan_systems.todo.entities import Priority, Status, TaskId
 from keyplan_systems.todo.refusals import InvalidError, MissingError
 from keyplan_systems.todo.service import Service
 from keyplan_systems.todo.service_lists import Order, Wanted
+from keyplan_systems.web.notes import with_unreadable
 
 TheTask = Annotated[TaskId, Path(description="The task's id.", examples=["019aa1f0-5c1e-7b3a-9f52-0c1d2e3f4a5b"])]
 Zone = Annotated[str, Query(alias="time_zone", max_length=64, description="The IANA zone whose day is today.")]
@@ -93,7 +95,7 @@ def _add_reads(router: APIRouter, service: Service) -> None:
         *,
         status: Status | None = None,
         priority: Priority | None = None,
-        category: Annotated[Category | None, Query()] = None,
+        category: Annotated[GivenCategory | None, Query()] = None,
         due_on: Day | None = None,
         due_from: Day | None = None,
         due_to: Day | None = None,
@@ -117,7 +119,7 @@ def _add_reads(router: APIRouter, service: Service) -> None:
 
     @router.get("/tasks/counts", response_model=Counts, summary="How many tasks have each status and priority")
     def counts(person: Asking) -> Response:
-        return shown(service.lists.counts(person.user_id))
+        return shown(with_unreadable(service.lists.counts(person.user_id)))
 
     @router.get("/tasks/several", response_model=Several, summary="Up to 100 known tasks")
     def several(
@@ -141,7 +143,7 @@ def _add_one(router: APIRouter, service: Service) -> None:
         *,
         status: Status | None = None,
         priority: Priority | None = None,
-        category: Annotated[Category | None, Query()] = None,
+        category: Annotated[GivenCategory | None, Query()] = None,
         limit: Limit = 25,
         cursor: Cursor = None,
     ) -> Response:

@@ -33,6 +33,7 @@ from keyplan_systems.todo.entities import UserId
 from keyplan_systems.todo.refusals import InvalidError
 from keyplan_systems.todo.service import Service
 from keyplan_systems.web.authentication import require_role
+from keyplan_systems.web.notes import with_unreadable
 
 ADMINISTRATORS = "administrators"
 
@@ -74,7 +75,7 @@ def administration_routes(service: Service) -> APIRouter:
     @router.get("/users", response_model=UserPage, summary="All users: a scan")
     def users(limit: Limit = 25, cursor: Cursor = None) -> Response:
         page = service.users.page(limit, cursor)
-        return shown({"users": [user_body(user) for user in page], "cursor": page.cursor})
+        return shown(with_unreadable({"users": [user_body(user) for user in page], "cursor": page.cursor}))
 
     @router.delete(
         "/users/{user_id}/email",
@@ -86,7 +87,7 @@ def administration_routes(service: Service) -> APIRouter:
 
     @router.get("/tasks/counts", response_model=Counts, summary="Counts over all users: a scan")
     def counts() -> Response:
-        return shown(service.lists.counts_of_all())
+        return shown(with_unreadable(service.lists.counts_of_all()))
 
     @router.get("/tasks/search", response_model=TaskPage, summary="Tasks of all users with a text: a scan")
     def search(text: Text, limit: Limit = 25, cursor: Cursor = None) -> Response:

@@ -6,8 +6,9 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo, available_timezones
 
 from email_validator import EmailNotValidError, validate_email
 
@@ -85,8 +86,13 @@ def completion(status: Status, now: datetime, policy: Policy) -> dict[str, datet
 
 
 def today(clock: Clock, zone: str = "UTC") -> date:
-    """The present day in a zone of the IANA data base. Raises InvalidError for a zone that there is not."""
-    try:
-        return datetime.fromtimestamp(clock.now(), ZoneInfo(zone)).date()
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise InvalidError(f"There is no time zone {zone!r}.") from error
+    """Return the present day in a zone of the IANA data base. Raises InvalidError for an unknown zone."""
+    if zone not in _zones():
+        raise InvalidError(f"There is no time zone {zone!r}.")
+    return datetime.fromtimestamp(clock.now(), ZoneInfo(zone)).date()
+
+
+@cache
+def _zones() -> frozenset[str]:
+    """Return the names of the data base. The folder that holds it also has the machine's own zone, and placeholders."""
+    return frozenset(available_timezones()) - {"localtime", "posixrules", "Factory"}

@@ -13,6 +13,7 @@ from keyplan_systems.todo import design
 from keyplan_systems.todo.domain import URGENCY, today
 from keyplan_systems.todo.entities import Priority, Status, Task
 from keyplan_systems.todo.refusals import InvalidError
+from keyplan_systems.web.notes import leave_out
 
 Order = Literal["created", "status", "due_date", "priority", "category", "urgency"]
 
@@ -92,15 +93,15 @@ class Lists:
 
     def overdue(self, user_id: str, zone: str, limit: int, cursor: str | None) -> Page[Task]:
         """Open tasks due before today in a time zone. Raises InvalidError for an unknown zone."""
-        return self._connection.run(design.overdue_tasks(user_id, today(self._clock, zone)), limit=limit, cursor=cursor)
+        return self._read(design.overdue_tasks(user_id, today(self._clock, zone)), limit, cursor)
 
     def search(self, user_id: str, text: str, limit: int, cursor: str | None) -> Page[Task]:
         """Tasks of a user whose title or description holds a text; every task of the user is read."""
-        return self._connection.run(design.search_of_user(user_id, text), limit=limit, cursor=cursor)
+        return self._read(design.search_of_user(user_id, text), limit, cursor)
 
     def search_all(self, text: str, limit: int, cursor: str | None) -> Page[Task]:
         """Tasks of all users whose title or description holds a text; the whole table is read."""
-        return self._connection.run(design.search_of_all(text), limit=limit, cursor=cursor)
+        return self._read(design.search_of_all(text), limit, cursor)
 
     def counts(self, user_id: str) -> dict[str, dict[str, int]]:
         """How many tasks of a user have each status and each priority."""
@@ -114,17 +115,21 @@ class Lists:
         """The same over all users; the whole table is read."""
         statuses = {one.value: 0 for one in Status}
         priorities = {one.value: 0 for one in URGENCY}
-        for task in self._connection.iterate(design.all_tasks()):
+        for task in self._connection.iterate(design.all_tasks(), unreadable=leave_out):
             statuses[task.status.value] += 1
             if task.priority is not None:
                 priorities[task.priority.value] += 1
         return {"status": statuses, "priority": priorities}
 
+    def _read(self, call: Call[Page[Task]], limit: int, cursor: str | None) -> Page[Task]:
+        """Read a page; items that cannot be read are left out, and the answer says so."""
+        return self._connection.run(call, limit=limit, cursor=cursor, unreadable=leave_out)
+
     def _some(self, call: Call[Page[Task]], wanted: Wanted, limit: int, cursor: str | None) -> Page[Task]:
         """Wanted tasks among those that a pattern finds; fewer than asked for rather than reading on and on."""
         found: list[Task] = []
         for _ in range(_READS_AT_MOST):
-            page = self._connection.run(call, limit=limit - len(found), cursor=cursor)
+            page = self._read(call, limit - len(found), cursor)
             found += [task for task in page if wanted.takes(task)]
             cursor = page.cursor
             if cursor is None or len(found) == limit:

@@ -18,6 +18,7 @@ from keyplan_systems.todo.entities import Priority, Status, Task
 from keyplan_systems.todo.once import Answer, Once, Request, Work
 from keyplan_systems.todo.refusals import ConflictError, MissingError
 from keyplan_systems.todo.service_users import Person, Users
+from keyplan_systems.web.notes import leave_out
 
 AT_ONCE = 100
 """The most tasks of a bulk request."""
@@ -128,7 +129,9 @@ class Tasks:
         return replace(_told(task_id, "updated"), calls=[call], target=_place(task))
 
     def _completed(self, user_id: str) -> Work:
-        page = self._connection.run(design.tasks_with_status(user_id, Status.COMPLETED), limit=AT_ONCE)
+        page = self._connection.run(
+            design.tasks_with_status(user_id, Status.COMPLETED), limit=AT_ONCE, unreadable=leave_out
+        )
         chosen = [task.task_id for task in page]
         return Work([], 200, {"task_ids": chosen, "more": page.cursor is not None})
 

@@ -23,6 +23,7 @@ from keyplan_systems.todo.domain import moment, stored_email
 from keyplan_systems.todo.entities import Deletion, User
 from keyplan_systems.todo.once import Answer, Once, Request, Work
 from keyplan_systems.todo.refusals import AddressTakenError, ConflictError, InvalidError, MissingError
+from keyplan_systems.web.notes import leave_out
 
 _LEAVING = "The user is being deleted."
 
@@ -129,7 +130,7 @@ class Users:
 
     def page(self, limit: int, cursor: str | None) -> Page[User]:
         """Some of all users, for administration: a scan."""
-        return self._connection.run(design.all_users(), limit=limit, cursor=cursor)
+        return self._connection.run(design.all_users(), limit=limit, cursor=cursor, unreadable=leave_out)
 
     def _come_in(self, person: Person) -> User:
         user = self._made(person, {})

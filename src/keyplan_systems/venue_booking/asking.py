@@ -15,6 +15,7 @@ from keyplan.design import Page
 from keyplan.design.patterns import Call
 from keyplan_systems.venue_booking.domain.refusals import InvalidRequestError
 from keyplan_systems.venue_booking.domain.venue import Venue, moment
+from keyplan_systems.web.notes import leave_out
 
 MOST_LISTED: Final = 100
 """The most entries of one page of any list."""
@@ -51,11 +52,14 @@ class Asking:
     def listed(
         self, call: Call[Page[Stored]], told: Callable[[Stored], Told], limit: int, cursor: str | None
     ) -> Listed[Told]:
-        """A page of a query's results. InvalidRequestError for a limit or cursor that cannot be."""
+        """Return a page of a query's results, without items that cannot be read: the answer says how many these are.
+
+        Raises InvalidRequestError for an invalid limit or cursor.
+        """
         if not 1 <= limit <= MOST_LISTED:
             raise InvalidRequestError(f"Ask for 1 to {MOST_LISTED} entries, not {limit}.", {"field": "first"})
         try:
-            page = self.connection.run(call, limit=limit, cursor=cursor)
+            page = self.connection.run(call, limit=limit, cursor=cursor, unreadable=leave_out)
         except CursorError as error:
             raise InvalidRequestError("This cursor is not one of this list.", {"field": "after"}) from error
         return Listed(tuple(told(item) for item in page.items), page.cursor)

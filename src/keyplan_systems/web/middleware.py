@@ -22,6 +22,8 @@ from keyplan_systems.web.problems import Problem, ProblemStyle, problem_response
 access_log = logging.getLogger("keyplan_systems.requests")
 
 REQUEST_ID_HEADER: Final = "X-Request-Id"
+UNREADABLE_HEADER: Final = "X-Unreadable-Items"
+"""In answers to lists: how many items were left out because they cannot be read. They are named in the log."""
 DEFAULT_BODY_LIMIT_BYTES: Final = 1024 * 1024
 
 _WELL_FORMED_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{7,127}")
@@ -63,7 +65,7 @@ class RequestMiddleware:
         scope.setdefault("state", {})["request_id"] = notes.request_id
         token = begin_notes(notes)
         try:
-            await self._answer(scope, receive, _Sender(send, notes.request_id), notes)
+            await self._answer(scope, receive, _Sender(send, notes), notes)
         finally:
             end_notes(token)
 
@@ -91,15 +93,15 @@ class RequestMiddleware:
 
 
 class _Sender:
-    """Adds the request id to the answer and remembers its status.
+    """Adds headers to the answer (request id, items left out, caching, security) and remembers its status.
 
-    What says nothing of caches and has no entity tag to ask by, as files have, is kept by none: answers are for whoever
-    asked, and not every application knows its callers by the one header that caches heed.
+    An answer without Cache-Control and without an entity tag, which files have, is marked as not to be stored: it is
+    for its caller only, and not every application knows its callers by the one header that caches heed.
     """
 
-    def __init__(self, send: Send, request_id: str) -> None:
+    def __init__(self, send: Send, notes: RequestNotes) -> None:
         self._send = send
-        self._request_id = request_id
+        self._notes = notes
         self.started = False
         self.status: int | None = None
 
@@ -110,7 +112,9 @@ class _Sender:
             self.status = message.get("status", 101)
             message.setdefault("headers", [])
             headers = MutableHeaders(scope=message)
-            headers[REQUEST_ID_HEADER] = self._request_id
+            headers[REQUEST_ID_HEADER] = self._notes.request_id
+            if self._notes.unreadable:
+                headers[UNREADABLE_HEADER] = str(self._notes.unreadable)
             if kind == "http.response.start" and "etag" not in headers:
                 headers.setdefault("Cache-Control", "no-store")
         elif kind == "websocket.close":

@@ -1,9 +1,13 @@
-"""What is known about the request under way: its id, and who sent it once that is proved."""
+"""Notes on the request under way: its id, who sent it once that is proved, and what its answer leaves out."""
 
 from __future__ import annotations
 
+import logging
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
+from typing import Any
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -17,6 +21,8 @@ class RequestNotes:
     request_id: str
     user_id: str | None = None
     extra: dict[str, object] = field(default_factory=dict)
+    unreadable: int = 0
+    """How many items the answer leaves out because they cannot be read."""
 
 
 _notes: ContextVar[RequestNotes | None] = ContextVar("keyplan_request_notes", default=None)
@@ -45,6 +51,23 @@ def note(name: str, value: object) -> None:
     notes = _notes.get()
     if notes is not None:
         notes.extra[name] = value
+
+
+def leave_out(error: Exception) -> None:
+    """Log an item that cannot be read, and count it: pass this as `unreadable` where a list is answered without it.
+
+    The answer says so: in the header X-Unreadable-Items, and with `with_unreadable` in its body.
+    """
+    _log.error("an item cannot be read and is left out", exc_info=error)
+    notes = _notes.get()
+    if notes is not None:
+        notes.unreadable += 1
+
+
+def with_unreadable(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the body of a list, with how many items it leaves out as `unreadable` if it does."""
+    notes = _notes.get()
+    return body if notes is None or not notes.unreadable else {**body, "unreadable": notes.unreadable}
 
 
 def begin_notes(notes: RequestNotes) -> Token[RequestNotes | None]:

@@ -303,3 +303,19 @@ def test_the_documentation_shows_examples(live: Live) -> None:
     health = httpx.get(f"{live.url}/health", timeout=PATIENCE_S, trust_env=False).json()
     assert health["checks"] == {"pushes": "ok"}
     assert sample.THREAD.item_id == LOOPS
+
+
+def test_lists_leave_out_an_event_that_cannot_be_read_and_say_so(live: Live) -> None:
+    writer = live.writer()
+    said = [writer.say(text) for text in ("one", "two", "three")]
+    items = live.call("Scan", {"TableName": "forum", "ConsistentRead": True})["Items"]
+    (broken,) = (item for item in items if item.get("content") == {"S": "two"})
+    live.call("PutItem", {"TableName": "forum", "Item": {**broken, "type": {"S": "nonsense"}}})
+    sound = {said[0]["seq"], said[2]["seq"]}
+    for path in ("events", f"arrivals?since={said[0]['seq'] - 1}"):
+        answer = writer.client.get(f"{writer.path}/{path}")
+        assert (answer.status_code, answer.json()["unreadable"]) == (200, 1), path
+        assert answer.headers["X-Unreadable-Items"] == "1"
+        found = {one["seq"] for one in answer.json()["events"]}
+        assert found >= sound
+        assert said[1]["seq"] not in found

@@ -137,3 +137,15 @@ def test_a_profile_that_cannot_be_read_is_told(stage: Stage, ada: Caller, dimens
     assert (answer.status_code, answer.json()["error"]["code"]) == (500, "unreadable_item")
     assert ada.get("/users/ada/profiles").json()["items"] == []
     assert stage.person("ben").get("/users/ben/profile").status_code == 404
+
+
+def test_a_list_says_how_many_profiles_it_leaves_out(stage: Stage, ada: Caller) -> None:
+    ada.submitted()
+    stage.follow()
+    sound = ada.get("/users/ada/profiles")
+    assert "unreadable" not in sound.json()
+    item = raw(old_profile(userId="ada", dimensions=[]))
+    stage.connection.transport.call("PutItem", {"TableName": "Profiles", "Item": item})
+    answer = ada.get("/users/ada/profiles")
+    assert answer.json() == {**sound.json(), "unreadable": 1}
+    assert answer.headers["X-Unreadable-Items"] == "1"

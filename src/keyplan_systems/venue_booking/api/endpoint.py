@@ -7,9 +7,13 @@ from typing import Any
 import orjson
 from cross_web import HTTPException
 from fastapi.routing import APIWebSocketRoute
+from starlette.requests import Request
 from strawberry.fastapi import GraphQLRouter
+from strawberry.http import GraphQLHTTPResponse
+from strawberry.types import ExecutionResult
 
 from keyplan_systems.venue_booking.api.context import Context
+from keyplan_systems.web.notes import with_unreadable
 from keyplan_systems.web.problems import Problem
 
 
@@ -26,6 +30,14 @@ class Endpoint(GraphQLRouter[Context, None]):
             return await super().run(*args, **options)
         except HTTPException as error:
             raise Problem(error.status_code, error.reason) from error
+
+    async def process_result(self, request: Request, result: ExecutionResult) -> GraphQLHTTPResponse:
+        """Return the answer; its extensions say how many items lists leave out because they cannot be read."""
+        answer = await super().process_result(request, result)
+        left_out = with_unreadable({})
+        if left_out:
+            answer["extensions"] = {**(answer.get("extensions") or {}), **left_out}
+        return answer
 
     def decode_json(self, data: str | bytes) -> object:
         """The body of a request, which is an object: the library looks for its members without looking at it."""
