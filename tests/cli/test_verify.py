@@ -63,3 +63,18 @@ def test_without_its_generator_it_says_what_to_install(tmp_path: Path, monkeypat
 @pytest.mark.parametrize("given", [["--items", "0"], ["--format", "xml"], ["--region", "mars-1"]])
 def test_options_that_make_no_sense_are_refused(given: list[str], tmp_path: Path) -> None:
     assert run("verify", design(tmp_path, NOTES), *given).exit_code == 2
+
+
+def test_progress_is_printed_as_lines_where_there_is_no_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("keyplan.cli.verify._EVERY_S", 0.0)
+    result = run("verify", design(tmp_path, NOTES), "--items", "100", "--pattern", "note")
+    assert "keyplan verify: running note, 0 of 20\n" in result.stderr
+    assert "keyplan verify: loading Note, " in result.stderr
+
+
+def test_a_time_limit_ends_a_run_that_is_then_not_complete(tmp_path: Path) -> None:
+    result = run("verify", design(tmp_path, NOTES), "--items", "100", "--time-limit", "0")
+    assert result.exit_code == 1
+    assert "note: not run: the time limit had passed" in result.stdout

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.verify import shop
+from tests.verify import bank, shop
 
 from keyplan.cost import units as cost_units
 from keyplan.design.design import Design
 from keyplan.verify import Report, predicting, verify
+from keyplan.verify.generating import makers
 from keyplan.verify.report import PatternResult, as_json
+from keyplan.verify.samples import Samples
+from keyplan.verify.verifying import MOMENT_S
 
 AS_WRITTEN = Path(__file__).parents[2] / "examples" / "as_written"
 
@@ -309,6 +312,38 @@ class Note(Entity):
 def note(note_id: str) -> Key:
     return key_of(note_id=note_id)
 """
+
+
+def test_a_value_that_parent_and_child_name_differently_is_one_value() -> None:
+    report = verify(Design.of(bank), items=400, pattern="whole")
+    (whole,) = report.patterns
+    assert whole.problems == ()
+    assert whole.returned > 2  # a transaction and its lines
+
+
+def test_children_are_generated_for_existing_parents() -> None:
+    made = makers(Design.of(bank), 400, Samples(0, MOMENT_S))
+    by_name = {spec.name: [entity.__dict__ for entity in maker.all()] for spec, maker in made.items()}
+    parents = {values["id"] for values in by_name["Transaction"]}
+    assert {values["TransactionID"] for values in by_name["Line"]} <= parents
+    assert len({values["id"] for values in by_name["Line"]}) == len(by_name["Line"])
+
+
+def test_a_pattern_of_long_batches_is_called_less_often() -> None:
+    told: list[tuple[str, int, int]] = []
+    report = verify(Design.of(bank), items=100, pattern="add_all", running=lambda *one: told.append(one))
+    (batch,) = report.patterns
+    assert (batch.calls, batch.problems) == (1, ())
+    assert batch.evaluated > 3_000
+    assert told == [("add_all", 0, 1)]
+
+
+def test_no_call_starts_after_the_time_limit() -> None:
+    report = verify(Design.of(bank), items=100, seconds=0)
+    assert [(one.calls, [problem.text for problem in one.problems]) for one in report.patterns] == [
+        (0, ["the time limit had passed"])
+    ] * len(report.patterns)
+    assert report.failed
 
 
 def test_progress_is_told_while_loading() -> None:

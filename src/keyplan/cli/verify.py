@@ -10,8 +10,12 @@ import typer
 
 from keyplan.cli.arguments import DesignName, Prices, Region
 from keyplan.cli.output import refusal
+from keyplan.clock import SystemClock
 
 Format = Literal["text", "json"]
+Told = Callable[[str, int, int], None]
+_EVERY_S = 10.0
+"""How often a line of progress is printed where standard error is not a terminal."""
 
 
 def verify(  # noqa: PLR0917 - each is an option on the command line
@@ -19,6 +23,9 @@ def verify(  # noqa: PLR0917 - each is an option on the command line
     items: Annotated[int, typer.Option("--items", min=1, help="About how many items to generate in all.")] = 4000,
     seed: Annotated[int, typer.Option("--seed", help="The same seed generates the same items and calls.")] = 0,
     pattern: Annotated[str | None, typer.Option("--pattern", help="Run only this pattern.")] = None,
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", min=0, help="Start no more calls after so many seconds.")
+    ] = None,
     format: Annotated[Format, typer.Option("--format", help="How the result is printed.")] = "text",
     region: Region = "us-east-1",
     prices: Prices = None,
@@ -38,8 +45,17 @@ def verify(  # noqa: PLR0917 - each is an option on the command line
         pattern_of("verify", loaded, pattern)
     try:
         book = books.book(region) if prices is None else books.load(prices)
-        with _bar() as progress:
-            report = run(loaded, items=items, seed=seed, pattern=pattern, book=book, progress=progress)
+        with _bar() as (progress, running):
+            report = run(
+                loaded,
+                items=items,
+                seed=seed,
+                pattern=pattern,
+                book=book,
+                progress=progress,
+                running=running,
+                seconds=time_limit,
+            )
     except (books.PriceDataError, MissingGeneratorError) as error:
         raise refusal(f"keyplan verify: {error}") from None
     if format == "json":
@@ -57,16 +73,25 @@ def verify(  # noqa: PLR0917 - each is an option on the command line
 
 
 @contextmanager
-def _bar() -> Iterator[Callable[[str, int, int], None]]:
-    """A progress bar on the terminal, which shows itself where loading takes longer than a moment."""
+def _bar() -> Iterator[tuple[Told, Told]]:
+    """Show progress of loading and of running on standard error: a bar on a terminal, else a line every ten seconds."""
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import Progress  # noqa: PLC0415
 
     console = Console(stderr=True)
+    clock = SystemClock()
+    shown_s = clock.monotonic()
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("loading", total=None)
 
-        def told(what: str, done: int, total: int) -> None:
-            bar.update(task, description=f"loading {what}", completed=done, total=total)
+        def show(what: str, done: int, total: int) -> None:
+            nonlocal shown_s
+            bar.update(task, description=what, completed=done, total=total)
+            if not console.is_terminal and clock.monotonic() - shown_s >= _EVERY_S:
+                shown_s = clock.monotonic()
+                typer.echo(f"keyplan verify: {what}, {done:,} of {total:,}", err=True)
 
-        yield told
+        yield (
+            lambda name, done, total: show(f"loading {name}", done, total),
+            lambda name, done, total: show(f"running {name}", done, total),
+        )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from typing import Any
 
 from keyplan.design.plan import KeyValue
 from keyplan.design.symbols import Source
@@ -44,6 +45,15 @@ def align(template: BoundTemplate, written: KeyValue) -> list[Pair] | None:
     """The pairs of a written key text; None where it cannot be the beginning of any key of the entity."""
     assert written.template is not None, "written texts are templates"
     return _Alignment(template.parts, written.template.parts, written).pairs()
+
+
+def same_texts(one: BoundTemplate, other: BoundTemplate) -> bool:
+    """Return True for templates that differ at most in the names of their fields."""
+    return [_shape(part) for part in one.parts] == [_shape(part) for part in other.parts]
+
+
+def _shape(part: BoundPart) -> tuple[Any, ...]:
+    return (part.field.type, part.spec) if isinstance(part, BoundHole) else (part.text,)
 
 
 class _Alignment:

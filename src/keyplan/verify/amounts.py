@@ -15,6 +15,7 @@ from keyplan.design.entities import EntitySpec
 from keyplan.design.fields import StoredField
 from keyplan.design.keys import BoundKey
 from keyplan.design.workload import Distinct, Items
+from keyplan.verify.aligning import same_texts
 
 UNSTATED = 100
 """Items of an entity of which the design states no number."""
@@ -123,5 +124,35 @@ def _partition(bound: BoundKey) -> Iterator[str]:
 
 
 def same_type(owner: EntitySpec, stored: StoredField) -> bool:
-    """Whether a field has the type of another entity's field of its name, so that it may refer to it."""
-    return bool(owner.fields[stored.name].annotation == stored.annotation)
+    """Return True if a field may refer to an owner: it has the type of its field of that name, or else of its key."""
+    own = owner.fields.get(stored.name, owner.fields[owner.key.fields[0]])
+    return bool(own.annotation == stored.annotation)
+
+
+def owners_of(spec: EntitySpec, wanted: Mapping[EntitySpec, Amount]) -> Owners:
+    """Return the owners of an entity's fields, also of those that their owner calls differently.
+
+    The place in a partition key decides: of `TXN#{id}` and `TXN#{transaction_id}` the second names the first, whatever
+    other field of the entity is called `id`.
+    """
+    single = {one: amount.count for one, amount in wanted.items() if len(one.key.fields) == 1}
+    found = {one.key.fields[0]: (one, count) for one, count in single.items()}
+    for owner, count in single.items():
+        for name in _named_otherwise(spec, owner):
+            if found.get(owner.key.fields[0], (owner, 0))[0] is not spec:
+                found.pop(owner.key.fields[0], None)
+            found[name] = (owner, count)
+    return found
+
+
+def _named_otherwise(spec: EntitySpec, owner: EntitySpec) -> Iterator[str]:
+    """Yield the field of an entity that stands where the owner's key field stands, under another name."""
+    if spec is owner or spec.schema is not owner.schema:
+        return
+    for bound in (spec.key, *spec.indexes):
+        theirs = owner.key_in(bound.index)
+        for mine, other in zip(bound.partition, () if theirs is None else theirs.partition, strict=False):
+            if other.fields != owner.key.fields or len(mine.fields) != 1 or mine.fields == other.fields:
+                continue
+            if mine.template is not None and other.template is not None and same_texts(mine.template, other.template):
+                yield mine.fields[0]

@@ -82,11 +82,11 @@ def _name(spec: EntitySpec, entity: Entity) -> str:
 
 def _lacking(meaning: Meaning, missing: Meant, arguments: Arguments) -> str:
     """What the missing ones have in common, where that says why they are missing."""
-    for wish in meaning.wishes:
+    for number, wish in enumerate(meaning.wishes):
         if wish.op != "between" or not missing:
             continue
         high = value_of(wish.high, arguments)
-        if all(getattr(entity, wish.field) == high for _, entity in missing):
+        if all(getattr(entity, meaning.wishes_of(spec)[number].field) == high for spec, entity in missing):
             return f": all that have the last {wish.field} of the range are missing"
     kinds = {spec.name for spec, _ in missing}
     if len(meaning.plan.entities) > 1 and len(kinds) == 1:

@@ -80,7 +80,7 @@ class Drawer:
         """An item that a read may return, its values bound to the parameters."""
         found = self._pick(meaning_of(pattern))
         if found is not None:
-            self._roles.bind(*found, uses_of(pattern), binding, pattern)
+            self._roles.bind(*found, uses_of(pattern, found[0]), binding, pattern)
         return found
 
     def _read_of_suited(self, pattern: Pattern[..., Any]) -> dict[str, Any]:
@@ -101,12 +101,12 @@ class Drawer:
         specs = [
             spec
             for spec in meaning.plan.entities
-            if self._stock.all(spec) and all(wish.field in spec.fields for wish in meaning.wishes)
+            if self._stock.all(spec) and all(wish.field in spec.fields for wish in meaning.wishes_of(spec))
         ]
         if not specs:
             return None
         spec = self._chance.choice(specs)
-        likely = meaning.constants(self._stock.all(spec)) or self._stock.all(spec)
+        likely = meaning.constants(spec, self._stock.all(spec)) or self._stock.all(spec)
         for _ in range(_TRIES):
             entity = self._chance.choice(likely)
             if meaning.may_hold(spec, entity, int(self._samples.now_s)):

@@ -18,7 +18,7 @@ from keyplan.design.fields import StoredField
 from keyplan.design.requests_items import maker_of
 from keyplan.design.template_errors import MissingField
 from keyplan.design.workload import Distinct
-from keyplan.verify.amounts import Amount, Owners, amounts, same_type
+from keyplan.verify.amounts import Amount, Owners, amounts, owners_of, same_type
 from keyplan.verify.errors import SampleError
 from keyplan.verify.examples import examples_of, has_examples
 from keyplan.verify.references import Keys, References, named_by
@@ -187,13 +187,20 @@ class Maker:
         return make
 
     def _nth(self, name: str) -> Column:
-        fits = self._fits(name)
-        return lambda number: self.samples.nth(self.spec.model, name, number, fits)
+        row, fits = self._row(name), self._fits(name)
+        return lambda number: self.samples.nth(*row, number, fits)
 
     def _nth_if_any(self, name: str) -> Column:
         """The same, and one of those again where there are no more: other fields of the key tell items apart too."""
-        fits = self._fits(name)
-        return lambda number: self.samples.up_to(self.spec.model, name, number, fits)
+        row, fits = self._row(name), self._fits(name)
+        return lambda number: self.samples.up_to(*row, number, fits)
+
+    def _row(self, name: str) -> tuple[type[BaseModel], str]:
+        """Return the model and field whose row of values a field has: its owner's, if that has another name for it."""
+        owner = self._owners.get(name)
+        if owner is None or name in owner[0].fields or not same_type(owner[0], self.spec.fields[name]):
+            return self.spec.model, name
+        return owner[0].model, owner[0].key.fields[0]
 
     def _fits(self, name: str) -> Callable[[Any], bool]:
         """Whether a value can be part of the keys that are made of its field."""
@@ -210,13 +217,13 @@ class Maker:
 
     def _one_of(self, name: str, count: int, hottest: float | None = None) -> Column:
         """One of so many values; where one is hotter than the others, it is the first."""
-        chance, fits = self.samples.random, self._fits(name)
+        chance, row, fits = self.samples.random, self._row(name), self._fits(name)
 
         def pick(_number: int) -> Any:
             if hottest is not None and chance.random() < hottest:
-                return self.samples.nth(self.spec.model, name, 0, fits)
+                return self.samples.nth(*row, 0, fits)
             low = 1 if hottest is not None and count > 1 else 0
-            return self.samples.up_to(self.spec.model, name, chance.randrange(low, max(low + 1, count)), fits)
+            return self.samples.up_to(*row, chance.randrange(low, max(low + 1, count)), fits)
 
         return pick
 
@@ -313,8 +320,7 @@ def _has_values(stored: StoredField, count: int) -> bool:
 def makers(design: Design, total: int, samples: Samples) -> dict[EntitySpec, Maker]:
     """A maker for each entity of a design."""
     wanted = amounts(design, total)
-    owners = {spec.key.fields[0]: (spec, amount.count) for spec, amount in wanted.items() if len(spec.key.fields) == 1}
-    found = {spec: Maker(spec, amount, design, samples, owners) for spec, amount in wanted.items()}
+    found = {spec: Maker(spec, amount, design, samples, owners_of(spec, wanted)) for spec, amount in wanted.items()}
     for spec, others in named_by({spec: amount.count for spec, amount in wanted.items()}).items():
         found[spec].refer([found[one].keys for one in others])
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from keyplan.design.requests_sources import Arguments
 from keyplan.design.symbols import CALLED, Each, EveryShard, Param, Source, value_of
 from keyplan.design.template_holes import BoundHole
 from keyplan.design.terms_reads import Cond
-from keyplan.verify.aligning import Pair, align
+from keyplan.verify.aligning import Pair, align, same_texts
 from keyplan.verify.deciding import decided
 from keyplan.verify.stock import Stock, index_key
 
@@ -58,11 +58,15 @@ class Meaning:
     unlike: tuple[str, ...]
     """Key texts that no key of the entity can be like, so that nothing is known of what is meant."""
 
+    def wishes_of(self, spec: EntitySpec) -> tuple[Wish, ...]:
+        """Return the wishes with the fields as an entity calls them."""
+        return _wishes_of(self, spec)
+
     def of(self, spec: EntitySpec, entity: Entity, arguments: Arguments, now_s: int) -> bool | None:
         """Whether an entity is meant; None where that cannot be told."""
         values = entity.__dict__
         told: list[bool | None] = []
-        for wish in self.wishes:
+        for wish in self.wishes_of(spec):
             told.append(wish.field in spec.fields and _is_as(wish, values[wish.field], arguments))
             if told[-1] is False:
                 return False
@@ -74,9 +78,9 @@ class Meaning:
             told.append(decided(filled(self.plan.filter, arguments), stored))
         return False if False in told else None if None in told else True
 
-    def constants(self, entities: Sequence[Entity]) -> Sequence[Entity]:
-        """Those of some entities that have the values which the pattern itself states."""
-        fixed = [wish for wish in self.wishes if not isinstance(wish.low, CALLED) and wish.high is None]
+    def constants(self, spec: EntitySpec, entities: Sequence[Entity]) -> Sequence[Entity]:
+        """Return the entities of a kind that have the values which the pattern itself states."""
+        fixed = [wish for wish in self.wishes_of(spec) if not isinstance(wish.low, CALLED) and wish.high is None]
         if not fixed:
             return entities
         return [one for one in entities if all(_is_as(wish, getattr(one, wish.field), {}) for wish in fixed)]
@@ -92,14 +96,14 @@ class Meaning:
     def all(self, stock: Stock, arguments: Arguments, now_s: int) -> list[tuple[EntitySpec, Entity]] | None:
         """Every entity that is meant; None where that cannot be told."""
         found = []
-        exact = [
-            wish
-            for wish in self.wishes
-            if wish.op == "=" and wish.encoded is None and not isinstance(wish.low, (Each, EveryShard))
-        ]
-        fields = tuple(dict.fromkeys(wish.field for wish in exact))
-        values = {wish.field: _value(wish.low, arguments) for wish in exact}
         for spec in self.plan.entities:
+            exact = [
+                wish
+                for wish in self.wishes_of(spec)
+                if wish.op == "=" and wish.encoded is None and not isinstance(wish.low, (Each, EveryShard))
+            ]
+            fields = tuple(dict.fromkeys(wish.field for wish in exact))
+            values = {wish.field: _value(wish.low, arguments) for wish in exact}
             if any(name not in spec.fields for name in fields):
                 continue
             for entity in stock.having(spec, fields, [values[name] for name in fields]):
@@ -113,6 +117,28 @@ class Meaning:
     def text(self, arguments: Arguments) -> str:
         """In words."""
         return " and ".join(wish.text(arguments) for wish in self.wishes) or "of that kind"
+
+
+@lru_cache(maxsize=4096)
+def _wishes_of(meaning: Meaning, spec: EntitySpec) -> tuple[Wish, ...]:
+    return tuple(replace(wish, field=_own_name(meaning.plan, spec, wish.field)) for wish in meaning.wishes)
+
+
+def _own_name(plan: Plan, spec: EntitySpec, name: str) -> str:
+    """Return what an entity calls a field of the partition key that another entity of the read calls differently.
+
+    `TXN#{id}` and `TXN#{transaction_id}` are one partition: the place in the template decides, even if the entity has
+    another field of that name.
+    """
+    bound = spec.key_in(plan.index)
+    if plan.key is None or bound is None:
+        return name
+    for value, part in zip(plan.key.partition, bound.partition, strict=False):
+        if value.template is not None and part.template is not None and same_texts(value.template, part.template):
+            for asked, own in zip(value.template.holes, part.template.holes, strict=True):
+                if asked.name == name:
+                    return own.name
+    return name
 
 
 @lru_cache(maxsize=4096)

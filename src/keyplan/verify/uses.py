@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Path
+from keyplan.design.entities import EntitySpec
 from keyplan.design.patterns import Pattern
 from keyplan.design.symbols import Each, EveryShard, Param, Source
 from keyplan.design.template_holes import BoundHole
@@ -38,10 +39,13 @@ class Use:
     """Of the beginning of a key's text: the hole that makes it of the field."""
 
 
-def uses_of(pattern: Pattern[..., Any]) -> list[Use]:
-    """Every use of a parameter by a pattern that is no transaction."""
+def uses_of(pattern: Pattern[..., Any], spec: EntitySpec | None = None) -> list[Use]:
+    """Return every use of a parameter by a pattern that is not a transaction.
+
+    `spec`: the entity of a read whose names the fields of the key have; the names of the pattern if left out.
+    """
     terms = pattern._terms
-    found = list(_of_change(pattern, terms)) if isinstance(terms, Change) else list(_of_read(pattern))
+    found = list(_of_change(pattern, terms)) if isinstance(terms, Change) else list(_of_read(pattern, spec))
     found += list(_of_condition(pattern.plan.filter)) + list(_of_condition(pattern.plan.condition))
     return [use for use in found if isinstance(_param(use.source), Param) or use.certain]
 
@@ -53,8 +57,9 @@ def _param(source: Source) -> Source:
 _RANGES: dict[str, Role] = {"<": "above", "<=": "high", ">": "below", ">=": "low", "begins_with": "prefix"}
 
 
-def _of_read(pattern: Pattern[..., Any]) -> Iterator[Use]:
-    for wish in meaning_of(pattern).wishes:
+def _of_read(pattern: Pattern[..., Any], spec: EntitySpec | None) -> Iterator[Use]:
+    meaning = meaning_of(pattern)
+    for wish in meaning.wishes if spec is None else meaning.wishes_of(spec):
         if wish.op == "reads":
             continue  # a constant: items that are like it are found by trying
         if wish.op == "between":

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
-from keyplan.clock import ManualClock
+from keyplan.clock import ManualClock, SystemClock
 from keyplan.connections.connection import Connection
 from keyplan.connections.context import Context, Retries
 from keyplan.cost.estimate import estimate
@@ -42,8 +42,13 @@ ITEMS = 4000
 """How many items are generated in all, where nothing else is said."""
 READS, WRITES, SCANS = 20, 10, 2
 """Calls of each pattern."""
+MOST_ITEMS = 10_000
+"""Fewer calls are made of a pattern whose calls are about so many items that they would be about more in all."""
 MOMENT_S = 1_767_225_600.0
 """When it is, in the engine and in the data: the first second of 2026."""
+
+
+_CLOCK = SystemClock()
 
 
 def quiet(_what: str, _done: int, _total: int) -> None:
@@ -58,17 +63,22 @@ def verify(
     pattern: str | None = None,
     book: PriceBook | None = None,
     progress: Progress = quiet,
+    running: Progress = quiet,
+    seconds: float | None = None,
 ) -> Report:
     """Run a design's patterns, or one of them, on generated data. Raises KeyError for a pattern that is not there.
 
     `items`: about how many are generated in all; the same `seed` generates the same. `book`: the prices that claims
-    are held against; those that are shipped if left out.
+    are held against; those that are shipped if left out. `progress` is called while items are loaded, `running` with
+    a pattern's name, the number of its call and how many there will be, before each call. No call starts once
+    `seconds` have passed: patterns that had no call are reported as not run.
     """
+    ends_s = None if seconds is None else _CLOCK.monotonic() + seconds
     wanted = [design.pattern(pattern)] if pattern is not None else list(design.patterns)
     told = book or shipped_book()
     samples = Samples(seed, MOMENT_S)
     with closing(Engine.memory(clock=ManualClock(MOMENT_S, seed))) as engine:
-        run = _Run(design, Recorder(engine), Stock(design.entities), samples, items, progress)
+        run = _Run(design, Recorder(engine), Stock(design.entities), samples, items, progress, running, ends_s)
         results = {one: run.pattern(one) for one in sorted(wanted, key=_turn)}
     month = estimate(design, told)
     reads = [one for one in wanted if one.plan.reading and not all_faults(one.plan)]
@@ -112,6 +122,9 @@ class _Run:
     samples: Samples
     items: int
     progress: Progress
+    running: Progress
+    ends_s: float | None
+    """When no more calls are made, by the monotonic clock; None if all are."""
     loaded: Loaded = field(init=False)
 
     def __post_init__(self) -> None:
@@ -136,7 +149,12 @@ class _Run:
         if problems:
             return self._result(pattern, [], tuple(dict.fromkeys(problems)))
         runs: list[_Call] = []
-        for _ in range(_calls(pattern)):
+        calls = _calls(pattern)
+        for number in range(calls):
+            if self.ends_s is not None and _CLOCK.monotonic() >= self.ends_s:
+                problems += [] if runs else [Problem("not run", "the time limit had passed")]
+                break
+            self.running(pattern.name, number, calls)
             try:
                 runs.append(self._call(pattern))
             except KeyplanError as error:
@@ -269,7 +287,15 @@ def _calls(pattern: Pattern[..., Any]) -> int:
         return 1
     if pattern.plan.operation == "Scan":
         return SCANS
-    return READS if pattern.plan.reading else WRITES
+    calls = READS if pattern.plan.reading else WRITES
+    return max(1, min(calls, int(MOST_ITEMS // _items_of_call(pattern))))
+
+
+def _items_of_call(pattern: Pattern[..., Any]) -> float:
+    """Return how many items a call names or writes, as the design declares."""
+    plan = pattern.plan
+    several = plan.operation == "BatchWriteItem" or plan.walk is not None or any(plan.repeats)
+    return max(1.0, pattern.facts.returns or 1.0) if several else 1.0
 
 
 def _grows(pattern: Pattern[..., Any]) -> bool:
