@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -92,13 +93,17 @@ def at_scale(
     items: Items = scale.MILLION,
     target: Annotated[str, typer.Option(help="A target in this process: engine, engine-full, bare, ...")] = "engine",
     seconds: Seconds = 3,
+    folder: Annotated[
+        Path | None, typer.Option(help="Keep the databases in this folder, and load only what it does not hold.")
+    ] = None,
     seed: Seed = DEFAULT_SEED,
     json: Json = None,
 ) -> None:
-    """Get, query and put at 10,000, 100,000 and more items, with file size and memory."""
+    """Get, query and put at 10,000, 100,000 and more items, next to bare SQLite: cold, warm and mixed."""
     with suite.settings_for(Workload(items, seed), Span(SCALE_SPAN.warm_up_s, seconds)) as settings:
         report.print_machine()
-        measured = scale.measured(settings, items, report.loading, target)
+        in_folder = replace(settings, folder=folder or settings.folder)
+        measured = scale.measured(in_folder, items, report.loading, target)
     report.print_scale(measured)
     if target.startswith("engine"):
         report.print_lines(measured.lines())

@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
+
+Kind = TypeVar("Kind", bound=str)
 
 Run = Callable[[], object]
 
@@ -30,6 +33,8 @@ class Figure:
     p99_us: float
     calls: int
     failed: int = 0
+    pages_read: float = 0
+    """Pages of 4 KiB that this process fetched from the disk, for each call; 0 where the system does not count them."""
 
     @property
     def mean_us(self) -> float:
@@ -52,9 +57,9 @@ def single(runs: Runs, span: Span) -> Figure:
     gc.collect()
     gc.freeze()
     try:
-        started_ns = time.perf_counter_ns()
+        pages, started_ns = _pages_read(), time.perf_counter_ns()
         times_ns = _loop(runs, span.measure_s)
-        return _figure(times_ns, time.perf_counter_ns() - started_ns)
+        return _figure(times_ns, time.perf_counter_ns() - started_ns, _pages_read() - pages)
     finally:
         gc.unfreeze()
 
@@ -63,12 +68,12 @@ def once(runs: Sequence[Run]) -> Figure:
     """One client making each call once: for calls that are other work when they are repeated."""
     clock = time.perf_counter_ns
     times_ns: list[int] = []
-    started_ns = clock()
+    pages, started_ns = _pages_read(), clock()
     for run in runs:
         before_ns = clock()
         run()
         times_ns.append(clock() - before_ns)
-    return _figure(times_ns, clock() - started_ns)
+    return _figure(times_ns, clock() - started_ns, _pages_read() - pages)
 
 
 def threaded(runs_of_thread: Sequence[Runs], span: Span) -> Figure:
@@ -77,19 +82,32 @@ def threaded(runs_of_thread: Sequence[Runs], span: Span) -> Figure:
     One of them warms up for all, for some targets take seconds for a call.
     """
     _loop(runs_of_thread[0], span.warm_up_s)
-    times_ns: list[int] = []
+    times_ns, elapsed_ns = _together(runs_of_thread, span.measure_s)
+    return _figure([time_ns for of_thread in times_ns for time_ns in of_thread], elapsed_ns)
+
+
+def mixed(runs: Mapping[Kind, Runs], span: Span) -> dict[Kind, Figure]:
+    """One thread for each kind of call, all at the same time; a figure for each kind."""
+    times_ns, elapsed_ns = _together(list(runs.values()), span.measure_s)
+    return {kind: _figure(of_thread, elapsed_ns) for kind, of_thread in zip(runs, times_ns, strict=True)}
+
+
+def _together(runs_of_thread: Sequence[Runs], seconds: float) -> tuple[list[list[int]], int]:
+    """Start one thread for each sequence of runs; return the times of each thread's calls, and of all together."""
+    times_ns: list[list[int]] = [[] for _ in runs_of_thread]
     errors: list[BaseException] = []
     start = threading.Barrier(len(runs_of_thread) + 1)
 
-    def work(runs: Runs) -> None:
+    def work(runs: Runs, mine_ns: list[int]) -> None:
         try:
             start.wait()
-            mine_ns = _loop(runs, span.measure_s)
-            times_ns.extend(mine_ns)
+            mine_ns.extend(_loop(runs, seconds))
         except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
             errors.append(error)
 
-    threads = [threading.Thread(target=work, args=(runs,), daemon=True) for runs in runs_of_thread]
+    threads = [
+        threading.Thread(target=work, args=each, daemon=True) for each in zip(runs_of_thread, times_ns, strict=True)
+    ]
     for thread in threads:
         thread.start()
     start.wait()
@@ -99,7 +117,7 @@ def threaded(runs_of_thread: Sequence[Runs], span: Span) -> Figure:
     elapsed_ns = time.perf_counter_ns() - started_ns
     if errors:
         raise errors[0]
-    return _figure(times_ns, elapsed_ns)
+    return times_ns, elapsed_ns
 
 
 def in_turn(measures: Mapping[str, Callable[[Span], Figure]], span: Span) -> dict[str, Figure]:
@@ -164,7 +182,7 @@ def _loop(runs: Runs, seconds: float) -> list[int]:
     return times_ns
 
 
-def _figure(times_ns: list[int], elapsed_ns: int) -> Figure:
+def _figure(times_ns: list[int], elapsed_ns: int, pages_read: int = 0) -> Figure:
     times_ns.sort()
     count = len(times_ns)
     return Figure(
@@ -172,4 +190,14 @@ def _figure(times_ns: list[int], elapsed_ns: int) -> Figure:
         p50_us=times_ns[count // 2] / 1000,
         p99_us=times_ns[min(count - 1, count * 99 // 100)] / 1000,
         calls=count,
+        pages_read=pages_read / count,
     )
+
+
+def _pages_read() -> int:
+    """Pages of 4 KiB that this process has fetched from disks so far; 0 where the system does not count them."""
+    counters = Path("/proc/self/io")
+    if not counters.exists():
+        return 0
+    read_bytes = next(line for line in counters.read_text().splitlines() if line.startswith("read_bytes:"))
+    return int(read_bytes.split()[1]) // 4096

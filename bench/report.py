@@ -24,6 +24,7 @@ from rich.table import Table
 from bench.durable import Durable
 from bench.floors import Floors
 from bench.gsi import Added
+from bench.http import HOW_TO_GET_WRK
 from bench.lines import TIMES, Line, figure_text, reasons
 from bench.measure import Figure
 from bench.scale import Scale
@@ -182,19 +183,40 @@ def print_startup(startup: Startup) -> None:
 
 
 def print_scale(scale: Scale) -> None:
-    """Times at each number of items, and how many times those of a small table measured in turn."""
-    title = f"{scale.target}, median times, and x those of 10,000 items measured in turn"
-    table = _table(title, "items", *map(str, scale.stages[0].figures), "load", "file", "resident")
+    """Median times and pages read from the disk at each number of items, cold and warm, and the mixed phase."""
     for stage in scale.stages:
-        times = [f"{duration(figure.p50_us)}, x {stage.times(kind):.2f}" for kind, figure in stage.figures.items()]
-        sizes = (
-            f"{stage.load_items_per_second:,.0f}/s",
-            f"{stage.file_mib:,.0f} MiB",
-            f"{stage.resident_mib:,.0f} MiB",
+        title = (
+            f"{stage.items:,} items, medians; x those of 10,000 items measured in turn; pages from the disk per call"
         )
-        table.add_row(f"{stage.items:,}", *times, *sizes)
-    console.print(table)
-    console.print(f"resident at start: {scale.resident_at_start_mib:,.0f} MiB")
+        table = _table(title, "target", "operation", "warm", "x", "pages", "cold", "pages", "mixed", "mixed p99")
+        for name, of_target in stage.targets.items():
+            for operation, warm in of_target.warm.items():
+                cold, mixed = of_target.cold[operation], of_target.mixed.get(operation)
+                table.add_row(
+                    name,
+                    str(operation),
+                    duration(warm.p50_us),
+                    f"{of_target.times(operation):.2f}",
+                    f"{warm.pages_read:.1f}",
+                    duration(cold.p50_us),
+                    f"{cold.pages_read:.1f}",
+                    *(("", "") if mixed is None else (rate(mixed.per_second), duration(mixed.p99_us))),
+                )
+        console.print(table)
+        for name, of_target in stage.targets.items():
+            console.print(
+                f"{name}: loaded {of_target.load_items_per_second:,.0f}/s, file and log {of_target.file_mib:,.0f} MiB, "
+                f"log after the mixed phase {of_target.log_mib:,.0f} MiB"
+            )
+        console.print(f"resident: {stage.resident_mib:,.0f} MiB, at start {scale.resident_at_start_mib:,.0f} MiB")
+        if stage.served:
+            for operation, figure in stage.served.figures.items():
+                console.print(
+                    f"keyplan serve, mixed: {operation} {rate(figure.per_second)}, p99 {duration(figure.p99_us)}"
+                )
+            console.print(f"keyplan serve, log: {stage.served.log_mib:,.0f} MiB")
+    if scale.target.startswith("engine") and scale.stages[-1].served is None:
+        console.print(f"[yellow]not measured over HTTP: {HOW_TO_GET_WRK}[/]", soft_wrap=True)
 
 
 def print_lines(lines: Sequence[Line], title: str = "") -> None:

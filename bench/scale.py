@@ -1,18 +1,29 @@
-"""How get, query and put change from ten thousand items to a million, with file size and memory."""
+"""How get, query and put change from ten thousand items to a million and more, next to bare SQLite on the same rows.
+
+At each number of items the databases are opened again. A few calls of each operation are then timed with no page of
+the files in memory (cold), and many with the pages that these calls need in memory (warm). Engine and bare SQLite take
+turns, and so do the large tables and tables of 10,000 items. Finally one thread writes while another one reads. At the
+last number of items, wrk does the same over HTTP.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
+import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bench.lines import PER_SECOND, Line
-from bench.measure import Figure, Runs, singles
+from bench import http
+from bench.lines import PER_SECOND, TIMES, Line
+from bench.measure import Figure, Run, mixed, once, singles
 from bench.suite import Loading
 from bench.targets.model import InProcess, Settings, Target, TargetError
+from bench.targets.server import running_engine
 from bench.targets.table import open_target
 from bench.wire import AnswerError
 from bench.workload import BATCH_ITEMS, Operation, Workload, check_answer
@@ -20,32 +31,62 @@ from bench.workload import BATCH_ITEMS, Operation, Workload, check_answer
 SECTION = "a million items"
 MILLION = 1_000_000
 GET_TIMES = 1.5
+GROWTH_TIMES = 1.5
+FLOOR_TIMES = {Operation.GET: 2.5, Operation.QUERY: 2.0, Operation.PUT: 2.5}
+PUT_P99_US = 20_000
+LOG_MIB = 256
 FIRST_STAGE_ITEMS = 10_000
 STAGE_FACTOR = 10
-TARGETS = ("engine", "engine-full", "engine-memory", "bare", "bare-inline")
+TARGETS = ("engine", "engine-full", "bare", "bare-inline")
+FLOOR = "bare"
 MIB = 1024 * 1024
 
 # Enough different keys that a page cache of some megabytes cannot hold them all.
 DISTINCT = {Operation.GET: 30_000, Operation.QUERY: 10_000, Operation.PUT: 20_000}
+COLD_CALLS = 200
+COLD_STREAM, MIXED_STREAM = 1, 2
+MIXED = (Operation.GET, Operation.PUT)
+MIXED_CONNECTIONS = 4
+SERVED_S = 20  # long enough for several checkpoints
+
+
+@dataclass(frozen=True, slots=True)
+class OfTarget:
+    """The figures of one target at one number of items, by operation.
+
+    `small` are those of a table of 10,000 items, measured in turn with the warm ones. `mixed` has a thread for gets and
+    one for puts, `log_mib` is the length of the log after them.
+    """
+
+    cold: dict[Operation, Figure]
+    warm: dict[Operation, Figure]
+    small: dict[Operation, Figure]
+    mixed: dict[Operation, Figure]
+    load_items_per_second: float
+    file_mib: float
+    log_mib: float
+
+    def times(self, operation: Operation) -> float:
+        """Median time against the small table's: what else the machine does falls on both."""
+        return self.warm[operation].p50_us / self.small[operation].p50_us
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Gets and puts of `keyplan serve` at the same time, several connections each; the length of the log after them."""
+
+    figures: dict[Operation, Figure]
+    log_mib: float
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The figures at one number of items, and of a table of 10,000 measured in turn with it.
-
-    `resident_mib` is of this whole process, before requests are prepared.
-    """
+    """The figures of all targets at one number of items. `resident_mib` is of this whole process, after loading."""
 
     items: int
-    figures: dict[Operation, Figure]
-    small: dict[Operation, Figure]
-    load_items_per_second: float
-    file_mib: float
+    targets: dict[str, OfTarget]
     resident_mib: float
-
-    def times(self, operation: Operation) -> float:
-        """Median time against the small table's: what else the machine does falls on both."""
-        return self.figures[operation].p50_us / self.small[operation].p50_us
+    served: Served | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,42 +98,70 @@ class Scale:
     stages: list[Stage]
 
     def lines(self) -> list[Line]:
-        """Each stage beside the small table; the get of the last stage has a bound."""
+        """Each stage next to the small table and to bare SQLite; the last stage has bounds."""
         return [line for stage in self.stages for line in self._of_stage(stage)]
 
     def _of_stage(self, stage: Stage) -> Iterator[Line]:
         at, small = f"{stage.items:,} items", f"{FIRST_STAGE_ITEMS:,} items"
-        for operation, figure in stage.figures.items():
-            bound = GET_TIMES if operation == Operation.GET and stage is self.stages[-1] else None
+        last = stage is self.stages[-1]
+        own, floor = stage.targets[self.target], stage.targets.get(FLOOR) if self.target != FLOOR else None
+        for operation, figure in own.warm.items():
+            bound = GET_TIMES if operation == Operation.GET and last and stage.items <= MILLION else None
             what = f"{operation}, median, {at}"
-            yield Line(SECTION, what, self.target, figure.p50_us, "us", small, stage.small[operation].p50_us, bound)
-        yield Line(SECTION, f"loaded, {at}", self.target, stage.load_items_per_second, PER_SECOND)
-        yield Line(SECTION, f"file and log, {at}", self.target, stage.file_mib, "MiB")
+            yield Line(SECTION, what, self.target, figure.p50_us, "us", small, own.small[operation].p50_us, bound)
+            if floor:
+                limit = FLOOR_TIMES[operation] if last else None
+                yield Line(SECTION, what, self.target, figure.p50_us, "us", FLOOR, floor.warm[operation].p50_us, limit)
+        for operation, figure in own.cold.items():
+            other = (FLOOR, floor.cold[operation].p50_us) if floor else ("", None)
+            yield Line(SECTION, f"{operation}, cold, median, {at}", self.target, figure.p50_us, "us", *other)
+        if floor and last:
+            growth = own.times(Operation.GET), floor.times(Operation.GET)
+            what = f"growth of a get from {small}, {at}"
+            yield Line(SECTION, what, self.target, growth[0], TIMES, FLOOR, growth[1], GROWTH_TIMES)
+        yield from _mixed_lines(self.target, f"mixed, {at}", own.mixed, own.log_mib, bounded=last)
+        if stage.served:
+            yield from _mixed_lines(
+                "http", f"mixed over HTTP, {at}", stage.served.figures, stage.served.log_mib, bounded=last
+            )
+        if own.load_items_per_second:
+            yield Line(SECTION, f"loaded, {at}", self.target, own.load_items_per_second, PER_SECOND)
+        yield Line(SECTION, f"file and log, {at}", self.target, own.file_mib, "MiB")
         added_mib = stage.resident_mib - self.resident_at_start_mib
         yield Line(SECTION, f"resident memory added, {at}", self.target, added_mib, "MiB")
 
 
+def _mixed_lines(
+    target: str, what: str, figures: Mapping[Operation, Figure], log_mib: float, *, bounded: bool
+) -> Iterator[Line]:
+    for operation, figure in figures.items():
+        limit = PUT_P99_US if bounded and operation == Operation.PUT else None
+        yield Line(SECTION, f"{operation}, {what}", target, figure.per_second, PER_SECOND)
+        yield Line(SECTION, f"{operation}, p99, {what}", target, figure.p99_us, "us", limit=limit)
+    yield Line(SECTION, f"log, {what}", target, log_mib, "MiB", limit=LOG_MIB if bounded else None)
+
+
 def measured(settings: Settings, items: int, loading: Loading, name: str = "engine") -> Scale:
-    """Loads `items` items in stages of 10,000, 100,000, ... and measures after each."""
+    """Load `items` items in stages of 10,000, 100,000, ... and measure the target and bare SQLite after each.
+
+    What the databases in the folder of the settings already hold is not loaded again, and smaller stages are left out.
+    """
     if name not in TARGETS:
         raise TargetError(f"scale measures {', '.join(TARGETS)}, not {name}")
     at_start_mib = resident_mib()
-    small_settings = replace(settings, folder=settings.folder / "small")
-    small_settings.folder.mkdir()
-    small_workload = replace(settings.workload, items=FIRST_STAGE_ITEMS)
+    databases = _Databases(settings, dict.fromkeys((name, FLOOR)))
+    databases.small.folder.mkdir(exist_ok=True)
     stages: list[Stage] = []
-    with open_target(name, settings) as target, open_target(name, small_settings) as small:
-        pair = _Pair(_in_process(target), _in_process(small), settings, small_workload)
-        for opened in (pair.target, pair.small):
-            opened.prepare(settings.workload.create_table())()
-        with loading(name, items + FIRST_STAGE_ITEMS) as progress:
-            _load(pair.small, small_workload, 0, progress)
-            loaded = 0
-            for size in stage_sizes(items):
-                workload = replace(settings.workload, items=size)
-                per_second = _load(pair.target, workload, loaded, progress)
-                loaded = size
-                stages.append(pair.stage(workload, per_second))
+    for size in stage_sizes(items):
+        if (held := databases.held()) > size:
+            continue
+        workload = replace(settings.workload, items=size)
+        per_second = databases.load(workload, held, loading)
+        stages.append(databases.stage(workload, per_second))
+    if not stages:
+        raise TargetError(f"{settings.folder} holds more than {items:,} items")
+    if name.startswith("engine") and shutil.which("wrk"):
+        stages[-1] = replace(stages[-1], served=_served(settings, name))
     return Scale(name, at_start_mib, stages)
 
 
@@ -119,11 +188,137 @@ def file_mib(folder: Path, name: str) -> float:
     return sum(path.stat().st_size for path in folder.glob(f"{name}.db*")) / MIB
 
 
+def log_mib(folder: Path, name: str) -> float:
+    """Length of a database's log, which never gets shorter while the database is open."""
+    return sum(path.stat().st_size for path in folder.glob(f"{name}.db-wal")) / MIB
+
+
+def drop_pages(folder: Path, name: str) -> None:
+    """Drop the system's copies of a closed database's pages, where the system allows it."""
+    if not hasattr(os, "posix_fadvise"):
+        return
+    for path in folder.glob(f"{name}.db*"):
+        file = os.open(path, os.O_RDWR)
+        try:
+            os.fsync(file)  # a page that is not yet on the disk stays in memory
+            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(file)
+
+
 def _powers() -> Iterator[int]:
     size = FIRST_STAGE_ITEMS
     while True:
         yield size
         size *= STAGE_FACTOR
+
+
+@dataclass(frozen=True, slots=True)
+class _Databases:
+    """The databases of some targets, each with a small one that does not grow; opened for each measurement."""
+
+    settings: Settings
+    names: Mapping[str, None]
+
+    @property
+    def small(self) -> Settings:
+        workload = replace(self.settings.workload, items=FIRST_STAGE_ITEMS)
+        return replace(self.settings, folder=self.settings.folder / "small", workload=workload)
+
+    def held(self) -> int:
+        """How many items all of the databases hold already, of those that a stage loads."""
+        sizes = [0, *stage_sizes(self.settings.workload.items)]
+        held = len(sizes) - 1
+        for name in self.names:
+            if not (self.settings.folder / f"{name}.db").exists():
+                return 0
+            with open_target(name, self.settings) as target:
+                while held and not _holds(_in_process(target), self.settings.workload, sizes[held] - 1):
+                    held -= 1
+        return sizes[held]
+
+    def load(self, workload: Workload, first: int, loading: Loading) -> Mapping[str, float]:
+        """Load the items from `first` on into each database; items per second, 0 where nothing was left to load."""
+        per_second = dict.fromkeys(self.names, 0.0)
+        for name in self.names:
+            with open_target(name, self.small) as small:
+                _fill(_in_process(small), self.small.workload, 0, loading)
+            with open_target(name, self.settings) as target:
+                per_second[name] = _fill(_in_process(target), workload, first, loading)
+        return per_second
+
+    def stage(self, workload: Workload, per_second: Mapping[str, float]) -> Stage:
+        """Measure all databases, in turn."""
+        folder, resident = self.settings.folder, resident_mib()
+        cold = {operation: self._cold(workload, operation) for operation in DISTINCT}
+        with contextlib.ExitStack() as stack:
+            large = {name: self._open(stack, name, self.settings) for name in self.names}
+            small = {name: self._open(stack, name, self.small) for name in self.names}
+            warm = {operation: self._warm(large, small, workload, operation) for operation in DISTINCT}
+            both = {name: mixed(_mixed_runs(target, workload), self.settings.span) for name, target in large.items()}
+            found = {
+                name: OfTarget(
+                    {operation: figures[name] for operation, figures in cold.items()},
+                    {operation: figures[name] for operation, figures in warm.items()},
+                    {operation: figures[_small_name(name)] for operation, figures in warm.items()},
+                    both[name],
+                    per_second[name],
+                    file_mib(folder, name),
+                    log_mib(folder, name),
+                )
+                for name in self.names
+            }
+        return Stage(workload.items, found, resident)
+
+    def _cold(self, workload: Workload, operation: Operation) -> dict[str, Figure]:
+        figures: dict[str, Figure] = {}
+        for name in self.names:
+            drop_pages(self.settings.folder, name)
+            with open_target(name, self.settings) as target:
+                prepare = _in_process(target).prepare
+                figures[name] = once([prepare(call) for call in workload.calls(operation, COLD_CALLS, COLD_STREAM)])
+        return figures
+
+    def _warm(
+        self,
+        large: Mapping[str, InProcess],
+        small: Mapping[str, InProcess],
+        workload: Workload,
+        operation: Operation,
+    ) -> dict[str, Figure]:
+        runs: dict[str, list[Run]] = {}
+        for name in self.names:
+            runs[name] = _runs(large[name], workload, operation)
+            runs[_small_name(name)] = _runs(small[name], self.small.workload, operation)
+        for calls in runs.values():
+            for run in calls:  # bring in the pages
+                run()
+        return singles({name: itertools.cycle(calls) for name, calls in runs.items()}, self.settings.span)
+
+    def _open(self, stack: contextlib.ExitStack, name: str, settings: Settings) -> InProcess:
+        return _in_process(stack.enter_context(open_target(name, settings)))
+
+
+def _small_name(name: str) -> str:
+    return f"{name}, small"
+
+
+def _holds(target: InProcess, workload: Workload, index: int) -> bool:
+    """Whether an item is in a database, which may have no table yet."""
+    try:
+        return "note" in target.prepare(workload.get_call(index))()["Item"]
+    except Exception:  # noqa: BLE001 - no table, or no row: each target raises something of its own
+        return False
+
+
+def _fill(target: InProcess, workload: Workload, first: int, loading: Loading) -> float:
+    """Load the items from `first` on; items per second, 0 where the database holds them already."""
+    if _holds(target, workload, workload.items - 1):
+        return 0.0
+    if not first:
+        target.prepare(workload.create_table())()
+    with loading(f"{target.name}, {workload.items:,} items", workload.items - first) as progress:
+        return _load(target, workload, first, progress)
 
 
 def _load(target: InProcess, workload: Workload, first: int, progress: Callable[[int], None]) -> float:
@@ -140,27 +335,20 @@ def _load(target: InProcess, workload: Workload, first: int, progress: Callable[
     return (workload.items - first) * 1e9 / spent_ns
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """A table that grows beside one that does not."""
-
-    target: InProcess
-    small: InProcess
-    settings: Settings
-    small_workload: Workload
-
-    def stage(self, workload: Workload, load_items_per_second: float) -> Stage:
-        file, resident = file_mib(self.settings.folder, self.target.name), resident_mib()
-        figures: dict[Operation, Figure] = {}
-        small: dict[Operation, Figure] = {}
-        for operation in DISTINCT:
-            runs = {
-                "target": _runs(self.target, workload, operation),
-                "small": _runs(self.small, self.small_workload, operation),
-            }
-            both = singles(runs, self.settings.span)
-            figures[operation], small[operation] = both["target"], both["small"]
-        return Stage(workload.items, figures, small, load_items_per_second, file, resident)
+def _served(settings: Settings, name: str) -> Served:
+    """Drive `keyplan serve` on the loaded file by two processes of wrk, one for gets and one for puts."""
+    database = settings.folder / f"{name}.db"
+    load = http.Load(MIXED_CONNECTIONS, SERVED_S)
+    with (
+        # Another seed, for a put of what is stored already writes nothing.
+        http.RequestFiles(replace(settings.workload, seed=settings.workload.seed + 1)) as requests,
+        running_engine(settings.folder, existing=database) as server,
+        ThreadPoolExecutor(len(MIXED)) as pool,
+    ):
+        files = {operation: requests.path(operation) for operation in MIXED}
+        driven = {operation: pool.submit(http.drive, server, path, load) for operation, path in files.items()}
+        figures = {operation: future.result() for operation, future in driven.items()}
+        return Served(figures, log_mib(settings.folder, name))
 
 
 def _in_process(target: Target) -> InProcess:
@@ -169,5 +357,9 @@ def _in_process(target: Target) -> InProcess:
     return target
 
 
-def _runs(target: InProcess, workload: Workload, operation: Operation) -> Runs:
-    return itertools.cycle([target.prepare(call) for call in workload.calls(operation, DISTINCT[operation])])
+def _mixed_runs(target: InProcess, workload: Workload) -> dict[Operation, Iterator[Run]]:
+    return {operation: itertools.cycle(_runs(target, workload, operation, MIXED_STREAM)) for operation in MIXED}
+
+
+def _runs(target: InProcess, workload: Workload, operation: Operation, stream: int = 0) -> list[Run]:
+    return [target.prepare(call) for call in workload.calls(operation, DISTINCT[operation], stream)]

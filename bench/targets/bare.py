@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -21,13 +22,16 @@ Checkpoints = Literal["in line", "in background"]
 # The engine's own settings, so that the two differ in nothing but the work above SQLite.
 CACHE_KIB = 64 * 1024
 MAPPED_BYTES = 1 << 40
+MOST_MAPPED_BYTES = 2 * 1024 * 1024 * 1024  # a file of this length when it is opened is not mapped
+HASH_SALT = b"Outliers"
 CHECKPOINT_PAGES = 4000
 RESTART_PAGES = 4 * CHECKPOINT_PAGES
 BUSY_MS = 10_000
 
 CREATE = (
-    "CREATE TABLE {name} (id INTEGER PRIMARY KEY, k BLOB NOT NULL, size INTEGER NOT NULL, body BLOB NOT NULL);"
-    "CREATE UNIQUE INDEX {name}_k ON {name} (k)"
+    "CREATE TABLE IF NOT EXISTS {name}"
+    " (id INTEGER PRIMARY KEY, k BLOB NOT NULL, size INTEGER NOT NULL, body BLOB NOT NULL);"
+    "CREATE UNIQUE INDEX IF NOT EXISTS {name}_k ON {name} (k)"
 )
 UPSERT = (
     "INSERT INTO {name} (k, size, body) VALUES (?, ?, ?)"
@@ -65,7 +69,8 @@ class Bare:
         connection.set_busy_timeout(BUSY_MS)
         connection.pragma("synchronous", self._synchronous)
         connection.pragma("cache_size", -CACHE_KIB)
-        connection.pragma("mmap_size", MAPPED_BYTES)
+        large = self._path.exists() and self._path.stat().st_size >= MOST_MAPPED_BYTES
+        connection.pragma("mmap_size", 0 if large else MAPPED_BYTES)
         if not self._in_line:
             connection.wal_autocheckpoint(0)
         self._open.append(connection)
@@ -147,10 +152,19 @@ class _Checkpointer:
 
 
 def key_bytes(key: Request) -> bytes:
-    """A key that sorts: partition key, a zero, sort key."""
-    partition: str = key["pk"]["S"]
+    """A key laid out as the engine's: hash of the partition key, its length, the partition key, the sort key.
+
+    Partitions then lie at random places of the index, whatever the order in which they are loaded.
+    """
     sort: str = key["sk"]["S"]
-    return f"{partition}\0{sort}".encode()
+    return partition_prefix(key["pk"]["S"]) + sort.encode()
+
+
+def partition_prefix(partition: str) -> bytes:
+    """The bytes every key of one partition starts with."""
+    part = partition.encode()
+    digest = hashlib.md5(HASH_SALT + part, usedforsecurity=False).digest()
+    return digest[:4] + len(part).to_bytes(2, "big") + part
 
 
 def row_of(item: Request) -> Row:
@@ -187,7 +201,8 @@ def prepare(bare: Bare, call: Call) -> Callable[[], Request]:
             return lambda: {"Item": bare.get(key)}
         case "Query":
             partition: str = request["ExpressionAttributeValues"][":pk"]["S"]
-            low, high, limit = f"{partition}\0".encode(), f"{partition}\1".encode(), request["Limit"]
+            low, limit = partition_prefix(partition), request["Limit"]
+            high = low + b"\xff"
             return lambda: {"Items": bare.query(low, high, limit)}
         case name:
             raise AnswerError(f"{name}: bare SQLite is measured without conditions, filters and transactions")

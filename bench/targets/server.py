@@ -20,8 +20,8 @@ def serve_command(database: Path | None, port: int, durability: Durability) -> S
 
 
 @contextlib.contextmanager
-def running_engine(folder: Path, name: str = "http") -> Iterator[Server]:
-    """The server on a free port, with a new database.
+def running_engine(folder: Path, name: str = "http", existing: Path | None = None) -> Iterator[Server]:
+    """The server on a free port, with a new database or an existing file.
 
     In memory for a name that ends in `-memory`, else in a file: `-normal` does not sync, others have full durability.
     """
@@ -29,7 +29,7 @@ def running_engine(folder: Path, name: str = "http") -> Iterator[Server]:
     place = folder / name
     place.mkdir(exist_ok=True)
     _, _, kind = name.rpartition("-")
-    database = None if kind == "memory" else place / "items.db"
+    database = None if kind == "memory" else (existing or place / "items.db").resolve()
     command = serve_command(database, port, "normal" if kind == "normal" else "full")
     environment = {**source_environment(), **compiled_modules(folder)}
     with running_server(command, port, place, environment) as server:
