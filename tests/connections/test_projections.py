@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import pytest
-from pydantic import Field
+from pydantic import Field, create_model
 from tests.connections.conftest import NOW
 
 import keyplan
@@ -15,11 +15,30 @@ from keyplan.connections.errors import UnreadableItemError
 from keyplan.connections.tables import create_request
 from keyplan.cost.expected import expected
 from keyplan.cost.prices import book
-from keyplan.design import GSI, LSI, Attribute, Change, Cond, DesignError, Entity, F, Items, Table, key, pk, put, where
+from keyplan.design import (
+    GSI,
+    LSI,
+    Attribute,
+    Change,
+    Cond,
+    DesignError,
+    Entity,
+    F,
+    Items,
+    Key,
+    Table,
+    key,
+    key_of,
+    pk,
+    put,
+    sk,
+    where,
+)
 from keyplan.design.design import Design
 from keyplan.design.requests import build
 from keyplan.engine.engine import Engine
 from keyplan.export.explain import explain
+from keyplan.verify.verifying import verify
 
 notes = Table(
     "notes",
@@ -297,3 +316,123 @@ def test_an_index_that_gives_too_little_of_an_item_is_named_with_what_it_lacks(e
         " by_payer gave no heading: either it does not project that, or the item has none"
     )
     assert (raised.value.entity, raised.value.key) == ("Bill", {"number": "1"})
+
+
+# Views.
+
+letters = Table(
+    "letters",
+    pk="PK",
+    sk="SK",
+    discriminator="type",
+    ttl="until",
+    indexes=[
+        GSI("by_sender", pk="sender", sk="at", project=["subject", "type", "until"]),
+        LSI("by_subject", sk="subject", project=["type", "until"]),
+    ],
+)
+
+
+@letters.entity(key=key("BOX#{box}", "LETTER#{id}"))
+class Letter(Entity):
+    box: str
+    id: str
+    sender: str
+    at: int
+    subject: str
+    body: str
+    tags: frozenset[str] = frozenset()
+    note: str | None = None
+    until: datetime | None = None
+
+
+@letters.entity(key=key("BOX#{box}", "DRAFT#{id}"))
+class Draft(Entity):
+    box: str
+    id: str
+    sender: str
+    at: int
+    subject: str
+
+
+@letters.view(Letter)
+class Subject(Entity):
+    box: str
+    id: str
+    subject: str
+
+
+@letters.put(Letter)
+def send_letter(letter: Letter) -> Change:
+    return put(letter)
+
+
+@letters.put(Draft)
+def save_draft(draft: Draft) -> Change:
+    return put(draft)
+
+
+@letters.query(Subject, index="by_sender")
+def subjects(sender: str, since: int) -> Cond:
+    return pk(sender=sender) & sk.gte(at=since)
+
+
+@letters.scan(Subject, index="by_sender")
+def all_subjects() -> Cond:
+    return where(F.subject.contains("x"))
+
+
+@letters.query(Subject)
+def subjects_in(box: str) -> Cond:
+    return pk(box=box)
+
+
+@letters.query(Subject, index="by_subject")
+def by_subject(box: str, subject: str) -> Cond:
+    return pk(box=box) & sk(subject=subject)
+
+
+def test_a_view_reads_what_an_index_projects_and_nothing_else(engine: Engine) -> None:
+    assert not any(one.plan.faults for one in (subjects, all_subjects, subjects_in, by_subject))
+    with keyplan.connect(engine=engine) as db:
+        for number in range(3):
+            db.run(send_letter(Letter(box="b", id=str(number), sender="s", at=number, subject="x", body="long")))
+        gone = datetime(2020, 1, 1, tzinfo=UTC)
+        db.run(send_letter(Letter(box="b", id="9", sender="s", at=9, subject="x", body="long", until=gone)))
+        db.run(save_draft(Draft(box="b", id="1", sender="s", at=5, subject="draft")))
+        wanted = tuple(Subject(box="b", id=str(number), subject="x") for number in range(3))
+        assert db.run(subjects("s", 1)).items == wanted[1:], "expired letters and drafts are left out"
+        assert sorted(db.run(all_subjects()).items, key=lambda one: one.id) == list(wanted)
+        assert db.run(subjects_in("b")).items == wanted
+        assert db.run(by_subject("b", "x")).items == wanted
+    assert "Select" not in build(by_subject.plan, {"box": "b", "subject": "x"}), "nothing is fetched from the table"
+
+
+def test_a_view_has_fields_of_its_entity_and_all_of_its_key() -> None:
+    for fields, problem in (
+        ({"box": str, "id": str, "author": str}, "has a field author, and Letter has no such field"),
+        ({"box": str, "id": str, "at": str}, "has a field at, and Letter has at as <class 'int'>"),
+        ({"box": str, "subject": str}, "has no id, by which the key of Letter is made"),
+    ):
+        model = create_model("Odd", __base__=Entity, **{name: (kind, ...) for name, kind in fields.items()})
+        with pytest.raises(DesignError, match=f"view Odd {problem}"):
+            letters.view(Letter)(model)
+
+
+def test_only_queries_and_scans_of_one_view_read_it() -> None:
+    with pytest.raises(DesignError, match="is a get of view Subject: only a query or a scan reads a single view"):
+
+        @letters.get(Subject)
+        def subject(box: str, id: str) -> Key:
+            return key_of(box=box, id=id)
+
+    with pytest.raises(DesignError, match="is a query of view Subject: only a query or a scan reads a single view"):
+
+        @letters.query(Subject, Draft)
+        def both(box: str) -> Cond:
+            return pk(box=box)
+
+
+def test_a_view_of_an_index_is_verified_like_an_entity() -> None:
+    result = verify(Design("letters", (letters,)), items=100)
+    assert [problem for one in result.patterns for problem in one.problems] == []

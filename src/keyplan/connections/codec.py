@@ -22,19 +22,24 @@ OWNER = "keyplan:owner"
 class Reader:
     """Reads the items of one entity."""
 
-    def __init__(self, spec: EntitySpec) -> None:
+    def __init__(self, spec: EntitySpec, view: type[Entity] | None = None) -> None:
+        """`view`: the class of some of its fields that items are read as, if not the entity."""
         self.spec = spec
+        model = spec.model if view is None else view
+        fields = {name: stored for name, stored in spec.fields.items() if name in model.model_fields}
         # What only a key's text holds is read from it, even where the key attribute has the field's name.
-        held = [one for one in spec.fields.values() if one.name not in spec.is_in_key_only]
+        held = [one for one in fields.values() if one.name not in spec.is_in_key_only]
         self._fields = [(one.name, one.attribute, one.type_code, plain_decoder(one), one.decode) for one in held]
-        self._all = len(spec.fields)
-        self._validate = spec.model.__pydantic_validator__.validate_python
-        self._sets = [name for name, stored in spec.fields.items() if stored.is_set and not stored.optional]
-        self._nones = [one.name for one in spec.fields.values() if one.optional and one.info.is_required()]
+        self._all = len(fields)
+        self._validate = model.__pydantic_validator__.validate_python
+        self._sets = [name for name, stored in fields.items() if stored.is_set and not stored.optional]
+        self._nones = [one.name for one in fields.values() if one.optional and one.info.is_required()]
         self._from_nothing = bool(self._sets or self._nones)
         parts = [part for bound in (spec.key, *spec.indexes) for part in bound.attributes]
         self._texts = [(part.attribute, part.template) for part in parts if part.template is not None]
-        recovered = {name for _, template in self._texts if template.reversible for name in template.fields}
+        recovered = {
+            name for _, template in self._texts if template.reversible for name in template.fields if name in fields
+        }
         self._recoverable = frozenset(recovered)
         self._expiry = expiry_of(spec)
 
@@ -94,7 +99,7 @@ class Reader:
 
 @lru_cache(maxsize=4096)
 def reader_of(spec: EntitySpec) -> Reader:
-    """The reader of an entity's items, made once."""
+    """Return the reader of an entity's items, made once."""
     return Reader(spec)
 
 
@@ -105,12 +110,15 @@ class Sorter:
     key templates fit, and of several the one that says the most in literal text.
     """
 
-    def __init__(self, wanted: Sequence[EntitySpec], declared: Sequence[EntitySpec]) -> None:
+    def __init__(
+        self, wanted: Sequence[EntitySpec], declared: Sequence[EntitySpec], view: type[Entity] | None = None
+    ) -> None:
+        """`view`: what items of the one wanted entity are read as, if not as it."""
         self._discriminator = wanted[0].schema.discriminator
-        self._by_name = {name: reader_of(spec) for spec in wanted for name in _names(spec)}
+        readers = {spec: reader_of(spec) if view is None else Reader(spec, view) for spec in wanted}
+        self._by_name = {name: readers[spec] for spec in wanted for name in _names(spec)}
         others = [spec for spec in declared if spec not in wanted]
         candidates = sorted([*wanted, *others], key=_says, reverse=True)
-        readers = {spec: reader_of(spec) for spec in wanted}
         self._by_key = [
             ([_fits(part, _is_alone(spec, candidates)) for part in spec.key.attributes], readers.get(spec))
             for spec in candidates

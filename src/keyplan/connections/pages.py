@@ -97,7 +97,7 @@ class RangeReader:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.request: RangeRequest = range_request(plan)
-        self.sorter = Sorter(plan.entities, neighbours(plan))
+        self.sorter = Sorter(plan.entities, neighbours(plan), plan.view)
         index = plan.index
         self.position_of = tuple(dict.fromkeys((*plan.schema.key, *(index.attributes if index is not None else ()))))
         """The attributes that say where in the range an item is."""
@@ -133,7 +133,8 @@ class RangeReader:
         if index is None or index.kind != "GSI":
             return error
         stored = (one for name, one in spec.fields.items() if name not in spec.is_in_key_only)
-        needed = (one.attribute for one in stored if one.info.is_required() and not one.optional)
+        read = set(self.plan.fields_read(spec))
+        needed = (one.attribute for one in stored if one.name in read and one.info.is_required() and not one.optional)
         absent = [name for name in needed if name not in item]
         if not absent:
             return error

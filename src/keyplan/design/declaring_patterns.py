@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any, Literal
 
 from keyplan.design.asked import Asked
-from keyplan.design.entities import Entity, EntitySpec, spec_on
+from keyplan.design.entities import Entity, EntitySpec, spec_on, whole_of
 from keyplan.design.options import (
     BatchOptions,
     CheckOptions,
@@ -90,11 +90,18 @@ def declared_pattern(
     Raises DesignError for what has no meaning; what cannot work is a fault of its plan.
     """
     form = _FORMS[kind]
+    view = next((entity for entity in entities if whole_of(entity) is not entity), None)
 
     def make(pattern: Pattern[Any, Any], terms: Any) -> Plan:
-        specs = tuple(spec_on(schema, entity, pattern.place) for entity in entities)
+        specs = tuple(spec_on(schema, whole_of(entity), pattern.place) for entity in entities)
         asked = Asked(pattern.name, schema, specs, options.get("index"), pattern.parameters, pattern.place)
-        plan = form.plan(asked, terms, _draft(form, asked, siblings, options))
+        if view is not None and (kind not in {"query", "scan"} or len(entities) > 1):
+            raise DesignError(
+                f"{pattern.name} is a {kind} of view {view.__name__}: only a query or a scan reads a single view",
+                place=pattern.place,
+                fix=f"name the entity, {specs[0].name}",
+            )
+        plan = form.plan(asked, terms, replace(_draft(form, asked, siblings, options), view=view))
         check_lengths(asked, plan)
         return plan
 

@@ -20,6 +20,8 @@ class Entity(BaseModel):
     """Base of entities: a pydantic model, declared with `@table.entity(...)`."""
 
     __keyplan__: ClassVar[EntitySpec | None] = None
+    __keyplan_view__: ClassVar[EntitySpec | None] = None
+    """Of a view: the entity of whose items it holds some fields."""
 
 
 E = TypeVar("E", bound=Entity)
@@ -135,6 +137,34 @@ def spec_of(model: type[Entity]) -> EntitySpec:
     if not isinstance(spec, EntitySpec):
         raise TypeError(f"{model.__name__} is not declared as an entity of a table: use @table.entity(...)")
     return spec
+
+
+def declare_view(model: type[Entity], of: EntitySpec, place: Place) -> None:
+    """Make a class a view of an entity. Raises DesignError for other fields, and for a missing key field."""
+    for name, info in model.model_fields.items():
+        stored = of.fields.get(name)
+        if stored is None or stored.info.annotation != info.annotation:
+            known = "no such field" if stored is None else f"{name} as {stored.info.annotation!r}"
+            raise DesignError(
+                f"view {model.__name__} has a field {name}, and {of.name} has {known}",
+                place=place,
+                other=of.place,
+                fix=f"declare fields of {of.name} with their names and types, or leave {name} out",
+            )
+    if missing := [name for name in of.key.fields if name not in model.model_fields]:
+        raise DesignError(
+            f"view {model.__name__} has no {', '.join(missing)}, by which the key of {of.name} is made",
+            place=place,
+            other=of.place,
+            fix=f"add {', '.join(missing)}",
+        )
+    model.__keyplan_view__ = of
+
+
+def whole_of(model: type[Entity]) -> type[Entity]:
+    """Return the class of the entity that a class is a view of, or the class itself if it is not a view."""
+    of = vars(model).get("__keyplan_view__") if isinstance(model, type) else None
+    return of.model if isinstance(of, EntitySpec) else model
 
 
 def spec_on(schema: Schema, model: type[Entity], place: Place) -> EntitySpec:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from keyplan.design.conditions import Condition
-from keyplan.design.entities import EntitySpec
+from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.field_types import TypeCode
 from keyplan.design.fields import StoredField
 from keyplan.design.keys import BoundIndexKey
@@ -120,6 +120,8 @@ class Plan:
     schema: Schema
     entities: tuple[EntitySpec, ...]
     """Whose items come back, or whose item is written."""
+    view: type[Entity] | None = None
+    """The class of some of the entity's fields that comes back in its place."""
     siblings: Sequence[EntitySpec] = ()
     """All entities of the table, also those declared after the pattern."""
     index: Index | None = None
@@ -176,6 +178,10 @@ class Plan:
     def keeps_unique(self) -> bool:
         """Whether sentinels of unique values are written with the item, in one transaction."""
         return self.reads_first or (self.operation == "PutItem" and bool(self.entity.sentinels))
+
+    def fields_read(self, entity: EntitySpec) -> Iterable[str]:
+        """Return the names of an entity's fields that come back: all, or those of the view."""
+        return entity.fields if self.view is None else self.view.model_fields
 
     @property
     def entity(self) -> EntitySpec:

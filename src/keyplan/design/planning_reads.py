@@ -220,12 +220,23 @@ def _unprojected(asked: Asked, index: Index, draft: Plan) -> list[Fault]:
     compared = {path.field for path in paths_of(draft.residue)}
     counts = draft.select == "count" and draft.residue is None
     for entity in asked.entities:
-        absent = lacking(index, entity) if index.kind == "GSI" else ()
+        lacks = lacking(index, entity) if index.kind == "GSI" else ()
+        read = set(draft.fields_read(entity))
+        unseen = sorted(compared - read)
+        if unseen:
+            faults.append(
+                asked.fault(
+                    "KP306",
+                    f"{asked.name} compares {', '.join(unseen)} of what came back, and its view has no such field",
+                    f"add {', '.join(unseen)} to the view",
+                    index.place,
+                )
+            )
         needed = [
             name
             for name, stored in entity.fields.items()
             if (name in filtered and not index.projects(stored.attribute, asked.schema.key))
-            or (name in absent and (name in compared or (stored.info.is_required() and not counts)))
+            or (name in lacks and (name in compared or (name in read and stored.info.is_required() and not counts)))
         ]
         if needed:
             faults.append(
@@ -245,10 +256,12 @@ def _partial(asked: Asked, index: Index | None, draft: Plan) -> Iterator[str]:
         return
     come_back = "come back" if draft.select == "all" else "are counted"
     for entity in asked.entities:
-        absent = [name for name in lacking(index, entity) if not entity.fields[name].info.is_required()]
-        expiry = [name for name in absent if entity.fields[name].attribute == asked.schema.ttl]
-        if absent and draft.select == "all":
-            yield f"{index.name} does not hold {', '.join(absent)} of {entity.name}: they come back as their defaults"
+        optional = [name for name in lacking(index, entity) if not entity.fields[name].info.is_required()]
+        expiry = [name for name in optional if entity.fields[name].attribute == asked.schema.ttl]
+        read = set(draft.fields_read(entity))
+        missing = [name for name in optional if name in read]
+        if missing and draft.select == "all":
+            yield f"{index.name} does not hold {', '.join(missing)} of {entity.name}: they come back as their defaults"
         if expiry and draft.expired == "drop":
             yield f"{index.name} does not hold {expiry[0]}: expired items of {entity.name} {come_back} until deleted"
 

@@ -31,6 +31,12 @@ def lacking(index: Index, spec: EntitySpec) -> list[str]:
     ]
 
 
+def absent(plan: Plan, entity: EntitySpec) -> list[str]:
+    """Return the fields that a range is to return of an entity and its index lacks."""
+    read = set(plan.fields_read(entity))
+    return [] if plan.index is None else [name for name in lacking(plan.index, entity) if name in read]
+
+
 def to_hold(index: Index, attributes: Sequence[str]) -> str:
     """What to do about attributes that an index lacks."""
     if isinstance(index.project, tuple):
@@ -43,7 +49,7 @@ def wants_whole(plan: Plan) -> bool:
     """Whether a range of a local index asks for whole items, because entities are made of more than it holds."""
     if plan.index is None or plan.index.kind != "LSI" or (plan.select == "count" and plan.residue is None):
         return False
-    return any(lacking(plan.index, spec) for spec in plan.entities)
+    return any(absent(plan, spec) for spec in plan.entities)
 
 
 def fetched(plan: Plan) -> tuple[str, ...]:
@@ -53,7 +59,7 @@ def fetched(plan: Plan) -> tuple[str, ...]:
         return ()
     wanted: list[str] = []
     if wants_whole(plan):
-        wanted += [spec.fields[name].attribute for spec in plan.entities for name in lacking(index, spec)]
+        wanted += [spec.fields[name].attribute for spec in plan.entities for name in absent(plan, spec)]
     if plan.select == "count":  # counted without what has expired, and without other entities
         wanted += [plan.schema.ttl] if drops_expired(plan) and plan.schema.ttl is not None else []
         wanted += [plan.schema.discriminator] if plan.schema.discriminator is not None else []

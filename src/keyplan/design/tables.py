@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar, Unpack, overload
 from keyplan.design.consumers import Consumer, When, consumer
 from keyplan.design.declaring_entities import declare
 from keyplan.design.declaring_patterns import checked_facts, declared_pattern
-from keyplan.design.entities import Entity, EntitySpec, Unique, spec_on
+from keyplan.design.entities import Entity, EntitySpec, Unique, declare_view, spec_on
 from keyplan.design.given import all_of, check_flags, check_text, refused, word
 from keyplan.design.keys import KeySpec
 from keyplan.design.options import (
@@ -140,6 +140,21 @@ class Table:
             return model
 
         return declare_entity
+
+    def view(self, entity: type[Entity], /) -> Callable[[M], M]:
+        """Declare a view: a class with some of an entity's fields, for queries of indexes that hold no others.
+
+        It has the entity's key fields, and each field with the entity's type. Queries and scans accept it in place
+        of the entity and return its objects.
+        """
+        place = caller()
+        of = spec_on(self.schema, entity, place)
+
+        def declare_class(model: M) -> M:
+            declare_view(model, of, place)
+            return model
+
+        return declare_class
 
     # Reads.
 

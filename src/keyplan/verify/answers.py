@@ -57,21 +57,29 @@ def _differences(
         yield f"returns {len(got) - len(found)} items twice"
     if extra:
         yield f"returns {_named(plan, extra)}, which is not with {text}"
-    if plan.index is None or plan.index.kind == "LSI" or plan.index.project in {"all", None}:
+    if plan.view is not None:
+        for place, entity in found.items():
+            if place in wanted and any(getattr(wanted[place], name) != held for name, held in entity):
+                yield f"returns {entity!r}, and {wanted[place]!r} was stored"
+    elif plan.index is None or plan.index.kind == "LSI" or plan.index.project in {"all", None}:
         for place, entity in found.items():
             if place in wanted and wanted[place] != entity and as_read(place[0], wanted[place]) != entity:
                 yield f"returns {entity!r}, and {wanted[place]!r} was stored"
 
 
+def _spec_of(plan: Plan, entity: Entity) -> EntitySpec:
+    return next(spec for spec in plan.entities if type(entity) in {spec.model, plan.view})
+
+
 def _placed(plan: Plan, entity: Entity) -> tuple[EntitySpec, bytes]:
-    spec = next(spec for spec in plan.entities if spec.model is type(entity))
+    spec = _spec_of(plan, entity)
     return spec, place_of(spec, entity)
 
 
 def _named(plan: Plan, entities: Sequence[Entity]) -> str:
     told = []
     for entity in entities[:_SHOWN]:
-        spec = next(spec for spec in plan.entities if spec.model is type(entity))
+        spec = _spec_of(plan, entity)
         told.append(_name(spec, entity))
     return ", ".join(told) + (f" and {len(entities) - _SHOWN} more" if len(entities) > _SHOWN else "")
 

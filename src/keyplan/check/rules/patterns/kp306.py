@@ -7,7 +7,16 @@ its items have none, or the default. No index, global or local, can be
 filtered by an attribute that it lacks: the service refuses such a query, and to a scan the attribute is absent.
 Where the design does not say what an index projects, none of this can be told.
 
-Add the attributes to `project=[...]`, project all, or read the items by key after the query.
+A pattern that needs only projected fields reads a view, and is not reported:
+
+    @app.view(Task)
+    class TaskTitle(Entity):  # the key fields, and some others
+        id: UUID
+        title: str
+
+    @app.query(TaskTitle, index="by_owner")
+
+Otherwise add the attributes to `project=[...]`, project all, or read the items by key after the query.
 
 Source: developer guide, "Using Global Secondary Indexes in DynamoDB", attribute projections.
 """
@@ -25,7 +34,7 @@ from keyplan.design.conditions_evaluation import stated
 from keyplan.design.entities import EntitySpec
 from keyplan.design.patterns import Pattern
 from keyplan.design.plan import Plan
-from keyplan.design.projections import lacking, to_hold
+from keyplan.design.projections import absent, to_hold
 from keyplan.design.schema import Index
 
 RULE = Rule("KP306", "not-projected", ("error", "warning"))
@@ -60,7 +69,7 @@ def _lacking(pattern: Pattern[..., Any], plan: Plan, index: Index) -> Iterator[F
         needed = {path.field for path in paths_of(plan.filter)}
         needed |= {name for name, stored in entity.fields.items() if stored.info.is_required()}
         no_loss = needed | _read_right(entity, index)
-        empty = [name for name in lacking(index, entity) if name not in no_loss]
+        empty = [name for name in absent(plan, entity) if name not in no_loss]
         if empty:
             yield Finding(
                 RULE.code,
