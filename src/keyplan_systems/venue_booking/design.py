@@ -8,6 +8,8 @@ Keys and attribute names are those of the decision record. What differs, and why
   with them the event and its slots, the letters to be sent and the entry of the audit log;
 * slots are freed only as long as the booking, or the event, that holds them is still the one meant;
 * an e-mail address is held by a guard item, since an index refuses nobody; the index by address is for reading only;
+  the guard is written once the address is verified, a claim is an item of its own that reserves nothing;
+* letters are counted per user and per address, in items whose condition refuses one too many;
 * GSI1 lists bookings of every status, GSI2 those of a month by status, and all that is held in a month, so that a
   calendar costs one request; a user's bookings are in the order of dates;
 * everything that changes has a version;
@@ -29,23 +31,29 @@ from keyplan_systems.venue_booking.domain.venue import MOST_SLOTS
 from keyplan_systems.venue_booking.entities import (
     AuditItem,
     BookingItem,
+    EmailCodeItem,
     EventItem,
     EventSlotItem,
+    LetterCountItem,
     LockCodeItem,
     NotificationItem,
     OutboxItem,
     PaymentItem,
     UserBookingItem,
+    UserItem,
     venue,
 )
 from keyplan_systems.venue_booking.load import FEW, SOME
 from keyplan_systems.venue_booking.writes import (
     add_payment,
     booking_is_there,
+    claim_email,
     close_letter,
     count_bookings,
+    count_letter,
     create_booking,
     create_event,
+    create_user,
     create_user_booking,
     enqueue,
     event_is_there,
@@ -58,8 +66,10 @@ from keyplan_systems.venue_booking.writes import (
     remove_event_of_booking,
     remove_lock_code,
     replace_booking,
+    replace_user,
     replace_user_booking,
     take_slot,
+    use_code,
 )
 
 Slots = Annotated[list[EventSlotItem], Field(max_length=MOST_SLOTS)]
@@ -70,10 +80,46 @@ EventIds = Annotated[list[str], Field(max_length=1)]
 # Transactions: what one step of the domain has to write, together or not at all.
 
 
-@transaction(rate=SOME, returns=5)
-def write_request(booking: BookingItem, copy: UserBookingItem, user_id: str, letters: Letters) -> list[WriteCall[Any]]:
-    """A new request: booking, copy, counter, letters."""
+@transaction(rate=FEW)
+def write_claim(
+    *, code: EmailCodeItem, by_user: LetterCountItem, most_by_user: int, to_address: LetterCountItem,
+    most_to_address: int,
+) -> list[WriteCall[Any]]:  # fmt: skip
+    """A claim to an address, to which a code is sent, and the counts that limit such letters."""
     return [
+        count_letter(by_user, most_by_user),
+        count_letter(to_address, most_to_address),
+        claim_email(code),
+    ]
+
+
+@transaction(rate=FEW)
+def write_verified_newcomer(user: UserItem, claim_id: str) -> list[WriteCall[Any]]:
+    """A new user with the address that a code has verified."""
+    return [create_user(user), use_code(user.user_id, claim_id)]
+
+
+@transaction(rate=FEW)
+def write_verified_address(user: UserItem, claim_id: str) -> list[WriteCall[Any]]:
+    """The address that a code has verified, in place of an earlier one."""
+    return [replace_user(user), use_code(user.user_id, claim_id)]
+
+
+@transaction(rate=FEW)
+def write_release(user: UserItem, entry: AuditItem) -> list[WriteCall[Any]]:
+    """An administrator takes an address from a user, so that its owner can verify it."""
+    return [replace_user(user), record_act(entry)]
+
+
+@transaction(rate=SOME, returns=7)
+def write_request(
+    *, booking: BookingItem, copy: UserBookingItem, user_id: str, letters: Letters, by_user: LetterCountItem,
+    most_by_user: int, to_address: LetterCountItem, most_to_address: int,
+) -> list[WriteCall[Any]]:  # fmt: skip
+    """A new request: booking, copy, counter, letters, and the counts that limit them."""
+    return [
+        count_letter(by_user, most_by_user),
+        count_letter(to_address, most_to_address),
         create_booking(booking),
         create_user_booking(copy),
         count_bookings(user_id, 1, 0, 0, 0),
@@ -157,8 +203,15 @@ def send_letter(change: Inserted[OutboxItem]) -> None:
     raise LookupError(f"the runner was given no handler for the letter {change.new.notice_key}")
 
 
+@venue.on_change(EmailCodeItem, retries=6, on_failure="letters", idempotent=True)
+def send_code(change: Inserted[EmailCodeItem]) -> None:
+    """Send a code to the address that a user claims. The runner is given the handler, as for letters."""
+    raise LookupError(f"the runner was given no handler for the code {change.new.claim_id}")
+
+
 accepted = [
     accept("KP712", on="send_letter", reason="a few dozen writes a day: reading the others costs nothing that counts"),
+    accept("KP712", on="send_code", reason="as for letters: a few dozen writes a day"),
     accept("KP114", on="venue-booking", reason="the documented names; every expression is made with placeholders"),
     accept("KP606", on="put_lock_code", reason="a new code is to replace one that is lost; the audit log has both"),
 ]

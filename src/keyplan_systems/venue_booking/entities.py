@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date as Day  # noqa: N812 - a field of several entities is called date
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import BaseModel, Field
@@ -31,6 +32,14 @@ venue = Table(
     deletion_protection=True,
     discriminator="entityType",
 )
+
+
+class LetterScope(StrEnum):
+    """Whose letters are counted."""
+
+    USER = "USER"
+    ADDRESS = "ADDRESS"
+
 
 UserId = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[0-9A-Za-z._|:@+-]+$"), Attribute("userId")]
 BookingId = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[0-9A-Za-z-]+$"), Attribute("bookingId")]
@@ -61,8 +70,10 @@ class UserItem(Entity):
     """A person's profile and the counters of their bookings; the guard of the e-mail address stands beside it."""
 
     user_id: UserId
-    email: Address
-    """Normalised, as addresses are compared."""
+    email: Address | None = None
+    """Normalised, as addresses are compared; None where an administrator, or its owner, took it from this user."""
+    email_verified_at: Annotated[datetime | None, Attribute("emailVerifiedAt")] = None
+    """None for an address that was stored before addresses were verified."""
     name: Annotated[str, Field(min_length=1, max_length=100)]
     phone: str | None = None
     role: Role = Role.USER
@@ -222,6 +233,59 @@ class NotificationItem(Entity):
 
 
 @venue.entity(
+    name="EmailCode",
+    key=key("USER#{user_id}", "VERIFICATION#{claim_id}"),
+    items=Items(count=100, bytes=Bytes(520), distinct={"user_id": 100, "claim_id": 100}),
+)
+class EmailCodeItem(Entity):
+    """A claim to an e-mail address, and the hashes of the codes that verify it. It reserves nothing."""
+
+    user_id: UserId
+    claim_id: Annotated[str, Field(pattern=r"^[0-9A-Za-z-]{1,64}$"), Attribute("claimId")]
+    email: Address
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    language: Language
+    created_at: Annotated[datetime, Attribute("createdAt")]
+    expires_at: Annotated[datetime, Attribute("expiresAt")]
+    sent_at: Annotated[datetime | None, Attribute("sentAt")] = None
+    code_hashes: Annotated[list[str], Attribute("codeHashes")] = Field(default_factory=list, max_length=3, repr=False)
+    tries: int = 0
+
+
+@venue.entity(
+    name="LetterCount",
+    key=key("LETTERS#{scope}#{subject}", "{day}"),
+    items=Items(count=600, bytes=Bytes(150), distinct={"subject": 500, "day": 2}),
+)
+class LetterCountItem(Entity):
+    """The letters that one user caused, or one address was sent, in a day of UTC."""
+
+    scope: LetterScope
+    subject: Annotated[str, Field(min_length=1, max_length=254)]
+    day: Day
+    letters: int = 0
+    expires_at: Annotated[datetime, Attribute("expiresAt")]
+
+
+@venue.entity(
+    name="Answer",
+    key=key("ANSWERS#{user_id}", "{request_key}"),
+    items=Items(count=100, bytes=Bytes(1_100, p99=4_500), distinct={"user_id": 50, "request_key": 100}),
+)
+class AnswerItem(Entity):
+    """The answer to a mutation with an idempotency key, for 24 hours."""
+
+    user_id: UserId
+    request_key: Annotated[str, Field(min_length=1, max_length=140, pattern=r"^[ -~]+$"), Attribute("requestKey")]
+    fingerprint: str
+    """Hash of the mutation's name and arguments: the same key with others is refused."""
+    response_data: Annotated[str, Field(repr=False), Attribute("responseData")]
+    http_status_code: Annotated[int, Attribute("httpStatusCode")]
+    created_at: Annotated[datetime, Attribute("createdAt")]
+    expires_at: Annotated[datetime, Attribute("expiresAt")]
+
+
+@venue.entity(
     name="LockCode",
     key=key("EVENT#{event_id}", "LOCKCODE"),
     items=Items(count=3_000, bytes=Bytes(190), distinct={"event_id": 3_000}),
@@ -248,7 +312,7 @@ class AuditItem(Entity):
     entry_id: Annotated[str, Field(pattern=r"^[0-9A-Za-z-]{1,64}$"), Attribute("entryId")]
     actor_id: Annotated[str, Attribute("actorId")]
     action: AuditAction
-    subject: Annotated[str, Field(min_length=1, max_length=80)]
+    subject: Annotated[str, Field(min_length=1, max_length=128)]
     at: datetime
     details: dict[str, str]
 

@@ -43,6 +43,7 @@ def user_of(item: UserItem) -> User:
         language=item.language,
         stats=stats,
         version=item.version,
+        email_verified_at=item.email_verified_at,
     )
 
 
@@ -61,6 +62,7 @@ def user_item(user: User, version: int) -> UserItem:
         rejected=user.stats.rejected,
         cancelled=user.stats.cancelled,
         version=version,
+        email_verified_at=user.email_verified_at,
     )
 
 

@@ -16,13 +16,15 @@ from pathlib import Path
 from typing import Final
 
 from keyplan.changes import Checkpoints, Destination, JsonLinesFolder, Runner, TableCheckpoints
-from keyplan.connections.errors import ConditionFailedError, TransactionFailedError
+from keyplan.connections.errors import ConditionFailedError, NotFoundError, TransactionFailedError
 from keyplan.design import Inserted
 from keyplan_systems.venue_booking import design, reads, writes
 from keyplan_systems.venue_booking.asking import Asking
+from keyplan_systems.venue_booking.domain.addresses import HASHES_KEPT, hashed_code
+from keyplan_systems.venue_booking.domain.codes import new_code
 from keyplan_systems.venue_booking.domain.notices import Audience
 from keyplan_systems.venue_booking.domain.refusals import RefusalError
-from keyplan_systems.venue_booking.entities import NotificationItem, OutboxItem, venue
+from keyplan_systems.venue_booking.entities import EmailCodeItem, NotificationItem, OutboxItem, venue
 from keyplan_systems.venue_booking.items import booking_of, notice_of
 from keyplan_systems.venue_booking.mail.letters import LetterWriter
 from keyplan_systems.venue_booking.mail.senders import (
@@ -78,6 +80,29 @@ class Postman:
             logger.warning("a letter left for some of its recipients only", extra=told)
         self._keep(item, sent)
         return True
+
+    def handle_code(self, change: Inserted[EmailCodeItem]) -> None:
+        """Send a code to a claimed address. MailUnavailableError where it cannot leave now.
+
+        The code is generated here and only its hash is stored, before the letter leaves. A letter that is sent again
+        brings another code. Codes are short-lived, so a letter that the consumer gives up is not sent later: its user
+        requests another.
+        """
+        user_id, claim_id = change.new.user_id, change.new.claim_id
+        with self._one_at_a_time:
+            claim = self.asking.connection.run(reads.email_code(user_id, claim_id))
+            if claim is None or claim.sent_at is not None:
+                return
+            code = new_code()
+            hashes = [*claim.code_hashes, hashed_code(code, claim_id)][-HASHES_KEPT:]
+            try:
+                self.asking.connection.run(writes.store_code(user_id, claim_id, hashes))
+                self.sender.send(self.writer.write_code(claim, code))
+                self.asking.connection.run(writes.note_code_sent(user_id, claim_id, self.asking.now()))
+            except MailRefusedError:
+                logger.exception("a code can never be sent", extra={"letter": claim_id})
+            except (NotFoundError, ConditionFailedError):
+                logger.warning("a code was used or sent by another process", extra={"letter": claim_id})
 
     def send_overdue(self) -> int:
         """Send what has waited for too long, because the stream no longer had it or the mail server was away.
@@ -153,8 +178,8 @@ def letter_runner(
     return Runner(
         asking.connection,
         venue,
-        [design.send_letter],
-        handlers={design.send_letter: postman.handle},
+        [design.send_letter, design.send_code],
+        handlers={design.send_letter: postman.handle, design.send_code: postman.handle_code},
         destinations={"letters": JsonLinesFolder(failures) if isinstance(failures, Path) else failures},
         checkpoints=checkpoints or TableCheckpoints(asking.connection, clock=asking.clock, create=True),
         runner=runner,

@@ -11,8 +11,10 @@ from pydantic import Field
 from keyplan.design import Cond, Key, Rate, each, key_of, pk, sk
 from keyplan_systems.venue_booking.domain.users import Status
 from keyplan_systems.venue_booking.entities import (
+    AnswerItem,
     AuditItem,
     BookingItem,
+    EmailCodeItem,
     EventItem,
     EventSlotItem,
     LockCodeItem,
@@ -88,6 +90,24 @@ def notifications_of_user(user_id: str) -> Cond:
 def lock_code_of_event(event_id: str) -> Key:
     """10. Get lock codes for event."""
     return key_of(event_id=event_id)
+
+
+@venue.get(EmailCodeItem, consistent=True, rate=FEW)
+def email_code(user_id: str, claim_id: str) -> Key:
+    """A claim to an address, as it is now."""
+    return key_of(user_id=user_id, claim_id=claim_id)
+
+
+@venue.query(EmailCodeItem, consistent=True, rate=FEW, returns=1)
+def email_codes_of_user(user_id: str) -> Cond:
+    """The addresses that a user was sent codes for in the last hour."""
+    return pk(user_id=user_id)
+
+
+@venue.get(AnswerItem, consistent=True, rate=FEW)
+def answer_given(user_id: str, request_key: str) -> Key:
+    """The answer to a mutation that was sent with an idempotency key, unless its 24 hours have passed."""
+    return key_of(user_id=user_id, request_key=request_key)
 
 
 # What the document has no pattern for, or only a sentence.

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from keyplan.design.patterns import Call
+from keyplan.design.patterns import TransactionCall
 from keyplan_systems.venue_booking import design, reads
 from keyplan_systems.venue_booking.asking import Asking, Listed, is_id
 from keyplan_systems.venue_booking.domain.bookings import (
@@ -39,7 +40,8 @@ from keyplan_systems.venue_booking.items import (
     user_booking_item,
 )
 from keyplan_systems.venue_booking.service_users import Person, Users
-from keyplan_systems.venue_booking.writing import write
+from keyplan_systems.venue_booking.writing import Step, act
+from keyplan_systems.web.once import Request
 
 _AUDITED: Final = {
     Action.APPROVE: AuditAction.APPROVE_BOOKING,
@@ -63,11 +65,15 @@ class Bookings:
     asking: Asking
     users: Users
 
-    def request(self, person: Person, values: Mapping[str, Any]) -> Booking:
+    def request(self, person: Person, values: Mapping[str, Any], once: Request | None = None) -> Booking:
         """Ask for the venue. It is no confirmation, and holds nothing. Raises RefusalError.
 
-        SlotTakenError spares people to wait for what is held already; that it is free decides nothing yet.
+        SlotTakenError reports a slot that is held already; that it is free decides nothing yet. TooManyLettersError
+        limits the letters that one user causes and one address is sent.
         """
+        return act(self.asking, once, Booking, partial(self._requested, person, values))
+
+    def _requested(self, person: Person, values: Mapping[str, Any]) -> Step[Booking]:
         now = self.asking.now()
         request = checked_booking(parse(BookingRequest, values), self.asking.venue, now)
         held = self.asking.connection.all(reads.slots_on_date(request.date))
@@ -78,18 +84,33 @@ class Bookings:
         )
         booking = written.booking
         letters = [letter_item(notice, booking) for notice in written.notices]
-        call = design.write_request(booking_item(booking, 0), user_booking_item(booking, 0), user.user_id, letters)
-        write(self.asking.connection, call, is_done=lambda: self._is_stored(booking))
-        return booking
+        call = design.write_request(
+            booking=booking_item(booking, 0),
+            copy=user_booking_item(booking, 0),
+            user_id=user.user_id,
+            letters=letters,
+            **self.users.counts(user.user_id, request.contact.email),
+        )
+        return Step(booking, call, is_done=lambda: self._is_stored(booking))
 
     def decide(
-        self, actor: Actor, booking_id: str, action: Action, *, reason: str | None = None, known: int | None = None
+        self,
+        actor: Actor,
+        booking_id: str,
+        action: Action,
+        *,
+        reason: str | None = None,
+        known: int | None = None,
+        once: Request | None = None,
     ) -> Booking:
         """Approve, reject or cancel a booking; `known`: only if it still has this version.
 
         Raises RefusalError: SlotTakenError, AlreadyDecidedError and StaleVersionError tell apart why it came too late.
         """
         note = parse(_Note, {"reason": reason})
+        return act(self.asking, once, Booking, partial(self._decided, actor, booking_id, action, note, known))
+
+    def _decided(self, actor: Actor, booking_id: str, action: Action, note: _Note, known: int | None) -> Step[Booking]:
         booking = self._read(booking_id)
         now = self.asking.now()
         check_may(booking, action, actor)
@@ -105,10 +126,9 @@ class Bookings:
         )
         after = written.booking
         call = self._call(written, booking, action, actor)
-        write(self.asking.connection, call, booking.status, is_done=lambda: self._is_stored(after))
-        return after
+        return Step(after, call, booking.status, lambda: self._is_stored(after))
 
-    def _call(self, written: Written, before: Booking, action: Action, actor: Actor) -> Call[None]:
+    def _call(self, written: Written, before: Booking, action: Action, actor: Actor) -> TransactionCall[None]:
         after = written.booking
         item, copy = booking_item(after, before.version), user_booking_item(after, before.version)
         letters = [letter_item(notice, after) for notice in written.notices]

@@ -23,7 +23,8 @@ from keyplan_systems.venue_booking.domain.requests import EventRequest, checked_
 from keyplan_systems.venue_booking.domain.users import Actor, check_version, require_admin
 from keyplan_systems.venue_booking.entities import EventItem
 from keyplan_systems.venue_booking.items import audit_item, event_item, event_of, held_events, slot_items
-from keyplan_systems.venue_booking.writing import write
+from keyplan_systems.venue_booking.writing import Step, act
+from keyplan_systems.web.once import Request
 
 MONTHS_PER_YEAR: Final = 12
 FEED_MONTHS: Final = 12
@@ -62,18 +63,21 @@ class Calendar:
         items = self.asking.connection.run(reads.events_by_id(list(event_ids)))
         return [None if item is None else event_of(item) for item in items]
 
-    def create(self, actor: Actor, values: Mapping[str, Any]) -> Event:
+    def create(self, actor: Actor, values: Mapping[str, Any], once: Request | None = None) -> Event:
         """Enter a public event or a closure, for administrators. SlotTakenError where something holds a slot."""
         require_admin(actor)
-        now = self.asking.now()
-        request = checked_event(parse(EventRequest, values), self.asking.venue, now)
-        event = event_of_request(
-            request, self.asking.venue, event_id=self.asking.new_id(), admin_id=actor.user_id, now=now
-        )
-        entry = self._entry(actor, AuditAction.CREATE_EVENT, event)
-        call = design.write_event(event_item(event), slot_items(event), audit_item(entry))
-        write(self.asking.connection, call, is_done=lambda: self._is_there(event.event_id))
-        return event
+
+        def step() -> Step[Event]:
+            now = self.asking.now()
+            request = checked_event(parse(EventRequest, values), self.asking.venue, now)
+            event = event_of_request(
+                request, self.asking.venue, event_id=self.asking.new_id(), admin_id=actor.user_id, now=now
+            )
+            entry = self._entry(actor, AuditAction.CREATE_EVENT, event)
+            call = design.write_event(event_item(event), slot_items(event), audit_item(entry))
+            return Step(event, call, is_done=lambda: self._is_there(event.event_id))
+
+        return act(self.asking, once, Event, step)
 
     def _is_there(self, event_id: str) -> bool:
         return self.asking.connection.run(reads.event_by_id(event_id)) is not None
@@ -85,17 +89,22 @@ class Calendar:
             raise NotFoundError(f"There is no event {event_id[:64]}.")
         return item
 
-    def delete(self, actor: Actor, event_id: str, known_version: int | None = None) -> Event:
+    def delete(
+        self, actor: Actor, event_id: str, known_version: int | None = None, once: Request | None = None
+    ) -> Event:
         """Remove an event that an administrator entered, and free its slots."""
         require_admin(actor)
-        item = self.stored(event_id)
-        if item.booking_id is not None:
-            raise InvalidRequestError("This event belongs to a booking: cancel the booking.", {"field": "id"})
-        check_version(known_version, item.version)
-        event = event_of(item)
-        entry = audit_item(self._entry(actor, AuditAction.DELETE_EVENT, event))
-        write(self.asking.connection, design.write_event_removal(item, slot_items(event), event.event_id, entry))
-        return event
+
+        def step() -> Step[Event]:
+            item = self.stored(event_id)
+            if item.booking_id is not None:
+                raise InvalidRequestError("This event belongs to a booking: cancel the booking.", {"field": "id"})
+            check_version(known_version, item.version)
+            event = event_of(item)
+            entry = audit_item(self._entry(actor, AuditAction.DELETE_EVENT, event))
+            return Step(event, design.write_event_removal(item, slot_items(event), event.event_id, entry))
+
+        return act(self.asking, once, Event, step)
 
     def upcoming(self) -> list[Event]:
         """What the feed tells of: from this month on, public events with what is said of them."""

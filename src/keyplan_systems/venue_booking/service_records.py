@@ -34,7 +34,8 @@ from keyplan_systems.venue_booking.items import (
 )
 from keyplan_systems.venue_booking.service_bookings import Bookings
 from keyplan_systems.venue_booking.service_calendar import Calendar
-from keyplan_systems.venue_booking.writing import write
+from keyplan_systems.venue_booking.writing import Step, act
+from keyplan_systems.web.once import Request
 
 
 @dataclass(frozen=True)
@@ -45,32 +46,39 @@ class Records:
     bookings: Bookings
     calendar: Calendar
 
-    def add_payment(self, actor: Actor, values: Mapping[str, Any]) -> Payment:
-        """Record money that came in, for administrators; no payment provider is called."""
+    def add_payment(self, actor: Actor, values: Mapping[str, Any], once: Request | None = None) -> Payment:
+        """Record money that came in, for administrators; no payment provider is called. With `once` at most once."""
         require_admin(actor)
         request = parse(PaymentRequest, values)
         if not is_id(request.booking_id):
             raise NotFoundError(f"There is no booking {request.booking_id}.")
-        payment = record_payment(request, actor, payment_id=self.asking.new_id(), now=self.asking.now())
-        amount = {"amount_cents": str(payment.amount_cents), "currency": payment.currency}
-        entry = self._entry(actor, AuditAction.RECORD_PAYMENT, payment.booking_id, amount)
-        call = design.write_payment(payment.booking_id, payment_item(payment), audit_item(entry))
-        write(self.asking.connection, call)
-        return payment
+
+        def step() -> Step[Payment]:
+            payment = record_payment(request, actor, payment_id=self.asking.new_id(), now=self.asking.now())
+            amount = {"amount_cents": str(payment.amount_cents), "currency": payment.currency}
+            entry = self._entry(actor, AuditAction.RECORD_PAYMENT, payment.booking_id, amount)
+            call = design.write_payment(payment.booking_id, payment_item(payment), audit_item(entry))
+            return Step(payment, call)
+
+        return act(self.asking, once, Payment, step)
 
     def payments(self, actor: Actor, booking_id: str, limit: int, cursor: str | None) -> Listed[Payment]:
         """Payments for a booking, oldest first, for its owner and administrators."""
         self.bookings.one(actor, booking_id)
         return self.asking.listed(reads.payments_of_booking(booking_id), payment_of, limit, cursor)
 
-    def issue_lock_code(self, actor: Actor, event_id: str) -> LockCode:
+    def issue_lock_code(self, actor: Actor, event_id: str, once: Request | None = None) -> LockCode:
         """A new lock code for an event, in place of an earlier one, for administrators."""
         require_admin(actor)
-        item = self.calendar.stored(event_id)
-        code = new_lock_code(event_of(item), self.asking.venue)
-        entry = audit_item(self._entry(actor, AuditAction.ISSUE_LOCK_CODE, event_id, {"date": item.date.isoformat()}))
-        write(self.asking.connection, design.write_lock_code(event_id, lock_code_item(code), entry))
-        return code
+
+        def step() -> Step[LockCode]:
+            item = self.calendar.stored(event_id)
+            code = new_lock_code(event_of(item), self.asking.venue)
+            about = {"date": item.date.isoformat()}
+            entry = audit_item(self._entry(actor, AuditAction.ISSUE_LOCK_CODE, event_id, about))
+            return Step(code, design.write_lock_code(event_id, lock_code_item(code), entry))
+
+        return act(self.asking, once, LockCode, step)
 
     def lock_code(self, actor: Actor, event_id: str) -> LockCode | None:
         """The lock code of an event, None where none was issued; for administrators and whose booking it is."""

@@ -1,24 +1,55 @@
-"""Uses of users: who comes in, profiles, finding people."""
+"""Uses of users: first visits, profiles and their verified addresses, finding people.
+
+An address counts as a user's once it is verified: by the issuer of the token (`email_verified`), or by a code that a
+letter brought to it. Until then it is a claim, which reserves nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
 
-from keyplan.connections.errors import AlreadyExistsError
-from keyplan_systems.venue_booking import reads, writes
-from keyplan_systems.venue_booking.asking import Asking, Listed
+from keyplan.connections.errors import (
+    AlreadyExistsError,
+    ConditionFailedError,
+    NotFoundError,
+)
+from keyplan_systems.venue_booking import design, reads, writes
+from keyplan_systems.venue_booking.asking import Asking, Listed, is_id
+from keyplan_systems.venue_booking.domain import refusals
+from keyplan_systems.venue_booking.domain.addresses import CODE_VALID, MOST_TRIES, is_code
 from keyplan_systems.venue_booking.domain.contacts import normalise_email, normalise_phone, single_line
-from keyplan_systems.venue_booking.domain.refusals import InvalidRequestError, StaleVersionError
-from keyplan_systems.venue_booking.domain.requests import ProfileChange, parse
-from keyplan_systems.venue_booking.domain.users import Actor, User, changed_profile, require_admin
+from keyplan_systems.venue_booking.domain.records import AuditAction, AuditEntry
+from keyplan_systems.venue_booking.domain.refusals import (
+    EmailTakenError,
+    InvalidRequestError,
+    StaleVersionError,
+    WrongCodeError,
+)
+from keyplan_systems.venue_booking.domain.requests import Language, ProfileChange, parse
+from keyplan_systems.venue_booking.domain.users import Actor, User, changed_profile, check_version, require_admin
 from keyplan_systems.venue_booking.domain.venue import moment
-from keyplan_systems.venue_booking.entities import NotificationItem, UserBookingItem, UserItem
-from keyplan_systems.venue_booking.items import user_item, user_of
-from keyplan_systems.venue_booking.writing import write
+from keyplan_systems.venue_booking.entities import (
+    EmailCodeItem,
+    LetterCountItem,
+    LetterScope,
+    NotificationItem,
+    UserBookingItem,
+    UserItem,
+)
+from keyplan_systems.venue_booking.items import audit_item, user_item, user_of
+from keyplan_systems.venue_booking.writing import Step, act, write
+from keyplan_systems.web.once import Request
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _ATTEMPTS: Final = 8
 _NAME_CHARACTERS: Final = 100
@@ -26,13 +57,22 @@ _NAME_CHARACTERS: Final = 100
 
 @dataclass(frozen=True)
 class Person:
-    """Who a verified token speaks for; what it says beside the actor is taken into a new profile."""
+    """The actor that a verified token names, and the claims that a new profile is made of."""
 
     actor: Actor
     email: str | None = None
     name: str | None = None
     email_is_verified: bool = True
     phone: str | None = None
+
+    def address(self) -> str | None:
+        """Return the verified address in its stored form; None if the token has none that can be an address."""
+        if self.email is None or not self.email_is_verified:
+            return None
+        try:
+            return normalise_email(self.email)
+        except ValueError:
+            return None
 
 
 @dataclass(frozen=True)
@@ -59,37 +99,220 @@ class Users:
         item = self.asking.connection.run(reads.user_by_id(user_id))
         return None if item is None else user_of(item)
 
-    def change(self, person: Person, values: Mapping[str, Any], known_version: int | None = None) -> User:
+    def change(
+        self,
+        person: Person,
+        values: Mapping[str, Any],
+        known_version: int | None = None,
+        once: Request | None = None,
+    ) -> User:
         """Change the caller's profile; `known_version`: only if it is still that one.
 
-        Who names no version wants the change on top of whatever is there, so it is made anew where another write
-        was faster.
+        Without a version the change is repeated on top of what other writers stored. An address that the token does not
+        verify is claimed: a code is sent to it, and the profile keeps its address until the code is entered.
         """
         change = parse(ProfileChange, values)
-        for attempt in range(1, _ATTEMPTS + 1):
+        address, verified = change.email, person.address()
+        if address is not None and address != verified:
             user = self.current(person)
-            changed = changed_profile(user, change, self.asking.venue, known_version)
+            if address != user.email or not user.has_verified_email:
+                # The claim is a step of its own, with a record of its own: keys of callers have no spaces.
+                part = None if once is None else replace(once, key=f"{once.key} claim")
+                claim = partial(
+                    self._claimed,
+                    user.user_id,
+                    user.name,
+                    user.language,
+                    address,
+                    seen=user,
+                    known_version=known_version,
+                )
+                act(self.asking, part, EmailCodeItem, claim)
+                change = change.model_copy(update={"email": None})
+                if not change.model_dump(exclude_none=True):
+                    return user
+        for attempt in range(1, _ATTEMPTS + 1):
             try:
-                self._replace(user, changed)
+                step = partial(self._changed, person, change, known_version)
+                return self._yielding(lambda: act(self.asking, once, User, step))  # noqa: B023 - called at once
             except StaleVersionError:
                 if known_version is not None or attempt == _ATTEMPTS:
                     raise
-            else:
-                return changed
         raise AssertionError("the last attempt returns or raises")
 
-    def _replace(self, user: User, changed: User) -> None:
+    def _changed(self, person: Person, change: ProfileChange, known_version: int | None) -> Step[User]:
+        user = self.current(person)
+        changed = changed_profile(user, change, self.asking.venue, known_version)
+        if change.email is not None and (change.email != user.email or not user.has_verified_email):
+            changed = replace(changed, email_verified_at=self.asking.now())
         call = writes.replace_user(user_item(changed, user.version))
-        write(self.asking.connection, call, is_done=lambda: self.find(user.user_id) == changed)
+        return Step(changed, call, is_done=partial(self._is_stored, changed))
+
+    def _is_stored(self, user: User) -> bool:
+        return self.find(user.user_id) == user
+
+    def request_code(self, person: Person, email: str, once: Request | None = None) -> EmailCodeItem:
+        """Claim an address and have a code sent to it; also for a person without a profile."""
+        address = _address(email)
+        user = self.find(person.actor.user_id)
+        if user is not None:
+            step = partial(self._claimed, user.user_id, user.name, user.language, address)
+            return act(self.asking, once, EmailCodeItem, step)
+        try:
+            name = _name(person.name, address)
+        except ValueError:
+            name = address[:_NAME_CHARACTERS]
+        step = partial(self._claimed, person.actor.user_id, name, Language.ITALIAN, address)
+        return act(self.asking, once, EmailCodeItem, step)
+
+    def _claimed(
+        self,
+        user_id: str,
+        name: str,
+        language: Language,
+        address: str,
+        *,
+        seen: User | None = None,
+        known_version: int | None = None,
+    ) -> Step[EmailCodeItem]:
+        """Claim an address. EmailTakenError if another user has verified it, TooManyLettersError after too many."""
+        if seen is not None:
+            check_version(known_version, seen.version)
+        holders = self.asking.connection.run(reads.user_by_email(address)).items
+        if any(one.user_id != user_id and one.email_verified_at is not None for one in holders):
+            raise EmailTakenError()
+        now = self.asking.now()
+        try:
+            code = EmailCodeItem(
+                user_id=user_id,
+                claim_id=self.asking.new_id(),
+                email=address,
+                name=name,
+                language=language,
+                created_at=now,
+                expires_at=now + CODE_VALID,
+            )
+        except ValidationError as error:
+            raise InvalidRequestError("No profile can be made of what the token says.", {"field": "token"}) from error
+        call = design.write_claim(code=code, **self.counts(user_id, address))
+        is_there = reads.email_code(user_id, code.claim_id)
+        return Step(code, call, is_done=lambda: self.asking.connection.run(is_there) is not None)
+
+    def codes(self, actor: Actor) -> list[EmailCodeItem]:
+        """Return the actor's claims of the last hour."""
+        return self.asking.connection.all(reads.email_codes_of_user(actor.user_id))
+
+    def verify(self, person: Person, claim_id: str, code: str, once: Request | None = None) -> User:
+        """Enter the code of a letter: the claimed address becomes the profile's, which is created if there is none.
+
+        WrongCodeError for a wrong code and after too many tries; EmailTakenError if another user verified the address
+        first.
+        """
+        claims: list[EmailCodeItem] = []
+
+        def step() -> Step[User]:
+            if not claims:  # a step that is repeated takes no second try
+                claims.append(self._entered(person, claim_id, code))
+            return self._verified(person, claims[0])
+
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return self._yielding(lambda: act(self.asking, once, User, step))
+            except (StaleVersionError, EmailTakenError) as error:
+                if attempt == _ATTEMPTS or (isinstance(error, EmailTakenError) and error.owner is not None):
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    def _entered(self, person: Person, claim_id: str, code: str) -> EmailCodeItem:
+        """Return the claim that a code verifies, at the cost of one try."""
+        user_id, connection = person.actor.user_id, self.asking.connection
+        claim = connection.run(reads.email_code(user_id, claim_id)) if is_id(claim_id) else None
+        if claim is None:
+            raise refusals.NotFoundError("This code is not valid any more, or was never requested.")
+        try:
+            tries = connection.run(writes.take_try(user_id, claim_id, MOST_TRIES)).tries
+        except ConditionFailedError as error:
+            raise WrongCodeError(0) from error
+        except NotFoundError as error:
+            raise refusals.NotFoundError("This code is not valid any more, or was never requested.") from error
+        if not is_code(code, claim_id, claim.code_hashes):
+            raise WrongCodeError(MOST_TRIES - tries)
+        return claim
+
+    def _verified(self, person: Person, claim: EmailCodeItem) -> Step[User]:
+        now, found = self.asking.now(), self.find(person.actor.user_id)
+        if found is None:
+            user = self._made(replace(person, name=claim.name, email=claim.email, email_is_verified=True))
+            call = design.write_verified_newcomer(user_item(user, 0), claim.claim_id)
+        else:
+            user = found.with_address(claim.email, now)
+            call = design.write_verified_address(user_item(user, found.version), claim.claim_id)
+        return Step(user, call, is_done=partial(self._is_stored, user))
+
+    def release_address(self, actor: Actor, user_id: str, once: Request | None = None) -> User:
+        """Take the address from a user, for administrators: its owner can then verify it."""
+        require_admin(actor)
+        return act(self.asking, once, User, partial(self._released, actor, user_id))
+
+    def _released(self, actor: Actor, user_id: str) -> Step[User]:
+        user = self.find(user_id)
+        if user is None:
+            raise refusals.NotFoundError("There is no such user.")
+        if user.email is None:
+            raise InvalidRequestError("This user has no e-mail address.", {"field": "userId"})
+        released = user.with_address(None, self.asking.now())
+        entry = AuditEntry(
+            self.asking.new_id(), actor.user_id, AuditAction.RELEASE_EMAIL, user_id, self.asking.now(),
+            {"email": user.email},
+        )  # fmt: skip
+        call = design.write_release(user_item(released, user.version), audit_item(entry))
+        return Step(released, call, is_done=partial(self._is_stored, released))
+
+    def _yielding(self, write_address: Callable[[], T]) -> T:
+        """Write an address; where a user holds it who never verified it, take it from them first."""
+        try:
+            return write_address()
+        except EmailTakenError as taken:
+            if taken.owner is None or not self._yields(taken.owner):
+                raise
+            return write_address()
+
+    def _yields(self, holder_id: str) -> bool:
+        """Release an address whose holder never verified it. Return False if the holder keeps it."""
+        holder = self.find(holder_id)
+        if holder is None or holder.email is None:
+            return True  # given up since
+        if holder.has_verified_email:
+            return False
+        released = holder.with_address(None, self.asking.now())
+        call = writes.replace_user(user_item(released, holder.version))
+        try:
+            write(self.asking.connection, call, is_done=partial(self._is_stored, released))
+        except (StaleVersionError, refusals.NotFoundError):
+            return self._yields(holder_id)
+        logger.warning("an address that was never verified went to its owner", extra={"holder": holder_id})
+        return True
+
+    def counts(self, user_id: str, address: str) -> dict[str, Any]:
+        """Return what a transaction needs to count a letter that a user causes and an address is sent."""
+        now, venue = self.asking.now(), self.asking.venue
+        day = now.date()
+        expires_at = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=2)
+
+        def count(scope: LetterScope, subject: str) -> LetterCountItem:
+            return LetterCountItem(scope=scope, subject=subject, day=day, expires_at=expires_at)
+
+        return {
+            "by_user": count(LetterScope.USER, user_id),
+            "most_by_user": venue.letters_per_user,
+            "to_address": count(LetterScope.ADDRESS, address),
+            "most_to_address": venue.letters_per_address,
+        }
 
     def by_email(self, actor: Actor, email: str) -> User | None:
         """The user with this address, for administrators. A profile of this second may not be found yet."""
         require_admin(actor)
-        try:
-            address = normalise_email(email)
-        except ValueError as error:
-            raise InvalidRequestError(f"Invalid input: email, {error}.", {"field": "email"}) from error
-        found = self.asking.connection.run(reads.user_by_email(address))
+        found = self.asking.connection.run(reads.user_by_email(_address(email)))
         return user_of(found.items[0]) if found.items else None
 
     def all(self, actor: Actor, limit: int, cursor: str | None) -> Listed[User]:
@@ -116,8 +339,9 @@ class Users:
 
     def _come_in(self, person: Person) -> User:
         user = self._made(person)
+        call = writes.create_user(user_item(user, 0))
         try:
-            write(self.asking.connection, writes.create_user(user_item(user, 0)))
+            self._yielding(lambda: write(self.asking.connection, call))
         except Exception as error:
             # Somebody with the same token was faster: then the profile is there by now.
             if isinstance(error.__cause__, AlreadyExistsError) and (found := self.find(user.user_id)) is not None:
@@ -134,10 +358,11 @@ class Users:
             user = User(
                 user_id=person.actor.user_id,
                 email=normalise_email(person.email),
-                name=single_line((person.name or "").strip() or person.email)[:_NAME_CHARACTERS],
+                name=_name(person.name, person.email),
                 created_at=moment(self.asking.clock.now()),
                 phone=self._phone(person),
                 role=person.actor.role,
+                email_verified_at=self.asking.now(),
             )
             user_item(user, 0)
         except (ValueError, ValidationError) as error:
@@ -152,3 +377,16 @@ class Users:
             return normalise_phone(person.phone, self.asking.venue.country)
         except ValueError:
             return None
+
+
+def _address(text: str) -> str:
+    """Return an address in its stored form. Raises InvalidRequestError."""
+    try:
+        return normalise_email(text)
+    except ValueError as error:
+        raise InvalidRequestError(f"Invalid input: email, {error}.", {"field": "email"}) from error
+
+
+def _name(name: str | None, email: str) -> str:
+    """Return a person's name; without one the address is used. Raises ValueError for several lines."""
+    return single_line((name or "").strip() or email)[:_NAME_CHARACTERS]

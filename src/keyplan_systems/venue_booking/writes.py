@@ -6,10 +6,13 @@ from datetime import datetime
 
 from keyplan.design import Change, F, add, key_of, known, put, set_, when
 from keyplan_systems.venue_booking.entities import (
+    AnswerItem,
     AuditItem,
     BookingItem,
+    EmailCodeItem,
     EventItem,
     EventSlotItem,
+    LetterCountItem,
     LockCodeItem,
     NotificationItem,
     OutboxItem,
@@ -33,6 +36,50 @@ def create_user(user: UserItem) -> Change:
 def replace_user(user: UserItem) -> Change:
     """Change user as it was read; the guard moves to a new address."""
     return put(user)
+
+
+@venue.create(AnswerItem, rate=FEW)
+def remember_answer(record: AnswerItem) -> Change:
+    """Keep the answer, unless one is kept: the first of two equal mutations wins. An expired one is overwritten."""
+    return put(record)
+
+
+@venue.create(EmailCodeItem)
+def claim_email(code: EmailCodeItem) -> Change:
+    """Claim an address. The consumer of the stream sends a code to it."""
+    return put(code)
+
+
+@venue.update(EmailCodeItem, rate=FEW)
+def store_code(user_id: str, claim_id: str, code_hashes: list[str]) -> Change:
+    """Store the hashes of the codes that verify an address, before the letter with the last of them is sent."""
+    return key_of(user_id=user_id, claim_id=claim_id) & when(F.sent_at.missing()) & set_(code_hashes=code_hashes)
+
+
+@venue.update(EmailCodeItem, rate=FEW)
+def note_code_sent(user_id: str, claim_id: str, sent_at: datetime) -> Change:
+    """Note that the letter with a code has left."""
+    return key_of(user_id=user_id, claim_id=claim_id) & set_(sent_at=sent_at)
+
+
+@venue.update(EmailCodeItem, rate=FEW)
+def take_try(user_id: str, claim_id: str, allowed: int) -> Change:
+    """Take one of the tries at a code, before it is compared, so that concurrent tries are counted too."""
+    return key_of(user_id=user_id, claim_id=claim_id) & when(F.tries < allowed) & add(tries=1)
+
+
+@venue.delete(EmailCodeItem)
+def use_code(user_id: str, claim_id: str) -> Change:
+    """Use a code, once."""
+    return key_of(user_id=user_id, claim_id=claim_id) & when(F.created_at.exists())
+
+
+@venue.update(LetterCountItem, upsert=True)
+def count_letter(count: LetterCountItem, allowed: int) -> Change:
+    """Count a letter unless its user, or its address, already had as many as are allowed in a day."""
+    below = F.letters.missing() | (F.letters < allowed)
+    key = key_of(scope=count.scope, subject=count.subject, day=count.day)
+    return key & when(below) & add(letters=1) & set_(expires_at=count.expires_at)
 
 
 @venue.update(UserItem)

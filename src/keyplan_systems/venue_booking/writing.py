@@ -1,4 +1,4 @@
-"""Transactions run, and their failures told in the venue's words.
+"""Transactions and their failures in the venue's words; mutations with an idempotency key, which happen once.
 
 What each action of a transaction guards follows from its pattern, so that the reasons that the store gives, action by
 action, can be handed to the rules.
@@ -6,8 +6,12 @@ action, can be handed to the rules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Generic, TypeVar
+
+from pydantic import TypeAdapter
 
 from keyplan.connections.connection import Connection
 from keyplan.connections.errors import (
@@ -23,13 +27,16 @@ from keyplan.connections.errors import (
     VersionConflictError,
 )
 from keyplan.design import Transaction
-from keyplan.design.patterns import Call
+from keyplan.design.patterns import Call, TransactionCall, WriteCall
+from keyplan_systems.venue_booking import reads, writes
+from keyplan_systems.venue_booking.asking import Asking
 from keyplan_systems.venue_booking.domain.outcomes import (
     CONDITION_FAILED,
     BookingGuard,
     EmailGuard,
     Found,
     Guard,
+    LetterGuard,
     Reason,
     SlotFreeGuard,
     SlotHeldGuard,
@@ -37,10 +44,92 @@ from keyplan_systems.venue_booking.domain.outcomes import (
     VersionGuard,
     explain,
 )
-from keyplan_systems.venue_booking.domain.refusals import EmailTakenError, RefusalError, TryAgainError
+from keyplan_systems.venue_booking.domain.refusals import EmailTakenError, KeyReusedError, RefusalError, TryAgainError
 from keyplan_systems.venue_booking.domain.users import Status
+from keyplan_systems.venue_booking.entities import AnswerItem
+from keyplan_systems.web.once import ANSWERS_KEPT, Once, Request, Work
 
 _REFUSED_CONDITION = (AlreadyExistsError, ConditionFailedError, NotFoundError, UniqueTakenError, VersionConflictError)
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Step(Generic[T]):
+    """A use's result, and the write that makes it so; `before` and `is_done` as `write` takes them."""
+
+    result: T
+    call: WriteCall[Any] | TransactionCall[Any]
+    before: Status | None = None
+    is_done: Callable[[], bool] | None = None
+
+
+@dataclass(frozen=True)
+class _StepWork(Work):
+    before: Status | None = None
+
+
+class _Once(Once):
+    """Answers mutations with an idempotency key once each."""
+
+    refusals = RefusalError
+
+    def look_up(self, request: Request) -> Call[Any]:
+        """Return the read of the mutation's record."""
+        return reads.answer_given(request.user_id, request.key)
+
+    def keep(self, request: Request, work: Work, now: datetime) -> WriteCall[Any]:
+        """Return the write that keeps the answer unless one is kept."""
+        return writes.remember_answer(
+            AnswerItem(
+                user_id=request.user_id,
+                request_key=request.key,
+                fingerprint=request.fingerprint,
+                response_data=work.content.decode(),
+                http_status_code=work.status,
+                created_at=now,
+                expires_at=now + ANSWERS_KEPT,
+            )
+        )
+
+    def check(self, work: Work, failed: TransactionFailedError) -> None:
+        """Raise the refusal that the failed write amounts to."""
+        assert isinstance(work, _StepWork)
+        raise _refusal(work.calls[0], failed.reasons[:-1], work.before) from failed
+
+    def reused(self) -> KeyReusedError:
+        """Return the refusal of a key that another mutation was sent with."""
+        return KeyReusedError(
+            "This idempotency key was sent with another mutation before.", {"field": "idempotencyKey"}
+        )
+
+    def busy(self) -> TryAgainError:
+        """Return the refusal of a mutation whose items others keep changing."""
+        return TryAgainError("Too much is written at the same moment. Please try again.")
+
+
+def act(asking: Asking, request: Request | None, kind: type[T], step: Callable[[], Step[T]]) -> T:
+    """Take a step and return its result; for a request with an idempotency key, the result of the first time.
+
+    With a key the result is kept in the step's own transaction, so that concurrent equal requests take the step once.
+    Refusals are not kept.
+    """
+    if request is None:
+        made = step()
+        write(asking.connection, made.call, made.before, is_done=made.is_done)
+        return made.result
+    adapter = TypeAdapter(kind)
+
+    def work() -> Work:
+        made = step()
+        return _StepWork([made.call], 200, adapter.dump_json(made.result), before=made.before)
+
+    try:
+        answer = _Once(asking.connection, asking.clock).answer(request, work)
+    except (TransactionConflictError, ThrottledError) as error:
+        raise TryAgainError("Too much is written at the same moment. Please try again.") from error
+    return adapter.validate_json(answer.body)
 
 
 def write(
@@ -61,20 +150,28 @@ def write(
         if is_done is None or not is_done():
             raise
     except TransactionFailedError as error:
-        raise _refusal(call, error, before) from error
+        raise _refusal(call, error.reasons, before) from error
     except UniqueTakenError as error:
-        raise EmailTakenError("Another user has this e-mail address.") from error
+        raise _taken(error) from error
     except (TransactionConflictError, ThrottledError) as error:
         raise TryAgainError("Too much is written at the same moment. Please try again.") from error
     except _REFUSED_CONDITION as error:
         raise explain([guard_of(call, before)], [_reason(error)]) from error
 
 
-def _refusal(call: Call[Any], error: TransactionFailedError, before: Status | None) -> RefusalError:
+def _refusal(call: Call[Any], reasons: Sequence[RunError | None], before: Status | None) -> RefusalError:
+    """Return the refusal that the failed reasons of a call amount to; the call is a transaction or one write of one."""
+    for reason in reasons:
+        if isinstance(reason, UniqueTakenError):
+            return _taken(reason)
     pattern: Any = call.pattern
-    assert isinstance(pattern, Transaction), "only transactions fail as one"
-    guards = [guard_of(step, before) for step in pattern.calls(call.arguments)]
-    return explain(guards, [_reason(reason) for reason in error.reasons])
+    calls = pattern.calls(call.arguments) if isinstance(pattern, Transaction) else [call]
+    return explain([guard_of(step, before) for step in calls], [_reason(reason) for reason in reasons])
+
+
+def _taken(error: UniqueTakenError) -> EmailTakenError:
+    key = None if error.owner is None else error.owner.get("PK")
+    return EmailTakenError(None if key is None else str(key).removeprefix("USER#"))
 
 
 def guard_of(call: Call[Any], before: Status | None) -> Guard:
@@ -93,6 +190,8 @@ _GUARDS: Final[Mapping[str, Callable[[Mapping[str, Any]], Guard]]] = {
     "free_slot_of_event": lambda given: SlotHeldGuard(given["slot"].date, given["slot"].slot),
     "create_user": lambda _: EmailGuard(),
     "replace_user": lambda given: VersionGuard("user", given["user"].version),
+    "count_letter": lambda given: LetterGuard(given["count"].scope.value.lower(), given["allowed"], given["count"].day),
+    "use_code": lambda _: VersionGuard("code", 0),
     "remove_event": lambda given: VersionGuard("event", given["event"].version),
     "booking_is_there": lambda _: VersionGuard("booking", 0),
     "event_is_there": lambda _: VersionGuard("event", 0),

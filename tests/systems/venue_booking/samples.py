@@ -13,7 +13,7 @@ from keyplan_systems.venue_booking.domain.requests import BookingRequest, EventK
 from keyplan_systems.venue_booking.domain.users import Actor, Role
 from keyplan_systems.venue_booking.domain.venue import Venue
 
-VENUE = Venue(name="Casello")
+VENUE = Venue(name="Casello", letters_per_user=10_000, letters_per_address=10_000)
 NOW = datetime(2025, 10, 21, 10, 0, tzinfo=UTC)
 DAY = date(2025, 11, 15)
 OWNER = Actor("ada")

@@ -13,7 +13,7 @@ import httpx
 from tests.systems import elsewhere
 from tests.systems.elsewhere import Elsewhere
 from tests.systems.people import People, well
-from tests.systems.venue_booking.samples import REQUEST
+from tests.systems.venue_booking.samples import REQUEST, VENUE
 
 from keyplan.clock import Clock
 from keyplan.connections.connection import Connection
@@ -129,7 +129,7 @@ def code_of(caller: Caller, query: str, **variables: Any) -> str:
 def staged(connection: Connection, clock: Clock, folder: Path, rules: Venue | None = None) -> Iterator[Stage]:
     """The API over a connection, on a real socket."""
     connection.create_tables(venue)
-    service = Service.over(connection, clock, rules)
+    service = Service.over(connection, clock, rules or VENUE)
     stage = Stage(clock=clock, key=development_key(folder), audience=AUDIENCE, connection=connection, service=service)
     with stage.serve(application(service, stage.verifier, clock, {"table": well})):
         yield stage

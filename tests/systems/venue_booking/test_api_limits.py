@@ -240,7 +240,10 @@ def test_a_table_that_is_away_is_told_as_such(
 def test_health_schema_and_description_are_there_for_anybody(stage: Stage) -> None:
     client = stage.client()
     assert client.get("/health").json() == {"status": "ok", "checks": {"table": "ok"}}
-    assert "requestBooking(input: BookingInput!): Booking!" in client.get("/schema.graphql").text
+    assert (
+        "requestBooking(input: BookingInput!, idempotencyKey: String = null): Booking!"
+        in client.get("/schema.graphql").text
+    )
     paths = client.get("/openapi.json").json()["paths"]
     assert "/calendar.ics" in paths
     described = paths["/graphql"]["post"]["requestBody"]["content"]["application/json"]

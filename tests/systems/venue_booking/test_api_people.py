@@ -81,7 +81,8 @@ def test_a_subject_that_is_no_id_is_told(stage: Stage) -> None:
 def test_a_changed_address_moves_its_guard_and_frees_the_old_one(stage: Stage, engine: Engine | Elsewhere) -> None:
     ada = stage.person("ada")
     ada.ask("{ me { id } }")
-    changed = ada.ask(CHANGE, input={"email": " New@Example.org ", "phone": "333 123 4567", "language": "ENGLISH"})
+    moved = stage.person("ada", email="new@example.org")
+    changed = moved.ask(CHANGE, input={"email": " New@Example.org ", "phone": "333 123 4567", "language": "ENGLISH"})
     assert changed["changeProfile"] == {
         "email": "new@example.org",
         "name": "Ada",

@@ -56,6 +56,9 @@ def test_keys_and_indexes_are_the_documents_own_as_far_as_they_hold(design: Desi
         "Payment": ("BOOKING#{booking_id}", "PAYMENT#{received_at:utc_ms}#{payment_id}"),
         "Notification": ("USER#{user_id}", "NOTIFICATION#{sent_at:utc_ms}#{notice_key}"),
         "LockCode": ("EVENT#{event_id}", "LOCKCODE"),
+        "EmailCode": ("USER#{user_id}", "VERIFICATION#{claim_id}"),
+        "LetterCount": ("LETTERS#{scope}#{subject}", "{day}"),
+        "Answer": ("ANSWERS#{user_id}", "{request_key}"),
         "AuditEntry": ("AUDIT#{at:month}", "{at:utc_ms}#{entry_id}"),
         "Outbox": ("OUTBOX#{notice_key}", "LETTER"),
     }
@@ -110,4 +113,4 @@ def test_what_generated_data_costs_and_answers_is_as_predicted(design: Design) -
 
 def test_one_table_holds_everything(design: Design) -> None:
     assert [table.name for table in design.tables] == ["venue-booking"]
-    assert len(list(design.entities)) == 10
+    assert len(list(design.entities)) == 13

@@ -82,7 +82,8 @@ def test_what_was_done_is_told_as_done_though_every_answer_was_lost(world: World
         assert admin.decide("approve", made["id"], version=1)["version"] == 2
         assert ada.decide("cancel", made["id"])["status"] == "CANCELLED"
         admin.event()
-        assert ada.ask(CHANGE, input={"email": "new@example.org"})["changeProfile"]["email"] == "new@example.org"
+        moved = world.stage.person("ada", email="new@example.org")
+        assert moved.ask(CHANGE, input={"email": "new@example.org"})["changeProfile"]["email"] == "new@example.org"
     assert check(world.engine) == 1
     assert {text(slot, "date") for slot in of_kind(all_items(world.engine), "EventSlot")} == {"2025-12-06"}
 

@@ -6,6 +6,7 @@ was loaded for another.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Final, ParamSpec, TypeAlias, TypeVar, cast
@@ -18,9 +19,11 @@ from strawberry.types import Info
 
 from keyplan_systems.venue_booking.domain.bookings import Booking
 from keyplan_systems.venue_booking.domain.events import Event
+from keyplan_systems.venue_booking.domain.refusals import InvalidRequestError
 from keyplan_systems.venue_booking.domain.users import ADMINISTRATORS, User, actor_from
 from keyplan_systems.venue_booking.service import Service
 from keyplan_systems.venue_booking.service_users import Person
+from keyplan_systems.web.once import Request, fingerprint
 from keyplan_systems.web.tokens import Principal
 
 BATCH_KEYS: Final = 100
@@ -67,23 +70,37 @@ def field(description: str) -> Callable[[T], T]:
     return cast("Callable[[T], T]", strawberry.field(description=description))
 
 
+KEY_CHARACTERS: Final = 128
+_KEY = re.compile(rf"[!-~]{{1,{KEY_CHARACTERS}}}")
+
+
+def once(info: Asked, key: str | None, *content: object) -> Request | None:
+    """Return the request of a mutation with an idempotency key, None without one. Raises InvalidRequestError.
+
+    The mutation's name and arguments are its fingerprint: the same key with others is refused.
+    """
+    if key is None:
+        return None
+    if _KEY.fullmatch(key) is None:
+        message = f"An idempotency key has 1 to {KEY_CHARACTERS} printable ASCII characters without spaces."
+        raise InvalidRequestError(message, {"field": "idempotencyKey"})
+    return Request(info.context.actor.user_id, key, fingerprint("mutation", info.field_name, content))
+
+
 async def use(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """What a use gives, run in a thread."""
     return await run_in_threadpool(function, *args, **kwargs)
 
 
 def person_of(principal: Principal) -> Person:
-    """Whom a verified token speaks for. Cognito writes booleans of access tokens as text.
-
-    An address of which nothing is said counts as verified, one of which something else is said does not.
-    """
+    """Return the person that a verified token names. An address counts as verified only if the issuer says so."""
     groups = (ADMINISTRATORS,) if principal.has_role(ADMINISTRATORS) else ()
     claims = principal.claims
     return Person(
         actor_from(principal.subject, groups),
         _text(claims.get("email")),
         _text(claims.get("name")),
-        claims.get("email_verified", True) in (True, "true"),
+        principal.verified_email is not None,
         _text(claims.get("phone_number")),
     )
 

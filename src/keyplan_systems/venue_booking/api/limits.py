@@ -44,6 +44,7 @@ _LISTS: Final[Mapping[str, int]] = {
     "availability": 62,
     "eventsOn": 3,
     "myBookings": FIRST,
+    "myEmailCodes": 20,
     "myNotifications": FIRST,
     "profile": 2,  # of all its bookings, which have the name and so the number of a list with `first`
     "bookings": FIRST,

@@ -10,6 +10,7 @@ from keyplan_systems.venue_booking.api.context import Asked, field, use
 from keyplan_systems.venue_booking.api.shapes import (
     BookingShape,
     DayShape,
+    EmailCodeShape,
     EventShape,
     Page,
     ProfileShape,
@@ -51,6 +52,11 @@ class Query:
         found = await use(info.context.service.users.with_bookings, info.context.person)
         bookings = [UserBookingShape.of(item) for item in found.bookings]
         return ProfileShape(user=UserShape.of(found.user), bookings=bookings)
+
+    @field("The codes that were sent to addresses which the caller claims, while they are valid.")
+    async def my_email_codes(self, info: Asked) -> list[EmailCodeShape]:
+        """Return the claims of the last hour."""
+        return [EmailCodeShape.of(item) for item in await use(info.context.service.users.codes, info.context.actor)]
 
     @field("The caller's bookings, the latest date first.")
     async def my_bookings(self, info: Asked, first: int = FIRST, after: str | None = None) -> Page[UserBookingShape]:

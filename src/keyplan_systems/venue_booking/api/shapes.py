@@ -18,7 +18,7 @@ from keyplan_systems.venue_booking.domain.notices import NoticeKind
 from keyplan_systems.venue_booking.domain.records import AuditAction, PaymentMethod
 from keyplan_systems.venue_booking.domain.requests import EventKind, Language
 from keyplan_systems.venue_booking.domain.users import Actor, Role, Status, User
-from keyplan_systems.venue_booking.entities import UserBookingItem
+from keyplan_systems.venue_booking.entities import EmailCodeItem, UserBookingItem
 
 T = TypeVar("T")
 From = TypeVar("From")
@@ -67,7 +67,7 @@ class UserShape:
     """A user's profile."""
 
     id: strawberry.ID
-    email: str
+    email: str | None
     name: str
     phone: str | None
     role: Role
@@ -97,6 +97,20 @@ class UserShape:
             ),
             version=user.version,
         )
+
+
+@strawberry.type(name="EmailCode")
+class EmailCodeShape:
+    """A code that was sent to an address which the caller claims. `verifyEmail` takes its id and the code."""
+
+    id: strawberry.ID
+    email: str
+    expires_at: datetime
+
+    @classmethod
+    def of(cls, item: EmailCodeItem) -> EmailCodeShape:
+        """Return the shape of a claim."""
+        return cls(id=strawberry.ID(item.claim_id), email=item.email, expires_at=item.expires_at)
 
 
 @strawberry.type(name="Contact")

@@ -19,6 +19,7 @@ from keyplan_systems.venue_booking.domain.refusals import (
     RefusalError,
     SlotTakenError,
     StaleVersionError,
+    TooManyLettersError,
     TryAgainError,
 )
 from keyplan_systems.venue_booking.domain.users import Status
@@ -66,13 +67,22 @@ class EmailGuard:
 
 
 @dataclass(frozen=True)
+class LetterGuard:
+    """The action counted a letter of a user, or to an address (`whose`), who had at most `allowed` on the day."""
+
+    whose: str
+    allowed: int
+    day: date
+
+
+@dataclass(frozen=True)
 class Unguarded:
     """The action had no condition that a caller could do something about; `name` is for the log."""
 
     name: str
 
 
-Guard: TypeAlias = BookingGuard | SlotFreeGuard | SlotHeldGuard | VersionGuard | EmailGuard | Unguarded
+Guard: TypeAlias = BookingGuard | SlotFreeGuard | SlotHeldGuard | VersionGuard | EmailGuard | LetterGuard | Unguarded
 
 
 @dataclass(frozen=True)
@@ -99,13 +109,16 @@ def explain(guards: Sequence[Guard], reasons: Sequence[Reason]) -> RefusalError:
     """The refusal that a cancelled transaction amounts to.
 
     What happened to the booking itself comes first, since a decided booking makes its slots irrelevant; then slots
-    that are taken, all of them in one answer; then the e-mail address; then versions. Conflicts with writes under
-    way at the same moment, when nothing else failed, are worth another try. UnexplainedCancellationError for the rest.
+    that are taken, all of them in one answer; then the e-mail address; then limits on letters; then versions.
+    Conflicts with concurrent writes, when nothing else failed, are worth another try. UnexplainedCancellationError
+    for the rest.
     """
     if len(guards) != len(reasons):
         raise UnexplainedCancellationError(f"{len(guards)} actions, but {len(reasons)} reasons")
     failed = [(guard, reason) for guard, reason in zip(guards, reasons, strict=True) if reason.code == CONDITION_FAILED]
-    refusal = _of_booking(failed) or _of_slots(failed) or _of_email(failed) or _of_version(failed)
+    refusal = (
+        _of_booking(failed) or _of_slots(failed) or _of_email(failed) or _of_letters(failed) or _of_version(failed)
+    )
     if refusal is not None:
         return refusal
     codes = {reason.code for reason in reasons} - NO_REASON
@@ -143,7 +156,14 @@ def _of_slots(failed: _Failed) -> RefusalError | None:
 
 def _of_email(failed: _Failed) -> RefusalError | None:
     if any(isinstance(guard, EmailGuard) for guard, _ in failed):
-        return EmailTakenError("Another user has this e-mail address.")
+        return EmailTakenError()
+    return None
+
+
+def _of_letters(failed: _Failed) -> RefusalError | None:
+    for guard, _ in failed:
+        if isinstance(guard, LetterGuard):
+            return TooManyLettersError(guard.whose, guard.allowed, guard.day)
     return None
 
 

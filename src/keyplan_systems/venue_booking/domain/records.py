@@ -103,6 +103,7 @@ class AuditAction(StrEnum):
     DELETE_EVENT = "delete_event"
     RECORD_PAYMENT = "record_payment"
     ISSUE_LOCK_CODE = "issue_lock_code"
+    RELEASE_EMAIL = "release_email"
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,9 @@
     ├── StaleVersionError           somebody changed it since the caller read it
     ├── SlotTakenError              another event holds a slot of the date
     ├── EmailTakenError             another user has this e-mail address
+    ├── WrongCodeError              the code does not verify the address
+    ├── TooManyLettersError         a user or an address had as many letters as are allowed in a day
+    ├── KeyReusedError              the idempotency key was sent with another mutation before
     └── TryAgainError               nothing is wrong, another write was just faster
 
 Messages are for people and hold no private data of others.
@@ -17,7 +20,7 @@ Messages are for people and hold no private data of others.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 from typing import ClassVar
 
 
@@ -86,9 +89,39 @@ class SlotTakenError(RefusalError):
 
 
 class EmailTakenError(RefusalError):
-    """Another user has this e-mail address."""
+    """Another user has this e-mail address. `owner` is their id, which callers are not told."""
 
     code = "email_taken"
+
+    def __init__(self, owner: str | None = None) -> None:
+        super().__init__("Another user has this e-mail address.")
+        self.owner = owner
+
+
+class WrongCodeError(RefusalError):
+    """The code is not the one of the letter, or was tried too often."""
+
+    code = "wrong_code"
+
+    def __init__(self, tries_left: int) -> None:
+        told = f"You can try {tries_left} more times." if tries_left else "Request a new code."
+        super().__init__(f"This is not the code of the letter. {told}", {"triesLeft": tries_left})
+
+
+class TooManyLettersError(RefusalError):
+    """The request would send a letter beyond what one user, or one address, has in a day."""
+
+    code = "too_many_letters"
+
+    def __init__(self, whose: str, allowed: int, day: date) -> None:
+        message = f"At most {allowed} letters a day for one {whose}: try again tomorrow (UTC)."
+        super().__init__(message, {"retryAt": f"{day + timedelta(days=1)}T00:00:00+00:00"})
+
+
+class KeyReusedError(InvalidRequestError):
+    """An idempotency key came with another mutation, or other arguments, than it was first sent with."""
+
+    code = "idempotency_key_reused"
 
 
 class TryAgainError(RefusalError):

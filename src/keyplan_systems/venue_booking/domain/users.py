@@ -82,10 +82,14 @@ def stats_changes(before: Status | None, after: Status) -> dict[Status, int]:
 
 @dataclass(frozen=True)
 class User:
-    """A user's profile; `user_id` is the token's subject, `email` is normalised, `phone` international."""
+    """A user's profile; `user_id` is the token's subject, `email` is normalised, `phone` international.
+
+    `email` is None once it was released for its owner. `email_verified_at` is None for an address that was stored
+    before addresses were verified: it yields to the first user who verifies it.
+    """
 
     user_id: str
-    email: str
+    email: str | None
     name: str
     created_at: datetime
     phone: str | None = None
@@ -93,6 +97,17 @@ class User:
     language: Language = Language.ITALIAN
     stats: Stats = field(default_factory=Stats)
     version: int = 1
+    email_verified_at: datetime | None = None
+
+    @property
+    def has_verified_email(self) -> bool:
+        """Whether the address is known to be the user's."""
+        return self.email is not None and self.email_verified_at is not None
+
+    def with_address(self, email: str | None, now: datetime) -> User:
+        """Return the user with a verified address, or without one, one version on."""
+        verified_at = None if email is None else now
+        return replace(self, email=email, email_verified_at=verified_at, version=self.version + 1)
 
 
 def changed_profile(user: User, change: ProfileChange, venue: Venue, known_version: int | None = None) -> User:

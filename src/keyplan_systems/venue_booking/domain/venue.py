@@ -60,7 +60,9 @@ class Venue(BaseModel):
     """The rules of one venue.
 
     A booking may be requested for a date at least `lead_days` and at most `horizon_days` after today, where today
-    is the date in `time_zone`. `availability_days` bounds one question for availability. Slots may be added at any
+    is the date in `time_zone`. `availability_days` bounds one question for availability. `letters_per_user` and
+    `letters_per_address` bound the letters that users cause in a day (UTC): requests and codes count, as a request's
+    later letters follow from it. Slots may be added at any
     time; one that events still hold must keep its name. A duration that is taken away cannot be approved any more, and
     letters about it wait.
     """
@@ -74,6 +76,8 @@ class Venue(BaseModel):
     lead_days: Annotated[int, Field(ge=0, le=MOST_DAYS)] = 3
     horizon_days: Annotated[int, Field(ge=1, le=MOST_DAYS)] = 730
     availability_days: Annotated[int, Field(ge=1, le=366)] = 62
+    letters_per_user: Annotated[int, Field(ge=1)] = 20
+    letters_per_address: Annotated[int, Field(ge=1)] = 10
     slots: Annotated[tuple[Slot, ...], Field(max_length=MOST_SLOTS)] = DEFAULT_SLOTS
     durations: Mapping[SlotName, tuple[str, ...]] = Field(default_factory=lambda: dict(DEFAULT_DURATIONS))
 

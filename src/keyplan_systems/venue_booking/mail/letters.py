@@ -17,6 +17,7 @@ from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import quote
+from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -24,11 +25,13 @@ from typing import Any, Final
 from babel.dates import format_date, format_time
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
+from keyplan_systems.venue_booking.domain.addresses import CODE_VALID
 from keyplan_systems.venue_booking.domain.bookings import Booking
 from keyplan_systems.venue_booking.domain.codes import readable_code
 from keyplan_systems.venue_booking.domain.notices import Audience, Notice, NoticeKind
 from keyplan_systems.venue_booking.domain.requests import Language
 from keyplan_systems.venue_booking.domain.venue import Venue
+from keyplan_systems.venue_booking.entities import EmailCodeItem
 
 PACKAGE: Final = "keyplan_systems.venue_booking.mail"
 # Babel's English without a region writes months before days, as Italy's visitors do not expect it.
@@ -59,12 +62,18 @@ class MailRoom:
                 raise ValueError(f"{address!r} is no e-mail address")
 
 
+class CodeKind(StrEnum):
+    """Letters that are not about a booking."""
+
+    VERIFY_EMAIL = "verify_email"
+
+
 @dataclass(frozen=True)
 class Letter:
     """A finished e-mail: `key` is the notice's own, so that a second delivery can be noticed."""
 
     key: str
-    kind: NoticeKind
+    kind: NoticeKind | CodeKind
     created_at: datetime
     message: EmailMessage
 
@@ -89,25 +98,54 @@ class LetterWriter:
         language = booking.language if for_customer else self._room.administrators_language
         content = self._content(notice.kind, booking, language)
         message = self._envelope(notice, booking)
+        self._fill(message, notice.key, content)
+        return Letter(notice.key, notice.kind, notice.created_at, message)
+
+    def _fill(self, message: EmailMessage, key: str, content: Mapping[str, Any]) -> None:
         message["Subject"] = content["subject"]
         message.set_content(self._templates.get_template("letter.txt.j2").render(content))
         message.add_alternative(self._templates.get_template("letter.html.j2").render(content), subtype="html")
-        # Only now: turning a message into one of two parts moves what it says of its content into the first.
-        message["Content-Language"] = language.value
-        _fix_boundary(message, notice.key)
-        return Letter(notice.key, notice.kind, notice.created_at, message)
+        # Only now: turning a message into one of two parts moves the headers of its content into the first.
+        message["Content-Language"] = content["language"]
+        _fix_boundary(message, key)
+
+    def write_code(self, claim: EmailCodeItem, code: str) -> Letter:
+        """Return the letter that brings a code to the address that a user claims."""
+        texts = load_texts(claim.language)
+        own: Mapping[str, Any] = texts["verification"]
+        values = {"venue": self._venue.name, "name": claim.name, "minutes": str(int(CODE_VALID.total_seconds() // 60))}
+        content = {
+            "language": claim.language.value,
+            "subject": own["subject"].format_map(values),
+            "greeting": texts["greeting"].format_map(values),
+            "paragraphs": [paragraph.format_map(values) for paragraph in own["paragraphs"]],
+            "facts": [(own["label"], readable_code(code))],
+            "reason_label": texts["labels"]["reason"],
+            "reason": None,
+            "closing": texts["closing"].format_map(values),
+            "site_url": self._room.site_url,
+        }
+        message = self._message(claim.claim_id, claim.created_at)
+        message["To"] = _mailbox(claim.name, claim.email)
+        self._fill(message, claim.claim_id, content)
+        return Letter(claim.claim_id, CodeKind.VERIFY_EMAIL, claim.created_at, message)
 
     def _envelope(self, notice: Notice, booking: Booking) -> EmailMessage:
-        message = EmailMessage(policy=SMTP)
-        message["From"] = _mailbox(self._venue.name, self._room.sender)
+        message = self._message(notice.key, notice.created_at)
         customer = _mailbox(booking.contact.full_name, booking.contact.email)
         if notice.kind.audience is Audience.CUSTOMER:
             message["To"] = customer
         else:
             message["To"] = [Address(addr_spec=address) for address in self._room.administrators]
             message["Reply-To"] = customer
-        message["Date"] = notice.created_at.astimezone(UTC)
-        message["Message-ID"] = f"<{notice.key}@{self._room.domain}>"
+        return message
+
+    def _message(self, key: str, created_at: datetime) -> EmailMessage:
+        """Return a message of the venue without recipients and content."""
+        message = EmailMessage(policy=SMTP)
+        message["From"] = _mailbox(self._venue.name, self._room.sender)
+        message["Date"] = created_at.astimezone(UTC)
+        message["Message-ID"] = f"<{key}@{self._room.domain}>"
         # Asks answering machines to stay silent (RFC 3834).
         message["Auto-Submitted"] = "auto-generated"
         return message

@@ -1,0 +1,34 @@
+"""E-mail addresses are verified by a code that a letter brings: how codes are hashed, compared and limited.
+
+Only hashes are stored. A code is generated when its letter is sent, so a letter that is sent again brings another code;
+the codes of the last letters are accepted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+CODE_VALID: Final = timedelta(hours=1)
+MOST_TRIES: Final = 5
+HASHES_KEPT: Final = 3
+"""The codes that are accepted, since a letter whose delivery was not confirmed is sent again with another."""
+_MISREAD: Final = str.maketrans({"O": "0", "I": "1", "L": "1", "-": None, " ": None})
+_COST: Final = 2**13
+"""The cost of scrypt: 8 MB and some ten milliseconds for each comparison."""
+
+
+def hashed_code(code: str, salt: str) -> str:
+    """Return the hash of a code as it is stored. Lower case, dashes and O for 0 make no difference."""
+    written = code.upper().translate(_MISREAD)
+    return hashlib.scrypt(written.encode(), salt=salt.encode(), n=_COST, r=8, p=1, dklen=32).hex()
+
+
+def is_code(text: str, salt: str, hashes: Sequence[str]) -> bool:
+    """Return True if the text is one of the hashed codes; the time that it takes does not depend on the text."""
+    given = hashed_code(text, salt).encode()
+    found = [hmac.compare_digest(given, stored.encode()) for stored in hashes]
+    return any(found)

@@ -1,0 +1,139 @@
+"""Mutations with an idempotency key: they happen once, whatever is sent again, at once or after a lost answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from tests.systems.elsewhere import Elsewhere
+from tests.systems.venue_booking.consistency import check, of_kind
+from tests.systems.venue_booking.stage import Caller, Stage, all_items, booking_input, code_of
+
+from keyplan.clock import ManualClock
+from keyplan.connections.errors import UnavailableError
+from keyplan.engine.engine import Engine
+from keyplan_systems.venue_booking.api.schema import make_schema
+
+PAY = """mutation ($input: PaymentInput!, $key: String) {
+  recordPayment(input: $input, idempotencyKey: $key) { id bookingId amountCents currency method receivedAt recordedBy }
+}"""
+REQUEST = """mutation ($input: BookingInput!, $key: String) {
+  requestBooking(input: $input, idempotencyKey: $key) {
+    id code date duration description attendees contact { fullName email phone } language status requestedAt version
+  }
+}"""
+DECIDE = """mutation ($id: ID!, $key: String) {
+  %sBooking(id: $id, reason: "So", idempotencyKey: $key) { id status slots eventId decidedAt reason version }
+}"""
+EVENT = """mutation ($input: EventInput!, $key: String) {
+  createEvent(input: $input, idempotencyKey: $key) { id date slots title version description }
+}"""
+DELETE = "mutation ($id: ID!, $key: String) { deleteEvent(id: $id, idempotencyKey: $key) { id title slots } }"
+ISSUE = "mutation ($id: ID!, $key: String) { issueLockCode(eventId: $id, idempotencyKey: $key) { digits validUntil } }"
+CHANGE = """mutation ($input: ProfileInput!, $key: String) {
+  changeProfile(input: $input, idempotencyKey: $key) { email name version stats { total } }
+}"""
+MARKET = {"date": "2025-12-06", "duration": "FULL_DAY", "kind": "PUBLIC_EVENT", "title": "Market"}
+
+
+def payment(booking_id: str, cents: int = 5_000) -> dict[str, Any]:
+    return {"bookingId": booking_id, "amountCents": cents, "method": "CASH"}
+
+
+def test_a_payment_sent_twice_with_one_key_is_recorded_once(
+    ada: Caller, admin: Caller, engine: Engine | Elsewhere
+) -> None:
+    made = ada.request()
+    first = admin.ask(PAY, input=payment(made["id"]), key="k1")
+    assert admin.ask(PAY, input=payment(made["id"]), key="k1") == first
+    assert len(of_kind(all_items(engine), "Payment")) == 1
+    assert len(of_kind(all_items(engine), "AuditEntry")) == 1
+    other = admin.ask(PAY, input=payment(made["id"]), key="k2")
+    assert other["recordPayment"]["id"] != first["recordPayment"]["id"]
+
+
+def test_payments_sent_at_once_with_one_key_are_one_payment_and_one_answer(
+    stage: Stage, ada: Caller, engine: Engine | Elsewhere
+) -> None:
+    made = ada.request()
+    admins = [stage.admin() for _ in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        told = list(
+            pool.map(lambda one: one.ask(PAY, input=payment(made["id"]), key="k")["recordPayment"]["id"], admins)
+        )
+    assert len(set(told)) == 1
+    assert len(of_kind(all_items(engine), "Payment")) == 1
+
+
+def test_a_payment_whose_answer_was_lost_is_sent_again_with_its_key(
+    stage: Stage, ada: Caller, admin: Caller, engine: Engine | Elsewhere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = ada.request()
+    transact = stage.connection.transact
+
+    def lost(*calls: Any, **options: Any) -> None:
+        transact(*calls, **options)
+        raise UnavailableError("the answer was lost")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stage.connection, "transact", lost)
+        assert code_of(admin, PAY, input=payment(made["id"]), key="k") == "unavailable"
+    assert admin.ask(PAY, input=payment(made["id"]), key="k")["recordPayment"]["amountCents"] == 5_000
+    assert len(of_kind(all_items(engine), "Payment")) == 1
+
+
+def test_every_mutation_gives_its_first_answer_again(
+    stage: Stage, ada: Caller, admin: Caller, engine: Engine | Elsewhere, clock: ManualClock
+) -> None:
+    def twice(caller: Caller, query: str, **variables: Any) -> Any:
+        answers = []
+        for _ in range(2):
+            answers.append(caller.ask(query, key=f"key-{len(query)}", **variables))
+            clock.advance(5)
+        assert answers[0] == answers[1]
+        return next(iter(answers[0].values()))
+
+    made = twice(ada, REQUEST, input=booking_input())
+    approved = twice(admin, DECIDE % "approve", id=made["id"])
+    twice(admin, ISSUE, id=approved["eventId"])
+    twice(admin, DECIDE % "reject", id=made["id"])
+    market = twice(admin, EVENT, input=MARKET)
+    twice(admin, DELETE, id=market["id"])
+    assert twice(ada, CHANGE, input={"name": "Ada R."})["name"] == "Ada R."
+    assert twice(ada, CHANGE, input={"email": "new@example.org"})["email"] == "ada@example.org"
+    items = all_items(engine)
+    kinds = Counter(item.get("entityType", {}).get("S") for item in items)
+    assert (kinds["Booking"], kinds["Event"], kinds["EmailCode"], kinds["AuditEntry"]) == (1, 0, 1, 5)
+    assert check(engine) == 1
+
+
+def test_a_key_with_another_mutation_or_other_arguments_is_refused(ada: Caller, admin: Caller, stage: Stage) -> None:
+    made = ada.request()
+    admin.ask(PAY, input=payment(made["id"]), key="k")
+    assert code_of(admin, PAY, input=payment(made["id"], 5_001), key="k") == "idempotency_key_reused"
+    assert code_of(admin, DECIDE % "reject", id=made["id"], key="k") == "idempotency_key_reused"
+    other = stage.admin("other").ask(PAY, input=payment(made["id"]), key="k")
+    assert other["recordPayment"]["recordedBy"] == "other", "keys are each user's own"
+
+
+def test_a_refusal_is_not_kept_and_the_key_can_be_used_again(ada: Caller, admin: Caller) -> None:
+    made = ada.request()
+    assert code_of(admin, PAY, input=payment("none"), key="k") == "not_found"
+    assert admin.ask(PAY, input=payment(made["id"]), key="k")["recordPayment"]["bookingId"] == made["id"]
+    for key in ("", "a b", "x" * 129, "caff\u00e8"):
+        assert code_of(admin, PAY, input=payment(made["id"]), key=key) == "invalid"
+
+
+def test_a_key_is_free_again_after_a_day(ada: Caller, admin: Caller, clock: ManualClock) -> None:
+    made = ada.request()
+    first = admin.ask(PAY, input=payment(made["id"]), key="k")
+    clock.advance(86_400)
+    assert admin.ask(PAY, input=payment(made["id"]), key="k") != first
+
+
+def test_every_mutation_takes_an_idempotency_key() -> None:
+    mutation = make_schema()._schema.mutation_type
+    assert mutation is not None
+    assert [name for name, one in mutation.fields.items() if "idempotencyKey" not in one.args] == []
