@@ -143,6 +143,32 @@ def test_a_sweep_removes_more_than_one_batch(engine: Engine) -> None:
     assert names(engine) == set()
 
 
+def test_a_sweep_pauses_after_each_transaction_for_as_long_as_it_took() -> None:
+    class Ticking(ManualClock):
+        """Every look at the time takes a second."""
+
+        paused_s: list[float]
+
+        def monotonic(self) -> float:
+            self.advance(1.0)
+            return super().monotonic()
+
+        def wait(self, event: threading.Event, seconds: float) -> bool:
+            self.paused_s.append(seconds)
+            return event.is_set()
+
+    ticking = Ticking(NOW)
+    ticking.paused_s = []
+    with Engine.memory(clock=ticking) as engine:
+        prepare(engine)
+        for number in range(sweep.BATCH_ITEMS + 1):
+            put_until(engine, str(number), NOW - 10)
+        ticking.paused_s.clear()
+        assert engine.sweep() == sweep.BATCH_ITEMS + 1
+    assert len(ticking.paused_s) == 2
+    assert min(ticking.paused_s) >= 1.0
+
+
 def test_a_sweep_can_be_stopped_between_batches(engine: Engine) -> None:
     for number in range(250):
         put_until(engine, str(number), NOW - 1)

@@ -41,6 +41,26 @@ def test_figures_of_many_rows_are_kept_for_a_while() -> None:
     assert figures.of(view, TREE) == (20_002, 200_020)
 
 
+def test_a_write_transaction_uses_figures_of_many_rows_of_any_age() -> None:
+    clock = ManualClock()
+    figures, view = Figures(clock), cast("View", Counting(clock, 20_000))
+    assert figures.of(view, TREE, any_age=True) == (20_001, 200_010)
+    clock.advance(1000.0)
+    assert figures.of(view, TREE, any_age=True) == (20_001, 200_010)
+    assert figures.of(view, TREE) == (20_002, 200_020)
+
+
+def test_figures_of_a_tree_that_has_become_small_are_not_kept() -> None:
+    clock = ManualClock()
+    counting = Counting(clock, 20_000)
+    figures, view = Figures(clock), cast("View", counting)
+    figures.of(view, TREE)
+    counting.rows = 0
+    clock.advance(1000.0)
+    assert figures.of(view, TREE) == (1, 10)
+    assert figures.of(view, TREE, any_age=True) == (2, 20)
+
+
 def test_forgotten_figures_are_made_anew() -> None:
     clock = ManualClock()
     figures, view = Figures(clock), cast("View", Counting(clock, 20_000))

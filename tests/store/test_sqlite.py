@@ -14,7 +14,7 @@ import apsw
 import pytest
 
 from keyplan.errors import DatabaseFullError, EngineClosedError, StorageError
-from keyplan.store import checkpoint, sqlite
+from keyplan.store import checkpoint, sqlite, views
 from keyplan.store.rows import Transaction, Tree
 from keyplan.store.sqlite import MEMORY, SqliteStore
 
@@ -65,6 +65,16 @@ def test_rows_come_back_in_key_order_both_ways(store: SqliteStore) -> None:
     assert [key for key, _, _ in view.rows(tree, keys[10], keys[900], limit=3)] == keys[10:13]
     assert view.totals(tree) == (1000, 7000)
     assert view.totals(tree, keys[10], keys[20]) == (10, 70)
+
+
+@pytest.mark.parametrize("count", [0, 1, 6, 7, 8, 14, 15])
+def test_rows_are_counted_in_parts(store: SqliteStore, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    monkeypatch.setattr(views, "COUNTED_ROWS", 7)
+    tree = new_tree(store)
+    fill(store, tree, count)
+    assert store.view().totals(tree) == (count, 7 * count)
+    with store.snapshot() as view:
+        assert view.totals(tree) == (count, 7 * count)
 
 
 def test_a_put_replaces_and_a_delete_removes(store: SqliteStore) -> None:

@@ -1,10 +1,11 @@
 """The sweep: removes the items whose time to live is over, as the service does in the background.
 
-Small write transactions, so that writers never wait long behind a sweep; in each the item is looked at
-again, since it may have been given more time meanwhile. One that cannot be read stays and keeps nothing else
-from going; it is told in the end. Deletions go through indexes and stream like any other, marked there as
-the service's own, and cost no capacity. Moments more than five years past are left alone: the service
-takes them for mistakes.
+Small write transactions, with a pause of the same length after each, so that writers wait only briefly behind a sweep.
+The items are read before a transaction, which brings their pages into memory while writers need not wait for the disk.
+In the transaction each item is read again, since it may have been given more time meanwhile. An item that cannot be
+read stays, and the sweep raises after all the rest. Deletions go through indexes and stream like any other, marked
+there as the service's own, and cost no capacity. Items that expired more than five years ago are left alone: the
+service takes such times for mistakes.
 
 Source: developer guide, "Using time to live (TTL) in DynamoDB".
 """
@@ -12,6 +13,7 @@ Source: developer guide, "Using time to live (TTL) in DynamoDB".
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -47,11 +49,16 @@ def _sweep_table(engine: Engine, table: Table, stopped: Callable[[], bool], dama
     assert table.expiry is not None
     low, high = _due(engine.clock.now(), engine.ttl_delay_s)
     removed = 0
+    clock, never = engine.clock, threading.Event()
     while not stopped():
         try:
-            due = [key for key, _, _ in engine.store.view().rows(table.expiry.tree, low, high, limit=BATCH_ITEMS)]
+            view = engine.store.view()
+            due = [key for key, _, _ in view.rows(table.expiry.tree, low, high, limit=BATCH_ITEMS)]
             if not due:
                 break
+            for expiry_key in due:
+                view.point(table.tree, expiry.key_moment(expiry_key)[1])
+            begun = clock.monotonic()
             removed += engine.write(table, _removal(engine, table, table.expiry, due, damage))
         except CatalogChanged:
             break  # the table was changed or dropped: the next sweep meets it as it is
@@ -59,6 +66,7 @@ def _sweep_table(engine: Engine, table: Table, stopped: Callable[[], bool], dama
             if not is_missing_tree(error):
                 raise
             break
+        clock.wait(never, clock.monotonic() - begun)
         low = due[-1] + b"\x00"  # behind those too that were given more time meanwhile, or cannot be read
     return removed
 

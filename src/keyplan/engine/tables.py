@@ -158,10 +158,19 @@ def keep(holder: dict[str, Any], member: str, rest: list[Any] | dict[str, Any]) 
         holder.pop(member, None)
 
 
-def describe(engine: Engine, view: View, table: Table, at: float) -> dict[str, Any]:
-    """TableDescription as of a moment; PENDING: with every state that has not been settled.
+def count(engine: Engine, name_or_arn: str) -> None:
+    """Count the rows of a table that a transaction is about to describe, while writers do not wait for it."""
+    table = present(engine, name_or_arn)
+    if table is not None:
+        for tree in (table.tree, *(index.tree for index in table.indexes.values())):
+            engine.figures.of(engine.store.view(), tree, any_age=True)
 
-    A change is described inside its own transaction: once it is committed, others may drop the table.
+
+def describe(engine: Engine, view: View, table: Table, at: float, *, writing: bool = False) -> dict[str, Any]:
+    """Return the TableDescription as of a timestamp; PENDING: with every state that has not been settled.
+
+    A change is described inside its own transaction (`writing`): after the commit, others may drop the table. Writers
+    wait for that transaction, so `count` is to be called before it.
     """
     document = table.document
     answer: dict[str, Any] = orjson.loads(orjson.dumps(document["description"]))
@@ -169,7 +178,7 @@ def describe(engine: Engine, view: View, table: Table, at: float) -> dict[str, A
     pending = changes(document, at)
     for member in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes"):
         for index in answer.get(member, ()):
-            _complete_index(engine, view, table, index, at)
+            _complete_index(engine, view, table, index, at, writing=writing)
     going = leaving(document, at)
     if going:
         answer["GlobalSecondaryIndexes"] = [
@@ -180,7 +189,7 @@ def describe(engine: Engine, view: View, table: Table, at: float) -> dict[str, A
     restore = table.document.get("restore")
     if restore is not None and answer["TableStatus"] == "CREATING":
         answer["RestoreSummary"] = {**restore, "RestoreInProgress": True}
-    answer["ItemCount"], answer["TableSizeBytes"] = engine.figures.of(view, table.tree)
+    answer["ItemCount"], answer["TableSizeBytes"] = engine.figures.of(view, table.tree, any_age=writing)
     _complete_throughput(engine, answer, mode)
     _show(answer, pending)
     _warm_status(answer, any(change["what"] == WARM for change in pending))
@@ -188,10 +197,12 @@ def describe(engine: Engine, view: View, table: Table, at: float) -> dict[str, A
     return answer
 
 
-def _complete_index(engine: Engine, view: View, table: Table, answer: dict[str, Any], at: float) -> None:
+def _complete_index(
+    engine: Engine, view: View, table: Table, answer: dict[str, Any], at: float, *, writing: bool
+) -> None:
     name = answer["IndexName"]
     index = table.indexes[name]
-    answer["ItemCount"], answer["IndexSizeBytes"] = engine.figures.of(view, index.tree)
+    answer["ItemCount"], answer["IndexSizeBytes"] = engine.figures.of(view, index.tree, any_age=writing)
     if not index.is_global:
         return
     state = index_status(table, name, at)

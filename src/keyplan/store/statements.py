@@ -59,7 +59,7 @@ class TreeStatements(NamedTuple):
     backward: str
     forward_from: str
     backward_from: str
-    totals: str
+    part_totals: str
     span_totals: str
 
 
@@ -87,7 +87,10 @@ def tree(number: int) -> TreeStatements:
         backward=f"{columns} WHERE k >= ? AND k < ? ORDER BY k DESC LIMIT ?",
         forward_from=f"{columns} WHERE k >= ? ORDER BY k LIMIT ?",
         backward_from=f"{columns} WHERE k >= ? ORDER BY k DESC LIMIT ?",
-        totals=f"SELECT count(*), coalesce(sum(size), 0) FROM {name}",
+        part_totals=(
+            "SELECT count(*), coalesce(sum(size), 0), max(id)"
+            f" FROM (SELECT id, size FROM {name} WHERE id > ? ORDER BY id LIMIT ?)"
+        ),
         span_totals=f"SELECT count(*), coalesce(sum(size), 0) FROM {name} WHERE k >= ? AND k < ?",
     )
 

@@ -12,6 +12,8 @@ from keyplan.store import statements
 from keyplan.store.rows import Log, Row, Tree
 
 CHUNK_ROWS = 256
+COUNTED_ROWS = 20_000
+"""Rows that one statement counts: some milliseconds of work where they are in memory."""
 
 
 def rest(low: bytes, high: bytes | None, last: bytes, *, reverse: bool) -> tuple[bytes, bytes | None]:
@@ -56,9 +58,19 @@ class Connected:
         return found.fetchall()  # type: ignore[return-value]  # the columns of `Row`
 
     def totals(self, tree: Tree, low: bytes | None = None, high: bytes | None = None) -> tuple[int, int]:
-        """Number of rows and sum of sizes, of all or of a span."""
-        found: tuple[int, int] = self._get(tree.totals) if low is None else self._get(tree.span_totals, low, high)
-        return found
+        """Number of rows and sum of sizes, of all or of a span.
+
+        All rows are counted in parts, so that outside a transaction no read holds the log for long. Each part then
+        sees the rows of its own instant.
+        """
+        if low is not None:
+            of_span: tuple[int, int] = self._get(tree.span_totals, low, high)
+            return of_span
+        rows, size, part, last = 0, 0, COUNTED_ROWS, 0
+        while part == COUNTED_ROWS:
+            part, part_size, last = self._get(tree.part_totals, last, COUNTED_ROWS)
+            rows, size = rows + part, size + part_size
+        return rows, size
 
     def records(self, log: Log, shard: int, sequence: int, limit: int) -> list[tuple[int, float, bytes]]:
         """Records of a shard from a sequence on."""

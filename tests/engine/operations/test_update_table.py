@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from tests.engine.table_making import (
     IN_USE,
@@ -21,6 +23,7 @@ from tests.engine.table_making import (
 )
 
 from keyplan.clock import ManualClock
+from keyplan.engine import figures
 from keyplan.engine.engine import Engine
 
 DAY_S = 24 * 3600.0
@@ -500,3 +503,24 @@ def test_mode_and_stream_can_be_changed_together(engine: Engine) -> None:
     table = describe(engine)
     assert table["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
     assert table["StreamSpecification"] == STREAM_ON
+
+
+@pytest.mark.parametrize("operation", ["UpdateTable", "DeleteTable"])
+def test_writers_do_not_wait_until_the_rows_of_a_large_table_are_counted(
+    operation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "_FEW_ROWS", 5)
+    with Engine.open(tmp_path / "data.db") as engine:
+        create(engine)
+        for number in range(10):
+            put(engine, str(number))
+        tree = engine.catalog.known()[0].tree
+        statements: list[str] = []
+        connection = engine.store._writing.connection
+        connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: statements.append(event["sql"]))
+        change = {"DeletionProtectionEnabled": False} if operation == "UpdateTable" else {}
+        answer = engine.call(operation, {"TableName": "notes", **change})["TableDescription"]
+        connection.trace_v2(0, None)
+        assert answer["ItemCount"] == 10
+        assert statements
+        assert tree.part_totals not in statements

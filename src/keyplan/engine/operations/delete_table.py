@@ -37,7 +37,7 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
         table_documents.purge(engine, transaction)
         table = tables.find_known(engine, request["TableName"])
         _check_deletable(engine, table)
-        described = tables.describe(engine, transaction, table, engine.clock.now())
+        described = tables.describe(engine, transaction, table, engine.clock.now(), writing=True)
         if table.recovery is not None:
             backups.create_of_deleted(engine, transaction, table)
             table = parse({**table.document, "rows_kept": True})
@@ -48,6 +48,7 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
             table_documents.drop(engine, transaction, table)
         return described
 
+    tables.count(engine, request["TableName"])
     described = {**engine.alter(work), "TableStatus": "DELETING"}
     return {"TableDescription": {name: described[name] for name in _TOLD if name in described}}
 

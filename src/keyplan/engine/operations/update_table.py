@@ -30,8 +30,9 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
         switched = throughput.billing_mode(document["description"]) != before
         created = index_changes.change_indexes(engine, transaction, document, request, switched)
         changed = engine.catalog.save(transaction, document)
-        return tables.describe(engine, transaction, changed, tables.PENDING), created
+        return tables.describe(engine, transaction, changed, tables.PENDING, writing=True), created
 
+    tables.count(engine, request["TableName"])
     description, created = engine.alter(work)
     _show_lifted(description, request.get("OnDemandThroughput") or {})
     for name in created:
