@@ -94,6 +94,20 @@ def write_claim(
 
 
 @transaction(rate=FEW)
+def write_change_with_claim(
+    *, user: UserItem, code: EmailCodeItem, by_user: LetterCountItem, most_by_user: int, to_address: LetterCountItem,
+    most_to_address: int,
+) -> list[WriteCall[Any]]:  # fmt: skip
+    """A changed profile together with a claim to an address."""
+    return [
+        replace_user(user),
+        count_letter(by_user, most_by_user),
+        count_letter(to_address, most_to_address),
+        claim_email(code),
+    ]
+
+
+@transaction(rate=FEW)
 def write_verified_newcomer(user: UserItem, claim_id: str) -> list[WriteCall[Any]]:
     """A new user with the address that a code has verified."""
     return [create_user(user), use_code(user.user_id, claim_id)]

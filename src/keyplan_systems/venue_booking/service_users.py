@@ -112,29 +112,10 @@ class Users:
         verify is claimed: a code is sent to it, and the profile keeps its address until the code is entered.
         """
         change = parse(ProfileChange, values)
-        address, verified = change.email, person.address()
-        if address is not None and address != verified:
-            user = self.current(person)
-            if address != user.email or not user.has_verified_email:
-                # The claim is a step of its own, with a record of its own: keys of callers have no spaces.
-                part = None if once is None else replace(once, key=f"{once.key} claim")
-                claim = partial(
-                    self._claimed,
-                    user.user_id,
-                    user.name,
-                    user.language,
-                    address,
-                    seen=user,
-                    known_version=known_version,
-                )
-                act(self.asking, part, EmailCodeItem, claim)
-                change = change.model_copy(update={"email": None})
-                if not change.model_dump(exclude_none=True):
-                    return user
+        step = partial(self._changed, person, change, known_version)
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                step = partial(self._changed, person, change, known_version)
-                return self._yielding(lambda: act(self.asking, once, User, step))  # noqa: B023 - called at once
+                return self._yielding(lambda: act(self.asking, once, User, step))
             except StaleVersionError:
                 if known_version is not None or attempt == _ATTEMPTS:
                     raise
@@ -142,11 +123,30 @@ class Users:
 
     def _changed(self, person: Person, change: ProfileChange, known_version: int | None) -> Step[User]:
         user = self.current(person)
+        is_new = change.email is not None and (change.email != user.email or not user.has_verified_email)
+        if is_new and change.email != person.address():
+            return self._changed_with_claim(user, change, known_version)
         changed = changed_profile(user, change, self.asking.venue, known_version)
-        if change.email is not None and (change.email != user.email or not user.has_verified_email):
+        if is_new:
             changed = replace(changed, email_verified_at=self.asking.now())
         call = writes.replace_user(user_item(changed, user.version))
         return Step(changed, call, is_done=partial(self._is_stored, changed))
+
+    def _changed_with_claim(self, user: User, change: ProfileChange, known_version: int | None) -> Step[User]:
+        """Change the rest of a profile, if anything, and claim the address of the change, together or not at all."""
+        check_version(known_version, user.version)
+        assert change.email is not None, "the change has an address"
+        code = self._code(user.user_id, user.name, user.language, change.email)
+        counts = self.counts(user.user_id, code.email)
+        rest = change.model_copy(update={"email": None})
+        if not rest.model_dump(exclude_none=True):
+            return Step(user, design.write_claim(code=code, **counts), is_done=partial(self._is_claimed, code))
+        changed = changed_profile(user, rest, self.asking.venue, known_version)
+        call = design.write_change_with_claim(user=user_item(changed, user.version), code=code, **counts)
+        return Step(changed, call, is_done=partial(self._is_stored, changed))
+
+    def _is_claimed(self, code: EmailCodeItem) -> bool:
+        return self.asking.connection.run(reads.email_code(code.user_id, code.claim_id)) is not None
 
     def _is_stored(self, user: User) -> bool:
         return self.find(user.user_id) == user
@@ -165,25 +165,19 @@ class Users:
         step = partial(self._claimed, person.actor.user_id, name, Language.ITALIAN, address)
         return act(self.asking, once, EmailCodeItem, step)
 
-    def _claimed(
-        self,
-        user_id: str,
-        name: str,
-        language: Language,
-        address: str,
-        *,
-        seen: User | None = None,
-        known_version: int | None = None,
-    ) -> Step[EmailCodeItem]:
-        """Claim an address. EmailTakenError if another user has verified it, TooManyLettersError after too many."""
-        if seen is not None:
-            check_version(known_version, seen.version)
+    def _claimed(self, user_id: str, name: str, language: Language, address: str) -> Step[EmailCodeItem]:
+        code = self._code(user_id, name, language, address)
+        call = design.write_claim(code=code, **self.counts(user_id, address))
+        return Step(code, call, is_done=partial(self._is_claimed, code))
+
+    def _code(self, user_id: str, name: str, language: Language, address: str) -> EmailCodeItem:
+        """Return a new claim to an address. EmailTakenError if another user has verified it."""
         holders = self.asking.connection.run(reads.user_by_email(address)).items
         if any(one.user_id != user_id and one.email_verified_at is not None for one in holders):
             raise EmailTakenError()
         now = self.asking.now()
         try:
-            code = EmailCodeItem(
+            return EmailCodeItem(
                 user_id=user_id,
                 claim_id=self.asking.new_id(),
                 email=address,
@@ -194,9 +188,6 @@ class Users:
             )
         except ValidationError as error:
             raise InvalidRequestError("No profile can be made of what the token says.", {"field": "token"}) from error
-        call = design.write_claim(code=code, **self.counts(user_id, address))
-        is_there = reads.email_code(user_id, code.claim_id)
-        return Step(code, call, is_done=lambda: self.asking.connection.run(is_there) is not None)
 
     def codes(self, actor: Actor) -> list[EmailCodeItem]:
         """Return the actor's claims of the last hour."""

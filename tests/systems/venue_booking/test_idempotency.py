@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -87,10 +88,12 @@ def test_a_payment_whose_answer_was_lost_is_sent_again_with_its_key(
 def test_every_mutation_gives_its_first_answer_again(
     stage: Stage, ada: Caller, admin: Caller, engine: Engine | Elsewhere, clock: ManualClock
 ) -> None:
+    numbers = itertools.count()
+
     def twice(caller: Caller, query: str, **variables: Any) -> Any:
-        answers = []
+        answers, key = [], f"key-{next(numbers)}"
         for _ in range(2):
-            answers.append(caller.ask(query, key=f"key-{len(query)}", **variables))
+            answers.append(caller.ask(query, key=key, **variables))
             clock.advance(5)
         assert answers[0] == answers[1]
         return next(iter(answers[0].values()))
@@ -107,6 +110,25 @@ def test_every_mutation_gives_its_first_answer_again(
     kinds = Counter(item.get("entityType", {}).get("S") for item in items)
     assert (kinds["Booking"], kinds["Event"], kinds["EmailCode"], kinds["AuditEntry"]) == (1, 0, 1, 5)
     assert check(engine) == 1
+
+
+def test_a_claim_sent_again_gives_the_profile_as_it_first_was_and_sends_no_second_code(
+    stage: Stage, ada: Caller, engine: Engine | Elsewhere
+) -> None:
+    first = ada.ask(CHANGE, input={"email": "new@example.org", "name": "Ada R."}, key="k")
+    assert first["changeProfile"]["name"] == "Ada R."
+    vouched = stage.person("ada", email="new@example.org")
+    assert vouched.ask(CHANGE, input={"email": "new@example.org"})["changeProfile"]["version"] == 3
+    assert ada.ask(CHANGE, input={"email": "new@example.org", "name": "Ada R."}, key="k") == first
+    assert ada.ask("{ me { email version } }") == {"me": {"email": "new@example.org", "version": 3}}
+    assert len(of_kind(all_items(engine), "EmailCode")) == 1
+
+
+def test_a_change_whose_address_is_refused_changes_nothing(stage: Stage, ada: Caller) -> None:
+    stage.person("bob").ask("{ me { id } }")
+    ada.ask("{ me { id } }")
+    assert code_of(ada, CHANGE, input={"email": "bob@example.org", "name": "Bob"}) == "email_taken"
+    assert ada.ask("{ me { name version } }") == {"me": {"name": "Ada", "version": 1}}
 
 
 def test_a_key_with_another_mutation_or_other_arguments_is_refused(ada: Caller, admin: Caller, stage: Stage) -> None:
