@@ -20,6 +20,7 @@ from keyplan.engine import commands, fsck, lag
 from keyplan.engine import engine as engine_module
 from keyplan.engine.catalog import CatalogChanged, Table
 from keyplan.engine.engine import Engine
+from keyplan.engine.faults import Faults
 from keyplan.errors import (
     DatabaseCorruptError,
     DatabaseFullError,
@@ -299,6 +300,13 @@ def test_a_copy_goes_its_own_way(engine: Engine) -> None:
         put(copy, "b")
         assert copy.call("Scan", {"TableName": "notes"})["Count"] == 2
     assert engine.call("Scan", {"TableName": "notes"})["Count"] == 1
+
+
+def test_a_copy_keeps_the_options_of_its_engine_except_faults_and_buckets(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"state_delay_s": 5.0, "ttl_delay_s": 1.0, "stream_shards": 3, "buckets": tmp_path}
+    with Engine.memory(**options, faults=Faults(seed=1, ttl_delay=2.0)) as engine, engine.copy(stream_shards=2) as copy:
+        assert (copy.state_delay_s, copy.ttl_delay_s, copy.stream_shards) == (5.0, 1.0, 2)
+        assert (copy.faults, copy.buckets) == (None, None)
 
 
 @pytest.mark.parametrize(

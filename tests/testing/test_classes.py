@@ -6,6 +6,7 @@ import gc
 import sys
 import unittest
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, ClassVar
 
 import boto3
@@ -237,9 +238,19 @@ def test_an_answering_object_without_copies_answers_itself(scripted: Any) -> Non
     assert Suite().read() == ["a"]
 
 
-def test_a_copy_keeps_the_options_of_its_engine() -> None:
-    with (
-        Engine.memory(state_delay_s=5.0, stream_shards=3, faults=Faults(seed=1)) as engine,
-        engine.copy(stream_shards=2) as copy,
-    ):
-        assert (copy.state_delay_s, copy.stream_shards, copy.faults is None) == (5.0, 2, False)
+def test_each_test_has_the_faults_and_buckets_of_the_engine(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"state_delay_s": 5.0, "faults": Faults(seed=1, ttl_delay=2.0), "buckets": tmp_path}
+    with Engine.memory(**options) as engine:
+
+        @answered_by(engine)
+        class Suite:
+            def read(self) -> list[str]:
+                return tables()
+
+        suite = Suite()
+        assert suite.read() == []
+        copy = vars(suite)["_keyplan_answering"][1]
+        assert copy is not engine
+        assert copy.faults.faults == options["faults"]
+        assert copy.buckets is engine.buckets
+        assert (copy.state_delay_s, copy.ttl_delay_s) == (5.0, 2.0)

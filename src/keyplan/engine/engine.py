@@ -83,8 +83,6 @@ class Engine:
             "stream_shards": stream_shards,
             "ttl_delay_s": ttl_delay_s,
             "ttl_sweep_s": ttl_sweep_s,
-            "faults": faults,
-            "buckets": buckets,
         }
         self.store = store
         self.clock: Clock = clock if clock is not None else SystemClock()
@@ -306,7 +304,8 @@ class Engine:
     def copy(self, **options: Any) -> Engine:
         """Return an engine in memory that starts with this one's data, for example one for each test.
 
-        It has this one's options, except for those given.
+        It has this one's options, except for those given. `faults` and `buckets` are not copied: reads of a copy are
+        reliable, and an export that is still running is not written to the same bucket twice.
         """
         given = {"clock": self.clock, "region": self.region, "account": self.account, **self._options, **options}
         return Engine(self.store.copy(), **given)

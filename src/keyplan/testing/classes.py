@@ -85,12 +85,18 @@ class _Copies:
                 del vars(args[0])[_KEPT]
 
     def _make(self) -> tuple[Answering, Callable[[], None]]:
-        """Return a copy, and what closes it. An engine that cannot be copied answers itself."""
-        copy = getattr(self._engine, "copy", None)
-        if copy is None:
-            return self._engine, lambda: None
-        made = copy()
-        return made, made.close
+        """Return a copy with the engine's faults and buckets, and a function that closes it.
+
+        An object that is not an engine answers itself.
+        """
+        from keyplan.engine.engine import Engine  # noqa: PLC0415 - programs on boto3 alone do not need it
+
+        engine = self._engine
+        if not isinstance(engine, Engine):
+            return engine, lambda: None
+        faults = None if engine.faults is None else engine.faults.faults
+        copy = engine.copy(faults=faults, buckets=engine.buckets)
+        return copy, copy.close
 
 
 def _members(decorated: type) -> Iterator[tuple[str, Any]]:
