@@ -12,12 +12,12 @@ from keyplan.errors import KeyplanError, ServiceError
 _MODULES = {
     "keyplan.errors": "The engine",
     "keyplan.design.places": "Designs",
-    "keyplan.connections.errors": "Connections",
-    "keyplan.changes.errors": "Change consumers",
+    "keyplan.client.errors": "Connections",
+    "keyplan.streams.errors": "Change consumers",
     "keyplan.cost.prices": "Prices",
     "keyplan.diff.uses": "Comparing designs",
     "keyplan.verify.errors": "Verifying",
-    "keyplan.importing.errors": "Importing",
+    "keyplan.importers.errors": "Importing",
 }
 """Where exceptions are declared, in the order in which they are shown."""
 _HEAD = """# Errors
@@ -44,7 +44,7 @@ def pages() -> dict[str, str]:
 
 def _unseen() -> set[str]:
     """Modules whose exceptions are kinds of ValidationError, which nobody outside the engine names."""
-    return {"keyplan.values.attribute", "keyplan.values.invalid", "keyplan.engine.keys"}
+    return {"keyplan.dynamodb.values.attribute", "keyplan.dynamodb.values.invalid", "keyplan.engine.keys"}
 
 
 def _all(root: type[KeyplanError]) -> Iterator[type[KeyplanError]]:

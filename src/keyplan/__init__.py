@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from keyplan.connecting import connect, connect_async
+    from keyplan.client.connect import connect, connect_async
     from keyplan.engine.engine import Engine
     from keyplan.engine.faults import Faults
 
@@ -28,7 +28,7 @@ def __getattr__(name: str) -> Any:
 
         return Faults
     if name in {"connect", "connect_async"}:
-        from keyplan import connecting  # noqa: PLC0415 - designs need pydantic, which takes a while to import
+        from keyplan.client import connect as connecting  # noqa: PLC0415 - designs need pydantic, which takes a while to import
 
         return getattr(connecting, name)
     raise AttributeError(f"module 'keyplan' has no attribute {name!r}")

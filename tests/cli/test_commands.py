@@ -10,7 +10,7 @@ from pathlib import Path
 
 from keyplan import Engine, __version__
 from keyplan.cli import sample
-from keyplan.store.rows import Transaction
+from keyplan.engine.store.rows import Transaction
 
 RUN = [sys.executable, "-m", "keyplan"]
 

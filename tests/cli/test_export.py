@@ -19,7 +19,7 @@ class Line(Entity):
 @log.on_change(Line, on_failure="dead")
 def follow(change: Inserted[Line]) -> None: ...
 """
-NOTE = "note: consumers of log (follow) run in a keyplan.changes.Runner: nothing is written for them, nor for"
+NOTE = "note: consumers of log (follow) run in a keyplan.streams.Runner: nothing is written for them, nor for"
 
 
 def tables_in(format: str, text: str) -> list[str]:
@@ -95,7 +95,7 @@ def test_what_no_file_says_and_what_the_app_does_not_read_are_both_told(tmp_path
 
 
 def test_a_table_of_checkpoints_that_is_declared_is_not_written_twice(tmp_path: Path) -> None:
-    source = "from keyplan.changes import checkpoint_table\nmarks = checkpoint_table()\n" + CONSUMED
+    source = "from keyplan.streams import checkpoint_table\nmarks = checkpoint_table()\n" + CONSUMED
     result = run("export", "terraform", design(tmp_path, source))
     assert tables_in("terraform", result.stdout) == ["keyplan-checkpoints", "log"]
 

@@ -28,7 +28,7 @@ def lines() -> Cond:
 def follow(change: Inserted[Line]) -> None: ...
 """
 FAILURES = """
-from keyplan.changes import failure_table
+from keyplan.streams import failure_table
 failures = failure_table()
 """
 OWN = "${aws:PrincipalTag/line}"

@@ -215,7 +215,7 @@ def test_yaml_that_is_none_or_too_much_ends_in_one_line(text: str, problem: str,
 
 
 def test_what_a_merged_mapping_says_is_said_over() -> None:
-    from keyplan.importing.yaml_text import load  # noqa: PLC0415 - needs the extra
+    from keyplan.importers.yaml_text import load  # noqa: PLC0415 - needs the extra
 
     assert load("t", "a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\n")["b"] == {"x": 1, "y": 3}
 

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import pytest
 
 from keyplan import Engine, connect
-from keyplan.connections.connection import Connection
-from keyplan.connections.steps import Transport
+from keyplan.client.connection import Connection
+from keyplan.client.steps import Transport
 from keyplan.cost.expected import expected
 from keyplan.design import (
     GSI,

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from keyplan import Engine
-from keyplan.connections.tables import OfPlan, create_request
+from keyplan.client.tables import OfPlan, create_request
 from keyplan.cost.expected import expected
 from keyplan.cost.units import Units
 from keyplan.design import (
@@ -33,9 +33,9 @@ from keyplan.design.entities import EntitySpec
 from keyplan.design.plan import Plan
 from keyplan.design.requests import write_request
 from keyplan.design.requests_items import maker_of
-from keyplan.values.attribute import normalise_item
-from keyplan.values.sizes import item_bytes
-from keyplan.values.units import write_units
+from keyplan.dynamodb.values.attribute import normalise_item
+from keyplan.dynamodb.values.sizes import item_bytes
+from keyplan.dynamodb.values.units import write_units
 
 FIELDS = {
     "state": ["open", "held", "done"],

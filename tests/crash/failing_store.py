@@ -11,9 +11,9 @@ import pytest
 from tests.engine import tables_of
 
 from keyplan.engine.engine import Engine
-from keyplan.store import statements
-from keyplan.store.sqlite import SqliteStore
-from keyplan.store.views import Writing
+from keyplan.engine.store import statements
+from keyplan.engine.store.sqlite import SqliteStore
+from keyplan.engine.store.views import Writing
 
 WRITING = (
     "put",

@@ -21,6 +21,7 @@ from tests.engine import tables_of
 from keyplan.clock import ManualClock
 from keyplan.engine import fsck
 from keyplan.engine.engine import Engine
+from keyplan.engine.store import sync
 from keyplan.errors import (
     DatabaseCorruptError,
     DatabaseFullError,
@@ -30,7 +31,6 @@ from keyplan.errors import (
     KeyplanError,
     StorageError,
 )
-from keyplan.store import sync
 
 MOST_CALLS = 400
 Operation = Callable[[Engine], object]

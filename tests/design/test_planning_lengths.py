@@ -32,9 +32,9 @@ from keyplan.design.planning_lengths import operators_in
 from keyplan.design.requests import range_request, write_request
 from keyplan.design.requests_guards import NOW
 from keyplan.design.requests_text import Placeholders, Writer
+from keyplan.dynamodb.expressions.condition import parse
+from keyplan.dynamodb.expressions.update import parse as read_update
 from keyplan.errors import ValidationError
-from keyplan.expressions.condition import parse
-from keyplan.expressions.update import parse as read_update
 
 things = Table("things", pk="id")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from keyplan.connections.codec import Reader
-from keyplan.connections.errors import UnreadableItemError
+from keyplan.client.codec import Reader
+from keyplan.client.errors import UnreadableItemError
 from keyplan.design.design import Design
 from keyplan.design.entities import EntitySpec
 from keyplan.design.requests_items import ItemMaker

@@ -10,7 +10,7 @@ import pytest
 from tests.diff.pairs import BASE, PAIRS, Pair, compared, pair, setting
 
 import keyplan
-from keyplan.connections.tables import create_request
+from keyplan.client.tables import create_request
 from keyplan.design.tables import Table
 from keyplan.diff.comparison import Comparison
 from keyplan.diff.rollout import rollout

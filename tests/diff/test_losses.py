@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, Field
 
-from keyplan.connections.codec import Reader
+from keyplan.client.codec import Reader
 from keyplan.design import Attribute, Entity, Table
 from keyplan.design.entities import spec_of
 from keyplan.design.fields import StoredField

@@ -13,9 +13,9 @@ import keyplan
 from keyplan.cost.prices import book
 from keyplan.diff.comparison import Comparison
 from keyplan.diff.reckoning import Backfill
+from keyplan.dynamodb.values.sizes import item_bytes
+from keyplan.dynamodb.values.units import write_units
 from keyplan.engine.engine import Engine
-from keyplan.values.sizes import item_bytes
-from keyplan.values.units import write_units
 
 COUNT, BYTES = 40, 1_500
 HEAD = """from __future__ import annotations

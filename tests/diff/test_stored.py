@@ -9,7 +9,7 @@ import pytest
 from tests.diff.pairs import BASE, PAIRS, Pair, compared
 from tests.diff.samples import is_read, pairs_of, stored
 
-from keyplan.connections.codec import Reader
+from keyplan.client.codec import Reader
 from keyplan.design.entities import EntitySpec
 from keyplan.design.requests_items import ItemMaker
 from keyplan.diff.comparison import Comparison

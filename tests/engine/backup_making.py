@@ -7,10 +7,10 @@ from typing import Any
 from tests.engine.tables_of import NOW, clock, create
 
 from keyplan.clock import ManualClock
+from keyplan.dynamodb.values import encoding
 from keyplan.engine import history
 from keyplan.engine.catalog import Recovery, Table
 from keyplan.engine.engine import Engine
-from keyplan.values import encoding
 
 ARN = "arn:aws:dynamodb:us-east-1:123456789012:table/things"
 

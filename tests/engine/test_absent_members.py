@@ -12,9 +12,9 @@ import pytest
 from tests.engine.table_making import ARN, definitions, index, schema, units
 
 from keyplan.clock import ManualClock
+from keyplan.dynamodb.shapes.model import List, Map, Shape, Structure
 from keyplan.engine.commands import MODULES
 from keyplan.engine.engine import Engine
-from keyplan.engine.shapes.model import List, Map, Shape, Structure
 
 TABLE = {"TableName": "notes"}
 KEY = {"id": {"S": "a"}}

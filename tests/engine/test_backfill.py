@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from tests.engine.table_making import add_index, create, definitions, describe, failure, index, put, scan, update
 
+from keyplan.dynamodb.values.encoding import DecodeError
 from keyplan.engine import backfill
 from keyplan.engine.engine import Engine
 from keyplan.errors import DatabaseFullError
-from keyplan.values.encoding import DecodeError
 
 
 @pytest.fixture

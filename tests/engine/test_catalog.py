@@ -13,9 +13,9 @@ from keyplan.clock import ManualClock
 from keyplan.engine import fsck
 from keyplan.engine.catalog import Catalog, CatalogChanged, Table
 from keyplan.engine.engine import Engine
+from keyplan.engine.store.rows import Transaction, View
 from keyplan.engine.writes import Version
 from keyplan.errors import ServiceError
-from keyplan.store.rows import Transaction, View
 
 
 def test_a_table_that_has_changed_is_noticed_inside_the_write(engine: Engine) -> None:

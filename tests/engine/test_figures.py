@@ -6,8 +6,8 @@ from typing import Any, cast
 
 from keyplan.clock import ManualClock
 from keyplan.engine.figures import Figures
-from keyplan.store import statements
-from keyplan.store.rows import View
+from keyplan.engine.store import statements
+from keyplan.engine.store.rows import View
 
 TREE = statements.tree(1)
 

@@ -15,7 +15,7 @@ from tests.engine import table_making, tables_of
 from keyplan.engine import backfill, fsck
 from keyplan.engine.catalog import Table
 from keyplan.engine.engine import Engine
-from keyplan.store.rows import Transaction, View
+from keyplan.engine.store.rows import Transaction, View
 
 Damage = Callable[[Transaction, Table], None]
 

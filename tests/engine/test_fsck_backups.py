@@ -10,7 +10,7 @@ from tests.engine import tables_of
 from tests.engine.backup_making import Kept
 
 from keyplan.engine import backups, fsck
-from keyplan.store.rows import Transaction, Tree
+from keyplan.engine.store.rows import Transaction, Tree
 
 Damage = Callable[[Transaction, Tree], None]
 

@@ -9,9 +9,9 @@ import pytest
 from tests.engine import tables_of
 from tests.engine.backup_making import NOW, Kept, by_name, recovery_of, seen, table_of
 
+from keyplan.dynamodb.values import encoding
 from keyplan.engine import fsck, history
 from keyplan.engine.faults import Faults
-from keyplan.values import encoding
 
 
 def names(kept: Kept, moment: float) -> list[str]:

@@ -11,8 +11,8 @@ import pytest
 from keyplan.clock import ManualClock
 from keyplan.engine import idempotency
 from keyplan.engine.engine import Engine
+from keyplan.engine.store import statements
 from keyplan.errors import IdempotentParameterMismatchError, TransactionCanceledError
-from keyplan.store import statements
 
 KIB = 1024
 

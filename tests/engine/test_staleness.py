@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from keyplan.engine.staleness import History
-from keyplan.store import statements
+from keyplan.engine.store import statements
 
 TREE = statements.tree(1)
 

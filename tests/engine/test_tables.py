@@ -10,7 +10,7 @@ import pytest
 from tests.engine.table_making import create, put
 
 from keyplan.engine.engine import Engine
-from keyplan.store.rows import Transaction
+from keyplan.engine.store.rows import Transaction
 
 T = TypeVar("T")
 

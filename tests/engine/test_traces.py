@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests.engine import tables_of
 from tests.engine.tables_of import put
 
+from keyplan.dynamodb.expressions.compiled import compile_condition
 from keyplan.engine import pages
 from keyplan.engine.engine import Engine
 from keyplan.engine.reads import Filter
 from keyplan.errors import DatabaseCorruptError
-from keyplan.expressions.compiled import compile_condition
 
 NAMES = ["a", "b", "S", 'q"', "é\\", "a.b"]
 texts = st.sampled_from(["", "x", "xy", 'x"', "\\", "\n", "é", "éx", '"a":{"S":"x"}', "\U0001f600"])

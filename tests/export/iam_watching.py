@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from keyplan.connections.connection import Connection
-from keyplan.connections.context import Context
+from keyplan.client.connection import Connection
+from keyplan.client.context import Context
 from keyplan.design.design import Design
 from keyplan.design.patterns import Call
 from keyplan.design.schema import Schema

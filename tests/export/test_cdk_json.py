@@ -16,11 +16,11 @@ from tests.export.designs import MADE, loaded
 from tests.export.test_aws_commands import read_back
 
 from keyplan import Engine
-from keyplan.changes import checkpoint_table
 from keyplan.design import Entity, Table, key
 from keyplan.design.design import Design
 from keyplan.export.cdk_json import collisions, model, unread
 from keyplan.export.resources import resources
+from keyplan.streams import checkpoint_table
 
 DESIGN = Design.of(shelves)
 OPERATIONS = {

@@ -14,12 +14,12 @@ from tests.export import shelves
 from tests.export.designs import MADE, loaded
 from tests.export.reading import TABLES, Settings, of_cloudformation
 
-from keyplan.changes import checkpoint_table
-from keyplan.connections.tables import create_request
+from keyplan.client.tables import create_request
 from keyplan.design import GSI, LSI, Table
 from keyplan.design.design import Design
 from keyplan.export.cloudformation import logical_id, properties, template
 from keyplan.export.resources import Resource, resources
+from keyplan.streams import checkpoint_table
 
 EXPECTED = Path(__file__).with_name("shelves.cloudformation.json")
 DESIGN = Design.of(shelves)

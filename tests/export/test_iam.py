@@ -14,11 +14,9 @@ from tests.export import diary
 from tests.export.iam_policies import ARN, Asked, allows, asked_by
 from tests.export.iam_watching import AS_WRITTEN, SYSTEMS, Seen, design_of, requests_of, schemas_of
 
-from keyplan.changes import Runner, TableCheckpoints, TableDestination, failure_table
-from keyplan.changes.checkpoints_table import checkpoint_table
-from keyplan.connecting import connect
-from keyplan.connections.connection import Connection
-from keyplan.connections.context import Context
+from keyplan.client.connect import connect
+from keyplan.client.connection import Connection
+from keyplan.client.context import Context
 from keyplan.design import Change, Entity, Inserted, Table, put
 from keyplan.design.design import Design
 from keyplan.design.patterns import Pattern
@@ -27,6 +25,8 @@ from keyplan.engine.engine import Engine
 from keyplan.export.iam import Account, policies, policy, size
 from keyplan.export.iam_grants import Grant, of_checks, of_consumers, of_creation, of_failures, of_pattern
 from keyplan.export.iam_keys import Bindings, Leading
+from keyplan.streams import Runner, TableCheckpoints, TableDestination, failure_table
+from keyplan.streams.checkpoints_table import checkpoint_table
 from keyplan_systems.todo.feed import Feed
 from keyplan_systems.todo.lake.lake import Lake
 

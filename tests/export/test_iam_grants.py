@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from keyplan.changes import checkpoint_table, failure_table
 from keyplan.design import (
     GSI,
     Change,
@@ -35,6 +34,7 @@ from keyplan.design import (
 from keyplan.design.patterns import Pattern
 from keyplan.export.iam_grants import keeps_failures, of_checks, of_consumers, of_failures, of_pattern
 from keyplan.export.iam_keys import Bindings
+from keyplan.streams import checkpoint_table, failure_table
 
 club = Table("club", pk="PK", sk="SK", indexes=[GSI("by_state", pk="state", sk="points")])
 logins = Table("logins", pk="PK", ttl="gone")

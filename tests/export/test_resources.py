@@ -11,7 +11,7 @@ from tests.export import shelves
 from tests.export.designs import ALL, MADE, REFUSED, tables_of
 from tests.export.reading import NAMES
 
-from keyplan.connections.tables import create_request
+from keyplan.client.tables import create_request
 from keyplan.design import Entity, Inserted, Table
 from keyplan.design.design import Design
 from keyplan.design.places import DesignError
@@ -98,14 +98,14 @@ def test_where_failed_records_go_is_told_once_in_order(destinations: list[str | 
         log.on_change(Line, on_failure=destination)(consume)
     names = ", ".join(f"consumer_{number}" for number in range(len(destinations)))
     assert list(left_out(resources([log]))) == [
-        f"consumers of log ({names}) run in a keyplan.changes.Runner: {told}",
+        f"consumers of log ({names}) run in a keyplan.streams.Runner: {told}",
     ]
 
 
 def test_what_no_file_says_is_told() -> None:
     assert list(left_out(resources(TABLES))) == [
         (
-            "consumers of shelf-books (greet) run in a keyplan.changes.Runner: nothing is written for them, nor for"
+            "consumers of shelf-books (greet) run in a keyplan.streams.Runner: nothing is written for them, nor for"
             " where failed records go (dlq)"
         ),
         "index loose of odd.names_1 does not say what it holds: written as ALL",

@@ -13,7 +13,7 @@ from tests.export import shelves
 from tests.export.designs import MADE, loaded
 from tests.export.reading import TABLES, Settings, of_terraform
 
-from keyplan.connections.tables import create_request
+from keyplan.client.tables import create_request
 from keyplan.design import GSI, OnDemand, Provisioned, Table
 from keyplan.design.design import Design
 from keyplan.export.resources import Resource, resources

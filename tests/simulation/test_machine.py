@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 from tests.simulation.machine import FileMachine, Machine
 
+from keyplan.dynamodb.values import units
 from keyplan.engine import writes
-from keyplan.values import units
 
 EXAMPLES = int(os.environ.get("KEYPLAN_EXAMPLES", "0"))
 

@@ -15,10 +15,10 @@ from tests.sdk import ONCE
 from tests.systems.serving import run
 
 import keyplan
+from keyplan.client.connection import Connection as Database
+from keyplan.client.context import Retries
+from keyplan.client.transports import BotoTransport
 from keyplan.clock import Clock
-from keyplan.connections.connection import Connection as Database
-from keyplan.connections.context import Retries
-from keyplan.connections.transports import BotoTransport
 from keyplan.engine import operations
 from keyplan.engine.engine import Engine
 from keyplan.errors import InternalServerError, ProvisionedThroughputExceededError, ThrottlingError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from keyplan.connections.connection import Connection
-from keyplan.connections.steps import Transport
+from keyplan.client.connection import Connection
+from keyplan.client.steps import Transport
 from keyplan.engine.faults import READS, WRITES
 
 

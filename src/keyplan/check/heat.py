@@ -26,7 +26,7 @@ from keyplan.design.plan import Plan
 from keyplan.design.schema import Index
 from keyplan.design.symbols import Source
 from keyplan.design.tables import Table
-from keyplan.values.units import write_units
+from keyplan.dynamodb.values.units import write_units
 
 
 @dataclass(frozen=True, eq=False)

@@ -87,7 +87,7 @@ def _resources(
 
 def _needed(design: Design, *, checkpoints: bool | None) -> list[Table]:
     """Return the design's tables, and the one where its consumers' runners keep checkpoints."""
-    from keyplan.changes.checkpoints_table import DEFAULT_NAME, checkpoint_table  # noqa: PLC0415 - as above
+    from keyplan.streams.checkpoints_table import DEFAULT_NAME, checkpoint_table  # noqa: PLC0415 - as above
 
     tables = list(design.tables)
     if checkpoints is None:
@@ -107,7 +107,7 @@ def _tell(tables: Sequence[Resource], more: Iterable[str] = ()) -> None:
 
 def _unread_streams(tables: Sequence[Resource]) -> Iterable[str]:
     """Return a note for each stream without a declared consumer, where no table of checkpoints is written."""
-    from keyplan.changes.checkpoints_table import DEFAULT_NAME  # noqa: PLC0415 - as above
+    from keyplan.streams.checkpoints_table import DEFAULT_NAME  # noqa: PLC0415 - as above
 
     if any(one.table.name == DEFAULT_NAME for one in tables):
         return []

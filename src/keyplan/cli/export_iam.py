@@ -73,11 +73,11 @@ def iam(
     ] = False,
 ) -> None:
     """Write the IAM policy that allows what the patterns send, and nothing else."""
-    from keyplan.changes.checkpoints_table import checkpoint_table  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cli.designs import load  # noqa: PLC0415
     from keyplan.export.iam import policies, policy, size  # noqa: PLC0415
     from keyplan.export.iam_grants import of_checks, of_creation  # noqa: PLC0415
     from keyplan.export.iam_keys import BindError, Bindings, principal_value  # noqa: PLC0415
+    from keyplan.streams.checkpoints_table import checkpoint_table  # noqa: PLC0415 - `keyplan --help` needs no designs
 
     loaded = load(design)
     where = _account(loaded, prefix, region=region, account=account, partition=partition)

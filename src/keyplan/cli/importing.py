@@ -14,8 +14,8 @@ from keyplan.cli.output import refusal, write
 from keyplan.errors import KeyplanError
 
 if TYPE_CHECKING:
-    from keyplan.importing.documents import Document
-    from keyplan.importing.source import Source
+    from keyplan.importers.documents import Document
+    from keyplan.importers.source import Source
 
 app = typer.Typer(help="Make a design to begin with of what there is.", no_args_is_help=True)
 Files = Annotated[list[str], typer.Argument(help="JSON or YAML files; - for standard input.", show_default=False)]
@@ -35,7 +35,7 @@ Described = Annotated[
 @app.command()
 def cloudformation(files: Files, parameter: Parameters = None, output: Output = None, force: Force = False) -> None:
     """Import the tables of CloudFormation, SAM or synthesised CDK templates."""
-    from keyplan.importing.cloudformation import cloudformation as tables  # noqa: PLC0415 - `keyplan --help` is quick
+    from keyplan.importers.cloudformation import cloudformation as tables  # noqa: PLC0415 - `keyplan --help` is quick
 
     def read() -> Source:
         return tables(_documents(files), dict(map(_parameter, parameter or [])))
@@ -50,11 +50,11 @@ def describe_table(files: Described = None, from_: From = None, output: Output =
     Output of describe-time-to-live, describe-continuous-backups and list-tags-of-resource is taken too, after the
     table that it is of.
     """
-    from keyplan.importing.describe_table import describe_table as tables  # noqa: PLC0415 - as above
+    from keyplan.importers.describe_table import describe_table as tables  # noqa: PLC0415 - as above
 
     def read() -> Source:
         if from_ is not None:
-            from keyplan.importing.asking import described  # noqa: PLC0415 - as above
+            from keyplan.importers.asking import described  # noqa: PLC0415 - as above
 
             return tables(described(from_, files or []))
         return tables(_documents(files or []))
@@ -65,7 +65,7 @@ def describe_table(files: Described = None, from_: From = None, output: Output =
 @app.command(name="nosql-workbench")
 def nosql_workbench(files: Files, output: Output = None, force: Force = False) -> None:
     """Import data models of NoSQL Workbench, with their facets as entities."""
-    from keyplan.importing.nosql_workbench import nosql_workbench as tables  # noqa: PLC0415 - as above
+    from keyplan.importers.nosql_workbench import nosql_workbench as tables  # noqa: PLC0415 - as above
 
     _write("nosql-workbench", lambda: tables(_documents(files)), output, force=force)
 
@@ -78,7 +78,7 @@ def _parameter(given: str) -> tuple[str, str]:
 
 
 def _documents(files: Sequence[str]) -> list[Document]:
-    from keyplan.importing.documents import documents  # noqa: PLC0415 - as above
+    from keyplan.importers.documents import documents  # noqa: PLC0415 - as above
 
     if not files:
         raise KeyplanError("name a file, or - for standard input")
@@ -99,7 +99,7 @@ def _text(name: str) -> str:
 
 def _write(name: str, read: Callable[[], Source], output: Path | None, *, force: bool) -> None:
     """Write the design of what is read, or print it; tell what it leaves out. Ends the command where it cannot."""
-    from keyplan.importing.writing import design_text  # noqa: PLC0415 - as above
+    from keyplan.importers.writing import design_text  # noqa: PLC0415 - as above
 
     if output is not None and output.exists() and not force:
         raise refusal(f"keyplan import {name}: {output} is there already: give --force to write over it")

@@ -26,7 +26,7 @@ from keyplan.design.symbols import Each, EveryShard, annotation_of
 from keyplan.design.template_field import Field
 from keyplan.design.template_holes import BoundHole
 from keyplan.design.templates import BoundTemplate
-from keyplan.values.units import TRANSACTIONAL, read_units, write_units
+from keyplan.dynamodb.values.units import TRANSACTIONAL, read_units, write_units
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Units that real items cost: the prediction that the engine's receipts must equal.
 
-Items are in the canonical form of `keyplan.values.attribute.normalise_item`.
+Items are in the canonical form of `keyplan.dynamodb.values.attribute.normalise_item`.
 
 Source: developer guide, "Read and write capacity" and "Provisioned throughput considerations for global
 secondary indexes".
@@ -12,9 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from keyplan.design.schema import Index, Schema
-from keyplan.values.sizes import item_bytes
-from keyplan.values.types import Item
-from keyplan.values.units import TRANSACTIONAL, index_write_units, read_units, transactional_read_units, write_units
+from keyplan.dynamodb.values.sizes import item_bytes
+from keyplan.dynamodb.values.types import Item
+from keyplan.dynamodb.values.units import (
+    TRANSACTIONAL,
+    index_write_units,
+    read_units,
+    transactional_read_units,
+    write_units,
+)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from keyplan.design.requests_guards import Guards
 from keyplan.design.requests_reads import RangeRequest
 from keyplan.design.requests_text import Placeholders
 from keyplan.design.requests_updates import Update
-from keyplan.expressions.tokens import WORD, tokenize
+from keyplan.dynamodb.expressions.tokens import WORD, tokenize
 
 _OPERATORS = frozenset({"AND", "OR", "NOT", "IN", "BETWEEN", "=", "<>", "<", "<=", ">", ">="})
 _FEWER_CHANGES = "change fewer fields at once, or keep fields that change together in one, as a model of their own"

@@ -24,7 +24,7 @@ from keyplan.diff import capacity
 from keyplan.diff.changes import Build, Change, Move, Rewrite
 from keyplan.diff.entity_keys import already_stored
 from keyplan.diff.fields import Entities
-from keyplan.values.units import TRANSACTIONAL, index_write_units, read_units, write_units
+from keyplan.dynamodb.values.units import TRANSACTIONAL, index_write_units, read_units, write_units
 
 _SENTINEL_BYTES = 200
 """About what a sentinel takes, its key and its owner's: one write unit as any up to 1 KB."""

@@ -9,20 +9,20 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 from keyplan import limits
+from keyplan.dynamodb.expressions.compiled import Update as CompiledUpdate
+from keyplan.dynamodb.expressions.compiled import check_placeholders, compile_condition, compile_update
+from keyplan.dynamodb.expressions.legacy import compile_attribute_updates
+from keyplan.dynamodb.messages import items as messages
+from keyplan.dynamodb.messages import values as value_messages
+from keyplan.dynamodb.values import encoding, sizes
+from keyplan.dynamodb.values.attribute import check_depth, normalise_item
+from keyplan.dynamodb.values.encoding import Form
+from keyplan.dynamodb.values.types import Item
 from keyplan.engine import writes
 from keyplan.engine.catalog import Table
 from keyplan.engine.conditions import Guard, measured_values, normalised, write_guard
 from keyplan.engine.reads import check_scalar_paths
 from keyplan.errors import ValidationError
-from keyplan.expressions.compiled import Update as CompiledUpdate
-from keyplan.expressions.compiled import check_placeholders, compile_condition, compile_update
-from keyplan.expressions.legacy import compile_attribute_updates
-from keyplan.messages import items as messages
-from keyplan.messages import values as value_messages
-from keyplan.values import encoding, sizes
-from keyplan.values.attribute import check_depth, normalise_item
-from keyplan.values.encoding import Form
-from keyplan.values.types import Item
 
 
 class Put(NamedTuple):

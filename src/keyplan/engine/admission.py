@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.messages import schemas as schema_messages
+from keyplan.dynamodb.messages import tables as messages
 from keyplan.engine import tables
 from keyplan.engine.catalog import Table
 from keyplan.errors import LimitExceededError, ResourceInUseError
-from keyplan.messages import schemas as schema_messages
-from keyplan.messages import tables as messages
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

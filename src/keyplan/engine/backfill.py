@@ -16,14 +16,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from keyplan.dynamodb.values import encoding
+from keyplan.dynamodb.values.encoding import DecodeError
 from keyplan.engine import copies, expiry, tables, writes
 from keyplan.engine.catalog import Table, stored_table
+from keyplan.engine.store.failures import Failure
+from keyplan.engine.store.rows import Row, Transaction, Tree
 from keyplan.engine.workers import Worker
 from keyplan.errors import EngineClosedError, StorageError
-from keyplan.store.failures import Failure
-from keyplan.store.rows import Row, Transaction, Tree
-from keyplan.values import encoding
-from keyplan.values.encoding import DecodeError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

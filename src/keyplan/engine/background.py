@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from keyplan.clock import ManualClock
+from keyplan.engine.store.threads import started
 from keyplan.errors import EngineClosedError
-from keyplan.store.threads import started
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

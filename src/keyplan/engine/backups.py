@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from keyplan import limits
+from keyplan.dynamodb.messages import backups as messages
+from keyplan.dynamodb.messages import tables as table_messages
 from keyplan.engine import copies, table_documents, tables, throughput
 from keyplan.engine.catalog import Table, parse
+from keyplan.engine.store import statements
+from keyplan.engine.store.rows import Transaction, Tree, View
 from keyplan.errors import AccessDeniedError, BackupNotFoundError, ValidationError
-from keyplan.messages import backups as messages
-from keyplan.messages import tables as table_messages
-from keyplan.store import statements
-from keyplan.store.rows import Transaction, Tree, View
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -19,10 +19,10 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Protocol, cast
 
+from keyplan.dynamodb.messages import exports as messages
+from keyplan.dynamodb.shapes.wire import encodable
 from keyplan.engine.jobs import JobError
-from keyplan.engine.shapes.wire import encodable
 from keyplan.errors import ValidationError
-from keyplan.messages import exports as messages
 
 NO_SUCH_BUCKET = "S3NoSuchBucket"
 ACCESS_DENIED = "S3AccessDenied"

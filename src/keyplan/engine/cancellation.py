@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from keyplan.dynamodb.messages import transactions as messages
 from keyplan.engine.catalog import Table
 from keyplan.engine.keys import EmptyKeyError
 from keyplan.errors import (
@@ -22,7 +23,6 @@ from keyplan.errors import (
     TransactionConflictError,
     ValidationError,
 )
-from keyplan.messages import transactions as messages
 
 CODES: dict[type[ServiceError], str] = {
     ConditionalCheckFailedError: "ConditionalCheckFailed",

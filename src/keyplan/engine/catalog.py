@@ -14,13 +14,13 @@ from typing import Any
 
 import orjson
 
+from keyplan.dynamodb.messages import tables as messages
+from keyplan.dynamodb.values import encoding, sizes
+from keyplan.dynamodb.values.types import Item
 from keyplan.engine.keys import IndexKey, KeyAttribute, KeySchema, PrimaryKey
+from keyplan.engine.store import statements
+from keyplan.engine.store.rows import Log, Transaction, Tree, View
 from keyplan.errors import ResourceNotFoundError
-from keyplan.messages import tables as messages
-from keyplan.store import statements
-from keyplan.store.rows import Log, Transaction, Tree, View
-from keyplan.values import encoding, sizes
-from keyplan.values.types import Item
 
 DOCUMENT_PREFIX = "table:"
 CHANGES = "catalog"

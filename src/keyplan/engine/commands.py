@@ -11,8 +11,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from keyplan.engine import shapes
-from keyplan.values.encoding import Form
+from keyplan.dynamodb import shapes
+from keyplan.dynamodb.values.encoding import Form
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from keyplan.dynamodb.expressions.compiled import Condition, check_placeholders, compile_condition
+from keyplan.dynamodb.expressions.legacy import compile_expected
+from keyplan.dynamodb.messages import items as messages
+from keyplan.dynamodb.messages import values as value_messages
+from keyplan.dynamodb.values.attribute import check_attribute_names, normalise, normalise_item
+from keyplan.dynamodb.values.encoding import Form
+from keyplan.dynamodb.values.invalid import InvalidValueError
+from keyplan.dynamodb.values.types import Item
 from keyplan.errors import ConditionalCheckFailedError, ValidationError
-from keyplan.expressions.compiled import Condition, check_placeholders, compile_condition
-from keyplan.expressions.legacy import compile_expected
-from keyplan.messages import items as messages
-from keyplan.messages import values as value_messages
-from keyplan.values.attribute import check_attribute_names, normalise, normalise_item
-from keyplan.values.encoding import Form
-from keyplan.values.invalid import InvalidValueError
-from keyplan.values.types import Item
 
 _NOTHING: Item = {}
 

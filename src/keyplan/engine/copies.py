@@ -32,8 +32,8 @@ import orjson
 from keyplan import limits
 from keyplan.engine import history
 from keyplan.engine.catalog import Recovery, Table, stored_table
-from keyplan.store import statements
-from keyplan.store.rows import Row, Transaction, Tree, View
+from keyplan.engine.store import statements
+from keyplan.engine.store.rows import Row, Transaction, Tree, View
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from keyplan.clock import Clock, SystemClock, check_seconds
+from keyplan.dynamodb.values.encoding import PYTHON, WIRE, DecodeError, Form
 from keyplan.engine import lag
 from keyplan.engine.backfill import Backfiller
 from keyplan.engine.background import SWEEP_S, Background
@@ -24,14 +25,13 @@ from keyplan.engine.figures import Figures
 from keyplan.engine.jobs import Jobs
 from keyplan.engine.recovery import trim
 from keyplan.engine.retention import trim_streams
+from keyplan.engine.store.failures import Failure, is_missing_tree, storage_error
+from keyplan.engine.store.rows import Transaction, View
+from keyplan.engine.store.sqlite import MEMORY, Durability, SqliteStore
 from keyplan.engine.sweep import sweep
 from keyplan.engine.unsupported import refuse
 from keyplan.engine.writes import Version, put_blindly
 from keyplan.errors import DatabaseCorruptError, EngineClosedError, KeyplanError
-from keyplan.store.failures import Failure, is_missing_tree, storage_error
-from keyplan.store.rows import Transaction, View
-from keyplan.store.sqlite import MEMORY, Durability, SqliteStore
-from keyplan.values.encoding import PYTHON, WIRE, DecodeError, Form
 
 if TYPE_CHECKING:
     from keyplan.engine.buckets import Buckets

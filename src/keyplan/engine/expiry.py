@@ -6,10 +6,10 @@ Source: developer guide, "Using time to live (TTL)".
 
 from __future__ import annotations
 
+from keyplan.dynamodb.values import numbers
+from keyplan.dynamodb.values.types import Item
 from keyplan.engine.catalog import Expiry
-from keyplan.store.rows import Transaction
-from keyplan.values import numbers
-from keyplan.values.types import Item
+from keyplan.engine.store.rows import Transaction
 
 _MOMENT_BYTES = 8
 _LATEST = (1 << (8 * _MOMENT_BYTES)) - 1

@@ -27,8 +27,8 @@ from typing import Any, BinaryIO
 
 import orjson
 
+from keyplan.dynamodb.values import encoding, keybytes
 from keyplan.engine.buckets import Buckets
-from keyplan.values import encoding, keybytes
 
 FILE_BYTES = 128 * 1024 * 1024
 """Where the next data file begins, before compression."""

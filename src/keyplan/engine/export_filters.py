@@ -8,6 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from keyplan.dynamodb.expressions.compiled import KeyCondition, Projection, compile_key_condition
+from keyplan.dynamodb.messages import exports as messages
+from keyplan.dynamodb.values import encoding
+from keyplan.dynamodb.values.encoding import Form
+from keyplan.dynamodb.values.types import Item
 from keyplan.engine import ranges, reads
 from keyplan.engine.catalog import Table
 from keyplan.engine.conditions import request_values
@@ -15,11 +20,6 @@ from keyplan.engine.ranges import Span
 from keyplan.engine.requests import rules
 from keyplan.engine.requests.query import EXPRESSIONS, VALUE_EXPRESSIONS
 from keyplan.errors import ValidationError
-from keyplan.expressions.compiled import KeyCondition, Projection, compile_key_condition
-from keyplan.messages import exports as messages
-from keyplan.values import encoding
-from keyplan.values.encoding import Form
-from keyplan.values.types import Item
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,14 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from keyplan import limits
+from keyplan.dynamodb.messages import exports as messages
+from keyplan.dynamodb.values import encoding
+from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import export_files, export_filters, history, jobs, throughput
 from keyplan.engine.catalog import Table, stored_table
 from keyplan.engine.export_files import Line
 from keyplan.engine.jobs import Document, Hold, JobError
-from keyplan.messages import exports as messages
-from keyplan.store.rows import Row, View
-from keyplan.values import encoding
-from keyplan.values.encoding import Form
+from keyplan.engine.store.rows import Row, View
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

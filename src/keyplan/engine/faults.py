@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import orjson
 
 from keyplan.clock import check_seconds
+from keyplan.dynamodb.messages import faults as messages
 from keyplan.engine import lag
 from keyplan.engine.cancellation import cancelled_by
 from keyplan.engine.catalog import Index, Table
 from keyplan.engine.metering import Call
 from keyplan.engine.staleness import History, RecordedWriter, SeenView
+from keyplan.engine.store.rows import Transaction, Tree, View
 from keyplan.engine.throttling import Throttle
 from keyplan.errors import (
     InternalServerError,
@@ -31,8 +33,6 @@ from keyplan.errors import (
     ThrottlingError,
     TransactionConflictError,
 )
-from keyplan.messages import faults as messages
-from keyplan.store.rows import Transaction, Tree, View
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

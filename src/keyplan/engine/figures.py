@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from keyplan.clock import Clock
-from keyplan.store.rows import Tree, View
+from keyplan.engine.store.rows import Tree, View
 
 _FEW_ROWS = 10_000
 _PATIENCE = 20

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from keyplan.dynamodb.values import encoding, sizes
 from keyplan.engine import backfill, backups, expiry, history, lag
 from keyplan.engine.catalog import Index, Table, stored_tables
 from keyplan.engine.keys import partition_bytes_of
+from keyplan.engine.store.rows import Row, Tree, View
 from keyplan.engine.writes import Version, collection_bytes
 from keyplan.errors import ServiceError
-from keyplan.store.rows import Row, Tree, View
-from keyplan.values import encoding, sizes
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

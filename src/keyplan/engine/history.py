@@ -19,9 +19,9 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
+from keyplan.dynamodb.values.keybytes import escaped, unescaped
 from keyplan.engine.catalog import Recovery, Table
-from keyplan.store.rows import Row, Transaction, Tree, View
-from keyplan.values.keybytes import escaped, unescaped
+from keyplan.engine.store.rows import Row, Transaction, Tree, View
 
 DAY_S = 86_400
 

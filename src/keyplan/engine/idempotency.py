@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 import orjson
 
 from keyplan import limits
+from keyplan.dynamodb.messages import transactions as messages
+from keyplan.dynamodb.values.encoding import binary_text
+from keyplan.engine.store import statements
+from keyplan.engine.store.rows import Transaction, Tree
 from keyplan.errors import IdempotentParameterMismatchError
-from keyplan.messages import transactions as messages
-from keyplan.store import statements
-from keyplan.store.rows import Transaction, Tree
-from keyplan.values.encoding import binary_text
 
 DOCUMENT = "idempotency"
 """The document that says which tree holds the tokens; there is none before the first token."""

@@ -25,11 +25,11 @@ from typing import IO, Any
 import orjson
 
 from keyplan import limits
-from keyplan.engine import shapes
-from keyplan.engine.shapes.model import ITEM, Structure
-from keyplan.engine.shapes.wire import canonical_base64
+from keyplan.dynamodb import shapes
+from keyplan.dynamodb.messages import exports as messages
+from keyplan.dynamodb.shapes.model import ITEM, Structure
+from keyplan.dynamodb.shapes.wire import canonical_base64
 from keyplan.errors import SerializationError, ValidationError
-from keyplan.messages import exports as messages
 
 LINE_BYTES = 16 * limits.MIB
 """No item is longer, however it is spelled; a row of CSV may have several lines."""

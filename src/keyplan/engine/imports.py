@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from keyplan import limits
+from keyplan.dynamodb.messages import exports as messages
+from keyplan.dynamodb.values.types import Item
 from keyplan.engine import import_files, jobs, table_documents, writes
 from keyplan.engine.buckets import BucketError, Buckets
 from keyplan.engine.catalog import Table, stored_table
 from keyplan.engine.import_files import Csv, MalformedError, Rejected
 from keyplan.engine.jobs import Document, Hold, JobError
+from keyplan.engine.store.rows import Transaction, View
 from keyplan.errors import SerializationError, ValidationError
-from keyplan.messages import exports as messages
-from keyplan.store.rows import Transaction, View
-from keyplan.values.types import Item
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
+from keyplan.dynamodb.messages import tables as messages
 from keyplan.engine import admission, table_documents, tables, throughput
 from keyplan.engine.catalog import Table
+from keyplan.engine.store import statements
+from keyplan.engine.store.rows import Transaction
 from keyplan.engine.table_changes import Document, Request, pend
 from keyplan.errors import LimitExceededError, ResourceNotFoundError, ValidationError
-from keyplan.messages import tables as messages
-from keyplan.store import statements
-from keyplan.store.rows import Transaction
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -14,8 +14,8 @@ from base64 import b64decode, b64encode
 from typing import NamedTuple
 
 from keyplan import limits
+from keyplan.dynamodb.messages import streams as messages
 from keyplan.errors import ExpiredIteratorError, ValidationError
-from keyplan.messages import streams as messages
 
 _LAYOUT = struct.Struct(">IQd?")
 _CHECK_BYTES = 8

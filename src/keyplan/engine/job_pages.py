@@ -7,11 +7,11 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
+from keyplan.dynamodb.messages import exports as messages
 from keyplan.engine import jobs
 from keyplan.engine.jobs import Document
 from keyplan.engine.requests.job_members import DEFAULT_PAGE
 from keyplan.errors import ValidationError
-from keyplan.messages import exports as messages
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -25,11 +25,11 @@ import orjson
 
 from keyplan import limits
 from keyplan.clock import ManualClock
+from keyplan.dynamodb.messages import exports as messages
+from keyplan.engine.store.failures import Failure
+from keyplan.engine.store.rows import Transaction, View
 from keyplan.engine.workers import Worker
 from keyplan.errors import EngineClosedError, LimitExceededError, StorageError
-from keyplan.messages import exports as messages
-from keyplan.store.failures import Failure
-from keyplan.store.rows import Transaction, View
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 from keyplan import limits
+from keyplan.dynamodb.messages import items as messages
+from keyplan.dynamodb.values import sizes
+from keyplan.dynamodb.values.keybytes import escaped, joined, partition_prefix, scalar_key, tie_hash
+from keyplan.dynamodb.values.types import AttributeValue, Item
 from keyplan.errors import ValidationError
-from keyplan.messages import items as messages
-from keyplan.values import sizes
-from keyplan.values.keybytes import escaped, joined, partition_prefix, scalar_key, tie_hash
-from keyplan.values.types import AttributeValue, Item
 
 
 class EmptyKeyError(ValidationError):

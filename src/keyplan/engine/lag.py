@@ -24,8 +24,8 @@ import orjson
 
 from keyplan.engine import writes
 from keyplan.engine.catalog import Index, Table
-from keyplan.store import statements
-from keyplan.store.rows import Row, Transaction, Tree, View
+from keyplan.engine.store import statements
+from keyplan.engine.store.rows import Row, Transaction, Tree, View
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

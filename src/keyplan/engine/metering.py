@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from keyplan.dynamodb.messages import faults as messages
+from keyplan.dynamodb.values import units
 from keyplan.engine.catalog import Index, Table, table_name
+from keyplan.engine.store.rows import Tree
 from keyplan.engine.throttling import Throttle
 from keyplan.errors import ProvisionedThroughputExceededError
-from keyplan.messages import faults as messages
-from keyplan.store.rows import Tree
-from keyplan.values import units
 
 _TRANSACTIONS = frozenset(("TransactGetItems", "TransactWriteItems", "ExecuteTransaction"))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 
+from keyplan.dynamodb.messages import requests as messages
 from keyplan.errors import SerializationError
-from keyplan.messages import requests as messages
 
 _FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799  # of the years 1 and 9999, between which moments can be told
 

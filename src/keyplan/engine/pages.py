@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
+from keyplan.dynamodb.values import encoding, units
+from keyplan.dynamodb.values.encoding import Form
+from keyplan.dynamodb.values.types import Item
 from keyplan.engine.catalog import Index, Table
 from keyplan.engine.ranges import Span
 from keyplan.engine.receipts import Receipt
-from keyplan.store.rows import Row, View
-from keyplan.values import encoding, units
-from keyplan.values.encoding import Form
-from keyplan.values.types import Item
+from keyplan.engine.store.rows import Row, View
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -24,7 +24,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from keyplan import limits
-from keyplan.values.keybytes import HASH_BYTES, HASH_SPACE
+from keyplan.dynamodb.values.keybytes import HASH_BYTES, HASH_SPACE
 
 Kind = Literal["Read", "Write"]
 KINDS: tuple[Kind, Kind] = ("Read", "Write")

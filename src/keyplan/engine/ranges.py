@@ -6,13 +6,10 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from keyplan import limits
-from keyplan.engine.catalog import Index, Table
-from keyplan.engine.keys import IndexKey, KeyAttribute, KeySchema, partition_bytes_of
-from keyplan.errors import ValidationError
-from keyplan.expressions.compiled import KeyRange
-from keyplan.messages import items as item_messages
-from keyplan.messages import queries as messages
-from keyplan.values.keybytes import (
+from keyplan.dynamodb.expressions.compiled import KeyRange
+from keyplan.dynamodb.messages import items as item_messages
+from keyplan.dynamodb.messages import queries as messages
+from keyplan.dynamodb.values.keybytes import (
     after_value,
     escaped,
     partition_prefix,
@@ -21,8 +18,11 @@ from keyplan.values.keybytes import (
     successor,
     unterminated,
 )
-from keyplan.values.sizes import value_bytes
-from keyplan.values.types import AttributeValue, Item
+from keyplan.dynamodb.values.sizes import value_bytes
+from keyplan.dynamodb.values.types import AttributeValue, Item
+from keyplan.engine.catalog import Index, Table
+from keyplan.engine.keys import IndexKey, KeyAttribute, KeySchema, partition_bytes_of
+from keyplan.errors import ValidationError
 
 
 class Span(NamedTuple):

@@ -6,11 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from keyplan.engine.catalog import Index, Table
-from keyplan.engine.conditions import normalised
-from keyplan.engine.keys import KeySchema
-from keyplan.errors import ValidationError
-from keyplan.expressions.compiled import (
+from keyplan.dynamodb.expressions.compiled import (
     Condition,
     KeyCondition,
     Projection,
@@ -18,16 +14,20 @@ from keyplan.expressions.compiled import (
     compile_condition,
     compile_projection,
 )
-from keyplan.expressions.legacy import LegacyKeyCondition, compile_attributes_to_get, compile_filter
-from keyplan.expressions.resolve import ResolvedPath
-from keyplan.messages import items as item_messages
-from keyplan.messages import queries as messages
-from keyplan.messages import tables as table_messages
-from keyplan.messages import values as value_messages
-from keyplan.values import encoding
-from keyplan.values.attribute import normalise_item
-from keyplan.values.encoding import Form
-from keyplan.values.types import AttributeValue, Item
+from keyplan.dynamodb.expressions.legacy import LegacyKeyCondition, compile_attributes_to_get, compile_filter
+from keyplan.dynamodb.expressions.resolve import ResolvedPath
+from keyplan.dynamodb.messages import items as item_messages
+from keyplan.dynamodb.messages import queries as messages
+from keyplan.dynamodb.messages import tables as table_messages
+from keyplan.dynamodb.messages import values as value_messages
+from keyplan.dynamodb.values import encoding
+from keyplan.dynamodb.values.attribute import normalise_item
+from keyplan.dynamodb.values.encoding import Form
+from keyplan.dynamodb.values.types import AttributeValue, Item
+from keyplan.engine.catalog import Index, Table
+from keyplan.engine.conditions import normalised
+from keyplan.engine.keys import KeySchema
+from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.messages import backups as messages
 from keyplan.engine import backups, copies, history, table_documents, tables
 from keyplan.engine.catalog import CatalogChanged, Recovery, Table, table_name
+from keyplan.engine.store.failures import Failure, is_missing_tree
+from keyplan.engine.store.rows import Transaction
 from keyplan.errors import ResourceNotFoundError, TableNotFoundError
-from keyplan.messages import backups as messages
-from keyplan.store.failures import Failure, is_missing_tree
-from keyplan.store.rows import Transaction
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

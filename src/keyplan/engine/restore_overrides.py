@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from keyplan.dynamodb.messages import backups as messages
+from keyplan.dynamodb.messages import schemas as schema_messages
 from keyplan.engine import table_documents, throughput
 from keyplan.errors import ValidationError
-from keyplan.messages import backups as messages
-from keyplan.messages import schemas as schema_messages
 
 Request = dict[str, Any]
 Description = dict[str, Any]

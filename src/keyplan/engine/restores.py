@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from keyplan.dynamodb.messages import backups as messages
+from keyplan.dynamodb.messages import tables as table_messages
 from keyplan.engine import backfill, copies, restore_overrides, table_documents, tables
 from keyplan.engine.catalog import Table
+from keyplan.engine.store.rows import Transaction, Tree
 from keyplan.errors import TableAlreadyExistsError, TableInUseError
-from keyplan.messages import backups as messages
-from keyplan.messages import tables as table_messages
-from keyplan.store.rows import Transaction, Tree
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
 from keyplan.engine import stream_logs, streams
-from keyplan.store.rows import Log, Transaction, View
+from keyplan.engine.store.rows import Log, Transaction, View
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

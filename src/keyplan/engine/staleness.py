@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from keyplan.store.rows import Log, Row, Transaction, Tree, View
+from keyplan.engine.store.rows import Log, Row, Transaction, Tree, View
 
 Content = tuple[int, bytes]
 """Size and body of a row."""

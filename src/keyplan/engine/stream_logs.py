@@ -16,8 +16,8 @@ import orjson
 
 from keyplan import limits
 from keyplan.engine import throughput
-from keyplan.store import statements
-from keyplan.store.rows import Transaction, View
+from keyplan.engine.store import statements
+from keyplan.engine.store.rows import Transaction, View
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from keyplan.dynamodb.expressions.ordering import same_members
+from keyplan.dynamodb.messages import streams as messages
+from keyplan.dynamodb.values import encoding, sizes
+from keyplan.dynamodb.values.keybytes import HASH_SPACE, hash_of
 from keyplan.engine import stream_logs
 from keyplan.engine.catalog import Table
+from keyplan.engine.store import statements
+from keyplan.engine.store.rows import Log, Transaction, View
 from keyplan.errors import ResourceNotFoundError, ValidationError
-from keyplan.expressions.ordering import same_members
-from keyplan.messages import streams as messages
-from keyplan.store import statements
-from keyplan.store.rows import Log, Transaction, View
-from keyplan.values import encoding, sizes
-from keyplan.values.keybytes import HASH_SPACE, hash_of
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

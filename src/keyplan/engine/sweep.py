@@ -18,11 +18,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from keyplan import limits
+from keyplan.dynamodb.values.encoding import DecodeError
 from keyplan.engine import expiry, writes
 from keyplan.engine.catalog import CatalogChanged, Expiry, Table
-from keyplan.store.failures import Failure, is_missing_tree
-from keyplan.store.rows import Transaction
-from keyplan.values.encoding import DecodeError
+from keyplan.engine.store.failures import Failure, is_missing_tree
+from keyplan.engine.store.rows import Transaction
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

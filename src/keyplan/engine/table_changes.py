@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.messages import schemas as schema_messages
+from keyplan.dynamodb.messages import tables as messages
 from keyplan.engine import admission, stream_logs, table_documents, tables, throughput
+from keyplan.engine.store.rows import Transaction
 from keyplan.errors import ValidationError
-from keyplan.messages import schemas as schema_messages
-from keyplan.messages import tables as messages
-from keyplan.store.rows import Transaction
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -18,11 +18,11 @@ import uuid
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.messages import tables as messages
 from keyplan.engine import backfill, copies, stream_logs, tables, tags, throughput
 from keyplan.engine.catalog import Table, table_name
+from keyplan.engine.store.rows import Transaction, Tree
 from keyplan.errors import ValidationError
-from keyplan.messages import tables as messages
-from keyplan.store.rows import Transaction, Tree
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from keyplan.dynamodb.messages import requests as request_messages
+from keyplan.dynamodb.messages import tables as messages
 from keyplan.engine import throughput
 from keyplan.engine.catalog import Table, table_name
+from keyplan.engine.store.rows import View
 from keyplan.errors import ResourceNotFoundError, ValidationError
-from keyplan.messages import requests as request_messages
-from keyplan.messages import tables as messages
-from keyplan.store.rows import View
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
+from keyplan.dynamodb.messages import requests as request_messages
+from keyplan.dynamodb.messages import tables as messages
 from keyplan.engine import tables
 from keyplan.engine.catalog import Table
 from keyplan.errors import AccessDeniedError, ResourceInUseError, ResourceNotFoundError, ValidationError
-from keyplan.messages import requests as request_messages
-from keyplan.messages import tables as messages
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -13,6 +13,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from keyplan.dynamodb.messages import faults as messages
+from keyplan.dynamodb.values import units
 from keyplan.engine import throughput
 from keyplan.engine.catalog import Index, Table
 from keyplan.engine.keys import partition_bytes_of
@@ -26,8 +28,6 @@ from keyplan.engine.partitions import (
     ProvisionedCeiling,
 )
 from keyplan.errors import ProvisionedThroughputExceededError, ServiceError, ThrottlingError
-from keyplan.messages import faults as messages
-from keyplan.values import units
 
 if TYPE_CHECKING:
     from keyplan.engine.writes import Version

@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from keyplan import limits
+from keyplan.dynamodb.messages import tables as messages
 from keyplan.errors import ValidationError
-from keyplan.messages import tables as messages
 
 PROVISIONED = "PROVISIONED"
 ON_DEMAND = "PAY_PER_REQUEST"

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from keyplan.dynamodb.messages.requests import UNKNOWN_OPERATION
+from keyplan.dynamodb.messages.tables import not_supported
 from keyplan.errors import UnknownOperationError
-from keyplan.messages.requests import UNKNOWN_OPERATION
-from keyplan.messages.tables import not_supported
 
 UNSUPPORTED: dict[str, str] = {
     "CancelBulkOperation": "bulk writes from S3",

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
-from keyplan.store.threads import started
+from keyplan.engine.store.threads import started
 
 T = TypeVar("T")
 

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
+from keyplan.dynamodb.expressions.ordering import same_members
+from keyplan.dynamodb.messages import items as messages
+from keyplan.dynamodb.values import encoding, units
+from keyplan.dynamodb.values.attribute import normalise_item
+from keyplan.dynamodb.values.types import Item
 from keyplan.engine import copies, expiry, history, streams
 from keyplan.engine.catalog import Index, Table
 from keyplan.engine.keys import partition_bytes_of
 from keyplan.engine.receipts import Receipt
+from keyplan.engine.store.rows import Transaction
 from keyplan.errors import ItemCollectionSizeLimitExceededError, ValidationError
-from keyplan.expressions.ordering import same_members
-from keyplan.messages import items as messages
-from keyplan.store.rows import Transaction
-from keyplan.values import encoding, units
-from keyplan.values.attribute import normalise_item
-from keyplan.values.types import Item
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

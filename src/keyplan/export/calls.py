@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from keyplan.client.actions import actions_of
+from keyplan.client.context import Context
 from keyplan.clock import SystemClock
-from keyplan.connections.actions import actions_of
-from keyplan.connections.context import Context
 from keyplan.design.entities import EntitySpec
 from keyplan.design.patterns import Pattern, WriteCall
 from keyplan.design.places import DesignError
@@ -18,10 +18,10 @@ from keyplan.design.requests_guards import NOW
 from keyplan.design.requests_items import Item, maker_of
 from keyplan.design.templates import KeyValueError, MissingField
 from keyplan.design.transactions import Transaction
+from keyplan.dynamodb.values.keybytes import scalar_key
+from keyplan.dynamodb.values.types import AttributeValue
 from keyplan.export.aws_commands import plain
 from keyplan.export.examples import EXAMPLE_MOMENT, arguments_of, example_model
-from keyplan.values.keybytes import scalar_key
-from keyplan.values.types import AttributeValue
 
 _NOW_S = int(EXAMPLE_MOMENT.timestamp())
 _BETWEEN = re.compile(r"BETWEEN (\S+) AND (\S+)")

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from keyplan import limits
-from keyplan.connections.tables import create_request
+from keyplan.client.tables import create_request
 from keyplan.design.faults import table_faults
 from keyplan.design.places import Fault
 from keyplan.design.tables import Table
@@ -119,7 +119,7 @@ def _of_indexes(table: Table) -> Iterator[str]:
 
 def _of_consumers(table: Table) -> str:
     names = ", ".join(one.name for one in table.consumers)
-    text = f"consumers of {table.name} ({names}) run in a keyplan.changes.Runner: nothing is written for them"
+    text = f"consumers of {table.name} ({names}) run in a keyplan.streams.Runner: nothing is written for them"
     destinations = sorted({one.on_failure for one in table.consumers if one.on_failure is not None})
     return text + (f", nor for where failed records go ({', '.join(destinations)})" if destinations else "")
 

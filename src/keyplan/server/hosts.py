@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from keyplan.messages.protocol import foreign_host, foreign_origin
+from keyplan.dynamodb.messages.protocol import foreign_host, foreign_origin
 
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^\[\]:@/\s]+?)\.?(?::[0-9]*)?", re.ASCII)
 _MOST_REMEMBERED = 256

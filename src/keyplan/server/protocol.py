@@ -23,6 +23,8 @@ from typing import Any, NamedTuple, Protocol
 import orjson
 
 from keyplan.clock import SystemClock
+from keyplan.dynamodb.messages import protocol as texts
+from keyplan.dynamodb.messages.requests import UNEXPECTED_VALUE, unrecognized_collection
 from keyplan.engine.unsupported import UNSUPPORTED, refuse
 from keyplan.errors import (
     AccessDeniedError,
@@ -34,8 +36,6 @@ from keyplan.errors import (
     StorageError,
 )
 from keyplan.limits import REQUEST_BYTES
-from keyplan.messages import protocol as texts
-from keyplan.messages.requests import UNEXPECTED_VALUE, unrecognized_collection
 from keyplan.server import compression
 from keyplan.server.catalogue import CAPITAL_MESSAGE, SILENT_OPERATIONS, TABLES_PREFIX, prefix_of
 from keyplan.server.hosts import LocalHosts

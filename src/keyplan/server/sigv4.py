@@ -22,13 +22,13 @@ from typing import Protocol
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from keyplan.clock import Clock
+from keyplan.dynamodb.messages import protocol as texts
 from keyplan.errors import (
     IncompleteSignatureError,
     InvalidSignatureError,
     MissingAuthenticationTokenError,
     UnrecognizedClientError,
 )
-from keyplan.messages import protocol as texts
 from keyplan.server.wire import Request
 
 ALGORITHM = "AWS4-HMAC-SHA256"

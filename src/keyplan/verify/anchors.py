@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from keyplan.connections.errors import UnreadableItemError
+from keyplan.client.errors import UnreadableItemError
 from keyplan.cost.expected import beginning
 from keyplan.design.conditions import Condition
 from keyplan.design.conditions_evaluation import filled

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from keyplan import limits
-from keyplan.connections.tables import OfPlan, create_request
+from keyplan.client.tables import OfPlan, create_request
 from keyplan.design.design import Design
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.faults import table_faults

@@ -16,8 +16,8 @@ from keyplan.design.projections import fetched
 from keyplan.design.requests import range_request
 from keyplan.design.requests_keys import key_value
 from keyplan.design.requests_sources import Arguments
-from keyplan.values.sizes import item_bytes
-from keyplan.values.types import Item
+from keyplan.dynamodb.values.sizes import item_bytes
+from keyplan.dynamodb.values.types import Item
 from keyplan.verify.recording import Exchange
 from keyplan.verify.shelves import Entry, Shelf, canonical, place_in
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from keyplan.connections.sending import WRITES
+from keyplan.client.sending import WRITES
 from keyplan.cost.spent import READS, Spent, of_receipts
+from keyplan.dynamodb.values.types import Item
 from keyplan.engine.engine import Engine
-from keyplan.values.types import Item
 from keyplan.verify.shelves import Shelf, canonical
 
 Request = dict[str, Any]

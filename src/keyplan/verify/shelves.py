@@ -1,7 +1,8 @@
 """A plain model of tables: the generated items, in the order of their keys, to evaluate plans over without the engine.
 
-An item's place follows the rule of `keyplan.values.keybytes`: partitions in the order of a hash, items of a partition
-in the order of the sort key, entries of a global index with one key in the order of a hash of their item's key.
+An item's place follows the rule of `keyplan.dynamodb.values.keybytes`: partitions in the order of a hash, items of a
+partition in the order of the sort key, entries of a global index with one key in the order of a hash of their item's
+key.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from typing import Any
 
 from keyplan.cost.units import entry_of
 from keyplan.design.schema import Index, Schema
-from keyplan.values.attribute import normalise_item
-from keyplan.values.keybytes import escaped, joined, partition_prefix, scalar_key, tie_hash
-from keyplan.values.sizes import item_bytes
-from keyplan.values.types import Item
+from keyplan.dynamodb.values.attribute import normalise_item
+from keyplan.dynamodb.values.keybytes import escaped, joined, partition_prefix, scalar_key, tie_hash
+from keyplan.dynamodb.values.sizes import item_bytes
+from keyplan.dynamodb.values.types import Item
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.fields import StoredField
 from keyplan.design.plan import Plan
 from keyplan.design.requests_items import maker_of
-from keyplan.values.attribute import normalise_item
+from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.verify.amounts import Amount, Owners, same_type
 from keyplan.verify.examples import examples_of
 from keyplan.verify.samples import Samples

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from keyplan.connections.codec import OWNER, Sorter, reader_of
+from keyplan.client.codec import OWNER, Sorter, reader_of
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.field_types import plain
 from keyplan.design.keys import BoundKey

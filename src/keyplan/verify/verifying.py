@@ -7,9 +7,9 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
+from keyplan.client.connection import Connection
+from keyplan.client.context import Context, Retries
 from keyplan.clock import ManualClock, SystemClock
-from keyplan.connections.connection import Connection
-from keyplan.connections.context import Context, Retries
 from keyplan.cost.estimate import estimate
 from keyplan.cost.expected import expected, pages
 from keyplan.cost.prices import PriceBook

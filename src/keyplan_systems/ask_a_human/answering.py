@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
-from keyplan.connections.errors import TransactionFailedError
+from keyplan.client.errors import TransactionFailedError
 from keyplan.design import Call, Page
 from keyplan_systems.ask_a_human import design_people, design_push, design_questions, design_responses, records
 from keyplan_systems.ask_a_human.base import ATTEMPTS, PASSING, STALE, Base, BusyError, log_unreadable, readable

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from fastapi import Depends, Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 
-from keyplan.connections.errors import CursorError, ThrottledError, TransactionConflictError, UnavailableError
+from keyplan.client.errors import CursorError, ThrottledError, TransactionConflictError, UnavailableError
 from keyplan_systems.ask_a_human.base import Base, BusyError
 from keyplan_systems.ask_a_human.domain import limits, moments, requests
 from keyplan_systems.ask_a_human.domain.limits import Allowance, Limit

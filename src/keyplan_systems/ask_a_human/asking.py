@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from keyplan.connections.errors import AlreadyExistsError, ConditionFailedError, TransactionFailedError
+from keyplan.client.errors import AlreadyExistsError, ConditionFailedError, TransactionFailedError
 from keyplan.design import Page
 from keyplan_systems.ask_a_human import design_questions, design_responses, records
 from keyplan_systems.ask_a_human.base import ATTEMPTS, PASSING, Base, BusyError, log_unreadable, readable

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from keyplan.clock import Clock
-from keyplan.connections.connection import Connection
-from keyplan.connections.errors import (
+from keyplan.client.connection import Connection
+from keyplan.client.errors import (
     AlreadyExistsError,
     ConditionFailedError,
     NotFoundError,
@@ -23,6 +22,7 @@ from keyplan.connections.errors import (
     UnreadableItemError,
     VersionConflictError,
 )
+from keyplan.clock import Clock
 from keyplan.design import Call, WriteCall
 from keyplan_systems.ask_a_human import design_questions, design_responses, records
 from keyplan_systems.ask_a_human.domain import limits, questions

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from keyplan.changes import Seen
 from keyplan.design import (
     Change,
     Cond,
@@ -26,6 +25,7 @@ from keyplan.design import (
     sk,
     transaction,
 )
+from keyplan.streams import Seen
 from keyplan_systems.ask_a_human.design_questions import Counted, One, count_response, end_errand, end_one
 from keyplan_systems.ask_a_human.design_responses import add_flag, add_response
 from keyplan_systems.ask_a_human.entities import BoardRow, Flag, Histogram, Partition, Response, UserStats, user_stats

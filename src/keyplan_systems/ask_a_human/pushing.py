@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from keyplan.connections.errors import RunError
+from keyplan.client.errors import RunError
 from keyplan_systems.ask_a_human import design_push, design_questions, records
 from keyplan_systems.ask_a_human.asking import PUSH
 from keyplan_systems.ask_a_human.base import STALE, Base, Failures

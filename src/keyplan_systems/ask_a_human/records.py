@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from keyplan.connections.errors import UnreadableItemError
+from keyplan.client.errors import UnreadableItemError
 from keyplan_systems.ask_a_human import entities
 from keyplan_systems.ask_a_human.domain import abuse, boards, notifications, questions, scoring
 from keyplan_systems.ask_a_human.domain.abuse import Past

@@ -9,8 +9,8 @@ from typing import Annotated, TypeAlias
 import typer
 
 import keyplan
+from keyplan.client.errors import NotFoundError
 from keyplan.clock import SystemClock
-from keyplan.connections.errors import NotFoundError
 from keyplan.errors import KeyplanError
 from keyplan_systems.ask_a_human import design_responses
 from keyplan_systems.ask_a_human.base import Base

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from keyplan.client.connection import Connection
 from keyplan.clock import Clock
-from keyplan.connections.connection import Connection
 from keyplan_systems.ask_a_human.answering import Answering
 from keyplan_systems.ask_a_human.asking import Asking
 from keyplan_systems.ask_a_human.base import Base

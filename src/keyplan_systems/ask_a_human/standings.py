@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
-from keyplan.changes import Destination, Runner, TableCheckpoints
-from keyplan.connections.errors import AlreadyExistsError
+from keyplan.client.errors import AlreadyExistsError
 from keyplan.design import Inserted, Modified
+from keyplan.streams import Destination, Runner, TableCheckpoints
 from keyplan_systems.ask_a_human import design_people, records
 from keyplan_systems.ask_a_human.base import UNREADABLE, Base, log_unreadable, readable
 from keyplan_systems.ask_a_human.domain import boards, scoring
@@ -86,7 +86,7 @@ class Ranking:
     """The worker behind the ranks: counts who moves from one bucket of points to another, each move once."""
 
     def __init__(self, base: Base, failures: Destination, runner: str | None = None) -> None:
-        """`failures`: where changes go that could not be counted; `keyplan.changes.redrive` counts them later.
+        """`failures`: where changes go that could not be counted; `keyplan.streams.redrive` counts them later.
 
         `runner`: its name among the readers of the stream.
         """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keyplan.connections.errors import (
+from keyplan.client.errors import (
     AlreadyExistsError,
     ConditionFailedError,
     NotFoundError,

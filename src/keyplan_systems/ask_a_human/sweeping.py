@@ -7,7 +7,7 @@ gone, still gives back what is counted, and never more.
 
 from __future__ import annotations
 
-from keyplan.connections.errors import TransactionFailedError
+from keyplan.client.errors import TransactionFailedError
 from keyplan_systems.ask_a_human import design_questions, records
 from keyplan_systems.ask_a_human.asking import EXPIRE
 from keyplan_systems.ask_a_human.base import STALE, Base, Failures

@@ -12,8 +12,8 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnectionError
 
+from keyplan.client.errors import CursorError, ThrottledError, TransactionConflictError, UnavailableError
 from keyplan.clock import Clock
-from keyplan.connections.errors import CursorError, ThrottledError, TransactionConflictError, UnavailableError
 from keyplan_systems.forum.bodies import Grant, NewMessage, Reading, Told, Wish
 from keyplan_systems.forum.domain import BadRequestError, ForumError, NotAllowedError, Thread, ThreadKey, checked_id
 from keyplan_systems.forum.relational.lists import PAGE_DEFAULT, PAGE_MOST, After, ListedThread

@@ -7,7 +7,7 @@ from functools import partial
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from keyplan.changes import Runner
+from keyplan.streams import Runner
 from keyplan_systems.forum import design, migrations
 from keyplan_systems.forum.api import application
 from keyplan_systems.forum.demo import play

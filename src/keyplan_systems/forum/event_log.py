@@ -6,15 +6,10 @@ import threading
 from dataclasses import dataclass
 from typing import Final
 
+from keyplan.client.connection import Connection
+from keyplan.client.context import Retries
+from keyplan.client.errors import AlreadyExistsError, RunError, TransactionConflictError, TransactionFailedError
 from keyplan.clock import Clock
-from keyplan.connections.connection import Connection
-from keyplan.connections.context import Retries
-from keyplan.connections.errors import (
-    AlreadyExistsError,
-    RunError,
-    TransactionConflictError,
-    TransactionFailedError,
-)
 from keyplan.design import Page
 from keyplan_systems.forum import design
 from keyplan_systems.forum.domain import BadRequestError

@@ -18,11 +18,11 @@ from typing import Any, Final
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 
-from keyplan.changes import FileCheckpoints, Runner
-from keyplan.changes.failures import Destination
+from keyplan.client.connection import Connection
 from keyplan.clock import Clock
-from keyplan.connections.connection import Connection
 from keyplan.design import Inserted
+from keyplan.streams import FileCheckpoints, Runner
+from keyplan.streams.failures import Destination
 from keyplan_systems.forum import design
 from keyplan_systems.forum.entities import Event, Notification, forum
 from keyplan_systems.forum.hub import Hub

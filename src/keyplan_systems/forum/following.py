@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
 
+from keyplan.client.connection import Connection
+from keyplan.client.errors import AlreadyExistsError, ConditionFailedError, NotFoundError
 from keyplan.clock import Clock
-from keyplan.connections.connection import Connection
-from keyplan.connections.errors import AlreadyExistsError, ConditionFailedError, NotFoundError
 from keyplan.design import Page
 from keyplan_systems.forum import design
 from keyplan_systems.forum.domain import BadRequestError, ForumError

@@ -21,8 +21,8 @@ from typing import Any, Final
 
 from starlette.concurrency import run_in_threadpool
 
+from keyplan.client.errors import RunError
 from keyplan.clock import Clock
-from keyplan.connections.errors import RunError
 from keyplan_systems.forum.entities import Event, Notification, Place
 from keyplan_systems.forum.event_log import EventLog
 from keyplan_systems.forum.wire import event_pushed, notification_pushed

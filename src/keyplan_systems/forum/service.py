@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from keyplan.client.connection import Connection
 from keyplan.clock import Clock
-from keyplan.connections.connection import Connection
 from keyplan.design import Inserted, Page
 from keyplan_systems.forum.domain import ForumError, LogEntry, NotAllowedError, Thread, ThreadKey, ThreadUpdate
 from keyplan_systems.forum.entities import Event, EventType, Place

@@ -17,8 +17,8 @@ from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from starlette.concurrency import run_in_threadpool
 
+from keyplan.client.errors import RunError
 from keyplan.clock import Clock
-from keyplan.connections.errors import RunError
 from keyplan_systems.forum.api import user_of
 from keyplan_systems.forum.domain import BadRequestError, ForumError, NotAllowedError
 from keyplan_systems.forum.entities import Id, Place

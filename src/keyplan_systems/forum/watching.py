@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from keyplan.client.connection import Connection
+from keyplan.client.errors import ConditionFailedError, NotFoundError, TransactionFailedError, VersionConflictError
 from keyplan.clock import Clock
-from keyplan.connections.connection import Connection
-from keyplan.connections.errors import (
-    ConditionFailedError,
-    NotFoundError,
-    TransactionFailedError,
-    VersionConflictError,
-)
 from keyplan_systems.forum import design
 from keyplan_systems.forum.domain import BadRequestError
 from keyplan_systems.forum.entities import MOST_WATCHED, Connected, Place, Subscription

@@ -17,8 +17,8 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from keyplan.client.errors import CursorError, ThrottledError, TransactionConflictError, UnavailableError
 from keyplan.clock import Clock
-from keyplan.connections.errors import CursorError, ThrottledError, TransactionConflictError, UnavailableError
 from keyplan_systems.thinking_trainer import charts
 from keyplan_systems.thinking_trainer.design import StoredAttempt, StoredScenario
 from keyplan_systems.thinking_trainer.domain.attempts import Attempt

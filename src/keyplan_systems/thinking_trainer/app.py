@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from keyplan.changes import Runner, TableCheckpoints
+from keyplan.streams import Runner, TableCheckpoints
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.api import application
 from keyplan_systems.thinking_trainer.demo import play

@@ -15,15 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from keyplan.clock import Clock
-from keyplan.connections.connection import Connection
-from keyplan.connections.errors import (
+from keyplan.client.connection import Connection
+from keyplan.client.errors import (
     AlreadyExistsError,
     ConditionFailedError,
     NotFoundError,
     TransactionFailedError,
     VersionConflictError,
 )
+from keyplan.clock import Clock
 from keyplan.design import Call, Page
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.design import StoredAttempt, StoredProfile, StoredScenario, UnversionedProfile

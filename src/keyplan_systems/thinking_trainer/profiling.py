@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from keyplan.clock import Clock
-from keyplan.connections.connection import Connection
-from keyplan.connections.errors import (
+from keyplan.client.connection import Connection
+from keyplan.client.errors import (
     AlreadyExistsError,
     ConditionFailedError,
     NotFoundError,
@@ -19,6 +18,7 @@ from keyplan.connections.errors import (
     TransactionFailedError,
     VersionConflictError,
 )
+from keyplan.clock import Clock
 from keyplan.design import Inserted, Modified
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.design import StoredAttempt, StoredLedger, StoredProfile

@@ -10,13 +10,7 @@ from fastapi import Depends, Header, Query, Response
 from fastapi import Request as HttpRequest
 from pydantic import TypeAdapter, ValidationError
 
-from keyplan.connections.errors import (
-    CursorError,
-    KeyValueError,
-    ThrottledError,
-    TransactionConflictError,
-    UnavailableError,
-)
+from keyplan.client.errors import CursorError, KeyValueError, ThrottledError, TransactionConflictError, UnavailableError
 from keyplan_systems.todo.bodies import task_body
 from keyplan_systems.todo.domain import fingerprint
 from keyplan_systems.todo.entities import Task, UserId

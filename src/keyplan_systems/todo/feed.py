@@ -20,15 +20,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from keyplan import limits
-from keyplan.changes.checkpoints import Board, Checkpoints, Lane
-from keyplan.changes.checkpoints_table import TableCheckpoints
-from keyplan.changes.errors import ConsumerSetupError, LeaseLostError
-from keyplan.changes.failures import Destination, Failure
-from keyplan.changes.records import StreamRecord
-from keyplan.changes.service import StreamService
-from keyplan.changes.streams import Cursor, Shard, Stream, is_gone, ready_shards, streams_of
+from keyplan.client.connection import Connection
 from keyplan.clock import Clock
-from keyplan.connections.connection import Connection
+from keyplan.streams.checkpoints import Board, Checkpoints, Lane
+from keyplan.streams.checkpoints_table import TableCheckpoints
+from keyplan.streams.errors import ConsumerSetupError, LeaseLostError
+from keyplan.streams.failures import Destination, Failure
+from keyplan.streams.records import StreamRecord
+from keyplan.streams.service import StreamService
+from keyplan.streams.streams import Cursor, Shard, Stream, is_gone, ready_shards, streams_of
 from keyplan_systems.todo.entities import app
 from keyplan_systems.todo.lake.errors import BadRecordError, LakeBusyError, StaleExportError
 from keyplan_systems.todo.lake.events import SEQUENCE_DIGITS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from keyplan.connections.errors import (
+from keyplan.client.errors import (
     AlreadyExistsError,
     ConditionFailedError,
     NotFoundError,

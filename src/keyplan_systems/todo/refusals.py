@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keyplan.connections.errors import UniqueTakenError
+from keyplan.client.errors import UniqueTakenError
 
 
 class RefusalError(Exception):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from keyplan.client.connection import Connection
 from keyplan.clock import Clock
-from keyplan.connections.connection import Connection
 from keyplan_systems.todo.domain import Policy
 from keyplan_systems.todo.once import Once
 from keyplan_systems.todo.service_deletions import Deletions

@@ -5,8 +5,8 @@ It may be killed anywhere and run several times at once. What it has not done is
 
 from __future__ import annotations
 
-from keyplan.connections.connection import Connection
-from keyplan.connections.errors import (
+from keyplan.client.connection import Connection
+from keyplan.client.errors import (
     ConditionFailedError,
     KeyValueError,
     NotFoundError,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
+from keyplan.client.connection import Connection
 from keyplan.clock import Clock
-from keyplan.connections.connection import Connection
 from keyplan.design import Call, Page
 from keyplan_systems.todo import design
 from keyplan_systems.todo.domain import URGENCY, today

@@ -9,8 +9,8 @@ from typing import Any
 
 import orjson
 
+from keyplan.client.connection import Connection
 from keyplan.clock import Clock
-from keyplan.connections.connection import Connection
 from keyplan_systems.todo import design
 from keyplan_systems.todo.bodies import task_body
 from keyplan_systems.todo.domain import Policy, changed_task, completion, moment, new_task_id

@@ -13,9 +13,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from keyplan.client.connection import Connection
+from keyplan.client.errors import AlreadyExistsError, NotFoundError, UniqueTakenError, VersionConflictError
 from keyplan.clock import Clock
-from keyplan.connections.connection import Connection
-from keyplan.connections.errors import AlreadyExistsError, NotFoundError, UniqueTakenError, VersionConflictError
 from keyplan.design import Page
 from keyplan_systems.todo import design
 from keyplan_systems.todo.bodies import user_body

@@ -17,9 +17,9 @@ import uvicorn
 import keyplan
 from keyplan.check.checking import Report, check
 from keyplan.check.report import text
+from keyplan.client.connection import Connection
+from keyplan.client.errors import UnreadableItemError
 from keyplan.clock import Clock, SystemClock
-from keyplan.connections.connection import Connection
-from keyplan.connections.errors import UnreadableItemError
 from keyplan.cost.estimate import estimate
 from keyplan.cost.prices import book
 from keyplan.design.design import Design

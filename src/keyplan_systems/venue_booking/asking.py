@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Generic, TypeVar
 
+from keyplan.client.connection import Connection
+from keyplan.client.errors import CursorError
 from keyplan.clock import Clock
-from keyplan.connections.connection import Connection
-from keyplan.connections.errors import CursorError
 from keyplan.design import Page
 from keyplan.design.patterns import Call
 from keyplan_systems.venue_booking.domain.refusals import InvalidRequestError

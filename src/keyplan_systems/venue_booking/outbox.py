@@ -15,9 +15,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from keyplan.changes import Checkpoints, Destination, JsonLinesFolder, Runner, TableCheckpoints
-from keyplan.connections.errors import ConditionFailedError, NotFoundError, TransactionFailedError
+from keyplan.client.errors import ConditionFailedError, NotFoundError, TransactionFailedError
 from keyplan.design import Inserted
+from keyplan.streams import Checkpoints, Destination, JsonLinesFolder, Runner, TableCheckpoints
 from keyplan_systems.venue_booking import design, reads, writes
 from keyplan_systems.venue_booking.asking import Asking
 from keyplan_systems.venue_booking.domain.addresses import HASHES_KEPT, hashed_code

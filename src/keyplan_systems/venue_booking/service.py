@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from keyplan.client.connection import Connection
 from keyplan.clock import Clock
-from keyplan.connections.connection import Connection
 from keyplan_systems.venue_booking.asking import Asking
 from keyplan_systems.venue_booking.domain.venue import Venue
 from keyplan_systems.venue_booking.service_bookings import Bookings

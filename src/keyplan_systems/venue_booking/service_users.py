@@ -15,11 +15,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
 
-from keyplan.connections.errors import (
-    AlreadyExistsError,
-    ConditionFailedError,
-    NotFoundError,
-)
+from keyplan.client.errors import AlreadyExistsError, ConditionFailedError, NotFoundError
 from keyplan_systems.venue_booking import design, reads, writes
 from keyplan_systems.venue_booking.asking import Asking, Listed, is_id
 from keyplan_systems.venue_booking.domain import refusals

@@ -13,8 +13,8 @@ from typing import Any, Final, Generic, TypeVar
 
 from pydantic import TypeAdapter
 
-from keyplan.connections.connection import Connection
-from keyplan.connections.errors import (
+from keyplan.client.connection import Connection
+from keyplan.client.errors import (
     AlreadyExistsError,
     ConditionFailedError,
     NotFoundError,

@@ -21,9 +21,9 @@ from typing import Any, ClassVar, Final, Protocol
 
 import orjson
 
+from keyplan.client.connection import Connection
+from keyplan.client.errors import AlreadyExistsError, TransactionFailedError
 from keyplan.clock import Clock
-from keyplan.connections.connection import Connection
-from keyplan.connections.errors import AlreadyExistsError, TransactionFailedError
 from keyplan.design.patterns import Call, TransactionCall, WriteCall
 
 UNDER_WAY: Final = 102

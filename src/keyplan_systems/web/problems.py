@@ -22,7 +22,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.websockets import WebSocket, WebSocketState
 
-from keyplan.connections.errors import UnreadableItemError
+from keyplan.client.errors import UnreadableItemError
 from keyplan_systems.web.encoding import encoded
 from keyplan_systems.web.notes import current_notes
 from keyplan_systems.web.rate_limits import TooManyRequestsError

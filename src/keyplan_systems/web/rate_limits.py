@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Final
 
+from keyplan.client.connection import Connection
+from keyplan.client.errors import ConditionFailedError, OutcomeUnknownError
 from keyplan.clock import Clock
-from keyplan.connections.connection import Connection
-from keyplan.connections.errors import ConditionFailedError, OutcomeUnknownError
 from keyplan.design import Attribute, Bytes, Change, Entity, F, Items, Rate, Table, add, attr, key, key_of, set_, when
 
 REQUESTS_VARIABLE: Final = "KEYPLAN_REQUEST_LIMIT"

@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 from starlette.types import ASGIApp
 
-from keyplan.changes import Destination, TableDestination
+from keyplan.client.connection import Connection
 from keyplan.clock import Clock
-from keyplan.connections.connection import Connection
+from keyplan.streams import Destination, TableDestination
 from keyplan_systems.web.secret import Secret
 from keyplan_systems.web.tokens import TokenVerifier
 

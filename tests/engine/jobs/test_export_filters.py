@@ -9,8 +9,8 @@ from tests.engine.jobs.making import Workshop, item
 
 from keyplan.engine import history
 from keyplan.engine.catalog import Table
+from keyplan.engine.store.rows import Row, View
 from keyplan.errors import ServiceError
-from keyplan.store.rows import Row, View
 
 
 def test_a_filter_lets_some_items_through(shop: Workshop) -> None:

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from keyplan.engine import shapes
+from keyplan.dynamodb import shapes
+from keyplan.dynamodb.shapes.model import Layer
+from keyplan.dynamodb.values.encoding import WIRE
 from keyplan.engine.operations.answers import enveloped
-from keyplan.engine.shapes.model import Layer
 from keyplan.errors import ServiceError
-from keyplan.values.encoding import WIRE
 
 CASES = Path(__file__).parent / "cases"
 OPERATIONS = sorted(path.stem for path in CASES.glob("*.json"))

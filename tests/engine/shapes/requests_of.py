@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from keyplan.engine.shapes.model import (
+from keyplan.dynamodb.shapes.model import (
     AttributeValue,
     Blob,
     Boolean,

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from keyplan.engine import shapes
+from keyplan.dynamodb import shapes
+from keyplan.dynamodb.values.encoding import PYTHON, WIRE, Form
 from keyplan.engine.commands import command
 from keyplan.engine.operations import batch_write_item, delete_item, put_item, transact_write_items, update_item
 from keyplan.engine.requests import batch_write_item as batch_write_item_request
@@ -20,7 +21,6 @@ from keyplan.engine.requests import put_item as put_item_request
 from keyplan.engine.requests import transact_write_items as transact_write_items_request
 from keyplan.engine.requests import update_item as update_item_request
 from keyplan.errors import SerializationError, ServiceError
-from keyplan.values.encoding import PYTHON, WIRE, Form
 
 from .requests_of import JSON, ODD, damaged, good
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from keyplan.engine.shapes.order import camel, hash_order
+from keyplan.dynamodb.shapes.order import camel, hash_order
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from keyplan.engine import shapes
-from keyplan.engine.shapes.acceptor import acceptor
-from keyplan.engine.shapes.constraints import check_constraints
-from keyplan.engine.shapes.wire import check_types
+from keyplan.dynamodb import shapes
+from keyplan.dynamodb.shapes.acceptor import acceptor
+from keyplan.dynamodb.shapes.constraints import check_constraints
+from keyplan.dynamodb.shapes.wire import check_types
 from keyplan.errors import ServiceError
 
 from .requests_of import JSON, ODD, damaged, good

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from keyplan.engine.shapes.model import VALUE, Blob, Boolean, Integer, List, Map, String, Structure
-from keyplan.engine.shapes.rendering import render, shown
+from keyplan.dynamodb.shapes.model import VALUE, Blob, Boolean, Integer, List, Map, String, Structure
+from keyplan.dynamodb.shapes.rendering import render, shown
 
 EMPTY = "s=null, n=null, b=null, iNT=null, dECIMAL=null, dOUBLE=null, sS=null, nS=null, bS=null, "
 EMPTY += "iNTSET=null, dECIMALSET=null, dOUBLESET=null, m=null, l=null, nULL=null, bOOL=null"

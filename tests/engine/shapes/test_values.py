@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from keyplan.engine import shapes
+from keyplan.dynamodb import shapes
+from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.engine.requests import get_item, put_item, query
 from keyplan.errors import SerializationError, ValidationError
-from keyplan.values.attribute import normalise_item
 
 put = shapes.compile(put_item.SHAPE)
 

@@ -12,11 +12,11 @@ from tests.engine import tables_of
 from tests.engine.tables_of import kilobytes, put
 
 from keyplan.clock import ManualClock
+from keyplan.dynamodb.values.keybytes import partition_prefix
 from keyplan.engine.engine import Engine
 from keyplan.engine.keys import partition_bytes_of
 from keyplan.engine.partitions import GROWTH_S, Bucket, OnDemandCeiling, Partitions, ProvisionedCeiling
 from keyplan.errors import ProvisionedThroughputExceededError, ServiceError, ThrottlingError
-from keyplan.values.keybytes import partition_prefix
 
 STEPS = 50  # of a second; the model is asked in this grain
 

@@ -14,11 +14,11 @@ from tests.systems.ask_a_human.kept import read_outbox
 from tests.systems.elsewhere import Elsewhere
 from tests.systems.people import well
 
-from keyplan.changes import JsonLinesFolder
+from keyplan.client.connection import Connection
 from keyplan.clock import Clock
-from keyplan.connections.connection import Connection
 from keyplan.engine.engine import Engine
 from keyplan.errors import InternalServerError
+from keyplan.streams import JsonLinesFolder
 from keyplan_systems.ask_a_human import entities
 from keyplan_systems.ask_a_human.api import application
 from keyplan_systems.ask_a_human.notifier import Notifier

@@ -11,8 +11,8 @@ import pytest
 from tests.systems.ask_a_human.stage import CHOICE, Stage, items
 from tests.systems.elsewhere import Elsewhere
 
+from keyplan.client.errors import UnavailableError
 from keyplan.clock import ManualClock
-from keyplan.connections.errors import UnavailableError
 from keyplan.engine.engine import Engine
 from keyplan_systems.ask_a_human import entities
 

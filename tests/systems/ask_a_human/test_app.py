@@ -18,8 +18,8 @@ from tests.systems.ask_a_human.stage import TABLES, Stage, at_once
 from tests.systems.elsewhere import Elsewhere, connected
 
 import keyplan
+from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock, SystemClock
-from keyplan.connections.connection import Connection
 from keyplan.engine.engine import Engine
 from keyplan_systems.ask_a_human.app import CREDENTIALS, LINKS, OUTBOX, PROXIES, SYSTEM
 from keyplan_systems.ask_a_human.example import OPTIONS, converse

@@ -11,8 +11,8 @@ from tests.systems.ask_a_human.stage import Stage, items
 from tests.systems.ask_a_human.test_push import MINUTE, Scripted
 from tests.systems.elsewhere import Elsewhere
 
+from keyplan.client.errors import ThrottledError, UnreadableItemError
 from keyplan.clock import ManualClock
-from keyplan.connections.errors import ThrottledError, UnreadableItemError
 from keyplan.engine.engine import Engine
 from keyplan.errors import InternalServerError, ProvisionedThroughputExceededError
 from keyplan_systems.ask_a_human import design_questions, entities, pushing, sweeping

@@ -20,10 +20,10 @@ from tests.systems.elsewhere import Elsewhere, connected
 from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as websocket_connect
 
-from keyplan.changes import JsonLinesFolder, Runner, checkpoint_table
+from keyplan.client.connection import Connection
 from keyplan.clock import SystemClock
-from keyplan.connections.connection import Connection
 from keyplan.engine.engine import Engine
+from keyplan.streams import JsonLinesFolder, Runner, checkpoint_table
 from keyplan_systems.forum import design, sample
 from keyplan_systems.forum.api import application
 from keyplan_systems.forum.domain import ThreadKey

@@ -12,7 +12,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnectionError
 from tests.systems.forum.live import ANN, BEN, PATIENCE_S, TEACHER, TUTOR, Live, Writer
 
-from keyplan.connections.errors import ThrottledError, TransactionConflictError, UnavailableError
+from keyplan.client.errors import ThrottledError, TransactionConflictError, UnavailableError
 from keyplan_systems.forum import sample
 from keyplan_systems.forum.relational import threads
 from keyplan_systems.forum.sample import CLASS, LISTS, LOOPS, TUTORS

@@ -19,10 +19,10 @@ import pytest
 from tests.systems.forum.live import ANN, AUDIENCE, PATIENCE_S, TUTOR, Live, MovedClock
 
 import keyplan
-from keyplan.changes import checkpoint_table
+from keyplan.client.connection import Connection
 from keyplan.clock import Clock, SystemClock
-from keyplan.connections.connection import Connection
 from keyplan.errors import ProvisionedThroughputExceededError
+from keyplan.streams import checkpoint_table
 from keyplan_systems.forum import app, sample
 from keyplan_systems.forum.domain import BadTokenError, LogEntry, LogKind, Status, ThreadUpdate
 from keyplan_systems.forum.entities import forum

@@ -11,10 +11,10 @@ from pydantic import ValidationError
 from tests.systems.elsewhere import Elsewhere, connected
 
 from keyplan.check.checking import check
+from keyplan.client.connection import Connection
+from keyplan.client.errors import KeyValueError
+from keyplan.client.steps import Transport
 from keyplan.clock import ManualClock
-from keyplan.connections.connection import Connection
-from keyplan.connections.errors import KeyValueError
-from keyplan.connections.steps import Transport
 from keyplan.design.design import Design
 from keyplan.engine.engine import Engine
 from keyplan_systems.forum import design as patterns

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from tests.systems.elsewhere import Elsewhere, connected, raw, served
 
+from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock, SystemClock
-from keyplan.connections.connection import Connection
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults
 from keyplan_systems.forum.domain import BadRequestError

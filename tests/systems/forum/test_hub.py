@@ -11,8 +11,8 @@ from tests.systems.elsewhere import Elsewhere, connected
 from tests.systems.forum.hub_stage import PLACE, Stage, play
 from tests.systems.forum.live import PATIENCE_S
 
+from keyplan.client.errors import UnavailableError
 from keyplan.clock import ManualClock
-from keyplan.connections.errors import UnavailableError
 from keyplan.engine.engine import Engine
 from keyplan_systems.forum import hub as hubs
 from keyplan_systems.forum.entities import Event, Notification, Place, forum

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from tests.systems.elsewhere import Elsewhere, connected, served
 
+from keyplan.client.connection import Connection
+from keyplan.client.errors import TransactionFailedError
+from keyplan.client.steps import Transport
 from keyplan.clock import ManualClock, SystemClock
-from keyplan.connections.connection import Connection
-from keyplan.connections.errors import TransactionFailedError
-from keyplan.connections.steps import Transport
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults
 from keyplan_systems.forum.domain import BadRequestError

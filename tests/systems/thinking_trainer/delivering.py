@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.systems.thinking_trainer.making import USER, snapshot
 
-from keyplan.connections.connection import Connection
+from keyplan.client.connection import Connection
 from keyplan.errors import InternalServerError
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.design import StoredAttempt

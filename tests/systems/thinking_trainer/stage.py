@@ -12,9 +12,9 @@ import httpx
 from tests.systems.people import People, well
 from tests.systems.thinking_trainer.making import scenario
 
-from keyplan.changes import Runner, TableCheckpoints
+from keyplan.client.connection import Connection
 from keyplan.clock import Clock
-from keyplan.connections.connection import Connection
+from keyplan.streams import Runner, TableCheckpoints
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.api import application
 from keyplan_systems.thinking_trainer.evaluation.evaluator import Evaluator

@@ -13,12 +13,12 @@ from tests.systems.thinking_trainer.making import attempt_id, completed
 from tests.systems.thinking_trainer.stage import with_tables
 
 from keyplan.check.checking import check
+from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock
-from keyplan.connections.connection import Connection
 from keyplan.design.design import Design
+from keyplan.dynamodb.expressions.reserved import RESERVED_WORDS
 from keyplan.engine.engine import Engine
 from keyplan.errors import ValidationError
-from keyplan.expressions.reserved import RESERVED_WORDS
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.domain.scenarios import Difficulty
 from keyplan_systems.thinking_trainer.evaluation.rubric_evaluator import RubricEvaluator

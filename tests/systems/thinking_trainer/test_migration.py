@@ -16,8 +16,8 @@ from tests.systems.thinking_trainer.making import attempt_id
 from tests.systems.thinking_trainer.older import old_attempt, old_profile, old_scenario, raw
 
 import keyplan
+from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock
-from keyplan.connections.connection import Connection
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults
 from keyplan_systems.thinking_trainer import design

@@ -10,9 +10,9 @@ from tests.systems.elsewhere import Elsewhere, connected
 from tests.systems.thinking_trainer.making import attempt_id, completed
 from tests.systems.thinking_trainer.older import old_attempt, old_profile, old_scenario, raw
 
+from keyplan.client.connection import Connection
+from keyplan.client.errors import UnreadableItemError
 from keyplan.clock import ManualClock
-from keyplan.connections.connection import Connection
-from keyplan.connections.errors import UnreadableItemError
 from keyplan.engine.engine import Engine
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.domain.attempts import Status

@@ -17,12 +17,12 @@ from tests.systems.thinking_trainer.delivering import due, kept, raw_snapshots, 
 from tests.systems.thinking_trainer.making import NOON, USER, completed
 from tests.systems.thinking_trainer.stage import Refusing
 
-from keyplan.changes import FileCheckpoints, JsonLinesFolder, Runner, redrive
+from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock
-from keyplan.connections.connection import Connection
 from keyplan.design import Inserted
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults
+from keyplan.streams import FileCheckpoints, JsonLinesFolder, Runner, redrive
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.domain.attempts import Attempt
 from keyplan_systems.thinking_trainer.domain.ledger import KEPT

@@ -9,8 +9,8 @@ import pytest
 from tests.systems.thinking_trainer.making import assessment
 from tests.systems.thinking_trainer.stage import ANSWERS, Caller, Stage
 
+from keyplan.client.errors import ThrottledError, UnreadableItemError
 from keyplan.clock import ManualClock
-from keyplan.connections.errors import ThrottledError, UnreadableItemError
 from keyplan.errors import ProvisionedThroughputExceededError
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.domain.attempts import SILENCE, Status

@@ -14,12 +14,12 @@ from tests.systems.elsewhere import connected
 from tests.systems.thinking_trainer.stage import staged, stored_scenario
 
 import keyplan
+from keyplan.client.errors import ThrottledError
 from keyplan.clock import ManualClock
-from keyplan.connections.errors import ThrottledError
+from keyplan.dynamodb.values.sizes import item_bytes
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults
 from keyplan.errors import ProvisionedThroughputExceededError
-from keyplan.values.sizes import item_bytes
 from keyplan_systems.thinking_trainer import design
 from keyplan_systems.thinking_trainer.evaluation.rubric_evaluator import RubricEvaluator
 from keyplan_systems.thinking_trainer.scenarios.loader import seed_scenarios

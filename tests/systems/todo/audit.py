@@ -23,8 +23,8 @@ from tests.systems.todo.stage import Stage, staged
 from tests.systems.todo.totals import assert_same
 from tests.systems.todo.traffic import Traffic
 
+from keyplan.client.connection import Connection
 from keyplan.clock import SystemClock
-from keyplan.connections.connection import Connection
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults
 from keyplan.errors import ServiceError

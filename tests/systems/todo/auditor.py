@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from keyplan.connections.connection import Connection
+from keyplan.client.connection import Connection
 from keyplan_systems.todo import design
 
 NAMES = ("u0", "u1", "u2", "u3")

@@ -9,8 +9,8 @@ import pytest
 from tests.systems.elsewhere import Elsewhere, connected
 from tests.systems.todo.stage import Caller, Stage, staged
 
+from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock
-from keyplan.connections.connection import Connection
 from keyplan.engine.engine import Engine
 from keyplan_systems.todo.entities import app as table
 from keyplan_systems.todo.feed import Feed

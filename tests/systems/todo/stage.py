@@ -12,8 +12,8 @@ from typing import Any
 import httpx
 from tests.systems.people import People, well
 
+from keyplan.client.connection import Connection
 from keyplan.clock import Clock
-from keyplan.connections.connection import Connection
 from keyplan_systems.todo.api import application
 from keyplan_systems.todo.domain import Policy
 from keyplan_systems.todo.entities import app as table

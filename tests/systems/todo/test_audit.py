@@ -10,8 +10,8 @@ import pytest
 from tests.systems.todo import audit
 from tests.systems.todo.stage import Stage
 
+from keyplan.client.errors import TransactionFailedError
 from keyplan.clock import SystemClock
-from keyplan.connections.errors import TransactionFailedError
 from keyplan.design import Call
 from keyplan_systems.todo import design
 from keyplan_systems.todo.once import Answer, Once, Request, Work

@@ -12,8 +12,8 @@ from tests.systems.elsewhere import Elsewhere, connected
 from tests.systems.todo.stage import Caller, Stage
 
 import keyplan
+from keyplan.client.errors import NotFoundError, TransactionConflictError, TransactionFailedError
 from keyplan.clock import ManualClock, SystemClock
-from keyplan.connections.errors import NotFoundError, TransactionConflictError, TransactionFailedError
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults
 from keyplan_systems.todo import design

@@ -14,8 +14,8 @@ from tests.systems.todo.units_rows import rows as documented_rows
 from tests.systems.todo.units_rows import task_of
 
 from keyplan.check.checking import check
-from keyplan.connections.connection import Connection
-from keyplan.connections.errors import (
+from keyplan.client.connection import Connection
+from keyplan.client.errors import (
     AlreadyExistsError,
     ConditionFailedError,
     KeyValueError,

@@ -14,11 +14,11 @@ from tests.systems.todo.lake.looking import rows
 from tests.systems.todo.totals import assert_same
 from tests.systems.todo.town import Town
 
-from keyplan.changes.checkpoints_file import FileCheckpoints
-from keyplan.changes.failures import Failure, JsonLinesFolder
+from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock
-from keyplan.connections.connection import Connection
 from keyplan.engine.engine import Engine
+from keyplan.streams.checkpoints_file import FileCheckpoints
+from keyplan.streams.failures import Failure, JsonLinesFolder
 from keyplan_systems.todo import design
 from keyplan_systems.todo import feed as feeds
 from keyplan_systems.todo.domain import Policy

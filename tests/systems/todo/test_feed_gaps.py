@@ -12,10 +12,10 @@ from tests.systems.elsewhere import Elsewhere
 from tests.systems.todo.totals import assert_same
 from tests.systems.todo.town import Town
 
-from keyplan.changes.streams import Call, Stream
+from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock
-from keyplan.connections.connection import Connection
 from keyplan.engine.engine import Engine
+from keyplan.streams.streams import Call, Stream
 from keyplan_systems.todo import feed as feeds
 from keyplan_systems.todo.feed import CLOCKS_DIFFER, Feed
 from keyplan_systems.todo.lake.errors import StaleExportError

@@ -13,8 +13,8 @@ import pytest
 from tests.systems.elsewhere import Elsewhere
 from tests.systems.todo.stage import Caller, Stage, new_key
 
+from keyplan.client.errors import UnavailableError
 from keyplan.clock import ManualClock
-from keyplan.connections.errors import UnavailableError
 from keyplan.engine.engine import Engine
 from keyplan_systems.todo.design import create_user
 from keyplan_systems.todo.entities import User

@@ -13,13 +13,8 @@ from tests.systems.elsewhere import connected
 from tests.systems.todo.lake.making import History
 from tests.systems.todo.stage import Caller, Stage, new_key, staged
 
+from keyplan.client.errors import NotFoundError, TransactionConflictError, TransactionFailedError, VersionConflictError
 from keyplan.clock import ManualClock
-from keyplan.connections.errors import (
-    NotFoundError,
-    TransactionConflictError,
-    TransactionFailedError,
-    VersionConflictError,
-)
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults
 from keyplan.errors import InternalServerError, ServiceError, ThrottlingError

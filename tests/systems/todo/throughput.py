@@ -12,8 +12,8 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 import keyplan
+from keyplan.client.connection import Connection
 from keyplan.clock import SystemClock
-from keyplan.connections.connection import Connection
 from keyplan.engine.engine import Engine
 from keyplan_systems.todo import design
 from keyplan_systems.todo.entities import Priority, Task

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.systems.todo.lake.looking import rows
 
-from keyplan.connections.connection import Connection
+from keyplan.client.connection import Connection
 from keyplan_systems.todo import design
 from keyplan_systems.todo.entities import Status
 from keyplan_systems.todo.lake.lake import Lake

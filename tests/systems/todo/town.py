@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from keyplan.connections.connection import Connection
+from keyplan.client.connection import Connection
 from keyplan_systems.todo import design
 from keyplan_systems.todo.domain import Policy
 from keyplan_systems.todo.entities import Status

@@ -16,8 +16,8 @@ from tests.systems.metered import Metered, metered
 from tests.systems.todo.stage import Caller, Stage, staged
 from tests.systems.todo.units_rows import NOW, NOW_S, TASKS, Row, rows, task_of
 
+from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock
-from keyplan.connections.connection import Connection
 from keyplan.engine.engine import Engine
 from keyplan_systems.todo import design
 from keyplan_systems.todo.entities import User, app

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.systems.todo.stage import Caller
 
-from keyplan.connections.connection import Connection
+from keyplan.client.connection import Connection
 from keyplan.design import Call, Page
 from keyplan_systems.todo import design
 from keyplan_systems.todo.entities import Priority, Status, Task, User

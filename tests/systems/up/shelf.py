@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
-from keyplan.connections.errors import AlreadyExistsError
+from keyplan.client.errors import AlreadyExistsError
 from keyplan.design import Change, Cond, Entity, Key, Table, everything, key_of, put
 from keyplan_systems.web.authentication import Caller, install_verifier
 from keyplan_systems.web.system import Built, Resources, System, Worker

@@ -26,9 +26,9 @@ from starlette.routing import Route
 from tests.systems.up import shelf
 
 from keyplan import Engine
+from keyplan.engine.store import files
 from keyplan.errors import UnknownOperationError
 from keyplan.server.thread import ThreadedServer
-from keyplan.store import files
 from keyplan_systems.up import registry
 from keyplan_systems.up.demo import demo
 from keyplan_systems.up.launch import AUDIENCE, Settings, UpError, prepare, up

@@ -15,8 +15,8 @@ from tests.systems.elsewhere import Elsewhere
 from tests.systems.people import People, well
 from tests.systems.venue_booking.samples import REQUEST, VENUE
 
+from keyplan.client.connection import Connection
 from keyplan.clock import Clock
-from keyplan.connections.connection import Connection
 from keyplan.engine.engine import Engine
 from keyplan_systems.venue_booking.api.application import application
 from keyplan_systems.venue_booking.domain.users import ADMINISTRATORS

@@ -25,9 +25,9 @@ from tests.systems.venue_booking.stage import (
 )
 from tests.systems.venue_booking.test_outbox import ROOM, Box
 
-from keyplan.changes import Runner
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
+from keyplan.streams import Runner
 from keyplan_systems.venue_booking.domain.addresses import HASHES_KEPT, MOST_TRIES, hashed_code, is_code
 from keyplan_systems.venue_booking.entities import UserItem
 from keyplan_systems.venue_booking.mail.letters import CodeKind, Letter, LetterWriter

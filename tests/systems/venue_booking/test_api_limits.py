@@ -10,8 +10,8 @@ from tests.systems.venue_booking.stage import Caller, Refused, Stage, code_of
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
+from keyplan.client.errors import OutcomeUnknownError, ThrottledError, UnavailableError
 from keyplan.clock import ManualClock
-from keyplan.connections.errors import OutcomeUnknownError, ThrottledError, UnavailableError
 from keyplan_systems.web.development import issue_development_token
 
 

@@ -13,8 +13,8 @@ from tests.systems.metered import Metered
 from tests.systems.venue_booking.samples import VENUE
 from tests.systems.venue_booking.stage import Caller, Stage, connected, staged
 
+from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock
-from keyplan.connections.connection import Connection
 from keyplan.engine.engine import Engine
 from keyplan_systems.venue_booking import reads
 from keyplan_systems.venue_booking.domain.notices import NoticeKind

@@ -12,8 +12,8 @@ from tests.systems.elsewhere import Elsewhere
 from tests.systems.venue_booking.consistency import check, of_kind
 from tests.systems.venue_booking.stage import Caller, Stage, all_items, booking_input, code_of
 
+from keyplan.client.errors import UnavailableError
 from keyplan.clock import ManualClock
-from keyplan.connections.errors import UnavailableError
 from keyplan.engine.engine import Engine
 from keyplan_systems.venue_booking.api.schema import make_schema
 

@@ -14,9 +14,9 @@ from tests.systems.venue_booking.consistency import check, of_kind, text
 from tests.systems.venue_booking.samples import VENUE
 from tests.systems.venue_booking.stage import Caller, Refused, Stage, all_items, connected, staged
 
+from keyplan.client.connection import Connection
+from keyplan.client.steps import Transport
 from keyplan.clock import ManualClock
-from keyplan.connections.connection import Connection
-from keyplan.connections.steps import Transport
 from keyplan.engine.engine import Engine
 from keyplan.errors import InternalServerError
 

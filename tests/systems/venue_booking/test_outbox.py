@@ -17,10 +17,10 @@ from tests.systems.venue_booking.mail.smtp_server import Inbox, smtp_server
 from tests.systems.venue_booking.samples import VENUE
 from tests.systems.venue_booking.stage import Caller, Stage, all_items
 
-from keyplan.changes import FileCheckpoints, Runner
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults
+from keyplan.streams import FileCheckpoints, Runner
 from keyplan_systems.venue_booking import outbox
 from keyplan_systems.venue_booking.domain.bookings import Booking
 from keyplan_systems.venue_booking.domain.notices import Notice

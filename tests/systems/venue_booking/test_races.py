@@ -19,9 +19,9 @@ from tests.systems.venue_booking.samples import NOW, VENUE
 from tests.systems.venue_booking.stage import Caller, Refused, Stage, all_items, connected, staged
 
 import keyplan
+from keyplan.client.connection import Connection
+from keyplan.client.context import Retries
 from keyplan.clock import ManualClock
-from keyplan.connections.connection import Connection
-from keyplan.connections.context import Retries
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults
 from keyplan.server.thread import ThreadedServer

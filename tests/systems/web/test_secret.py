@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.systems.elsewhere import Elsewhere, connected
 
-from keyplan.changes import Failure
-from keyplan.changes.records import StreamRecord
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
+from keyplan.streams import Failure
+from keyplan.streams.records import StreamRecord
 from keyplan_systems.web.development import development_key
 from keyplan_systems.web.secret import SECRET_VARIABLE, Secret, secret_from
 from keyplan_systems.web.system import Resources

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from keyplan import limits
+from keyplan.dynamodb.shapes.constraints import reads_older
+from keyplan.dynamodb.values.encoding import Form
+from keyplan.dynamodb.values.types import Item
 from keyplan.engine.catalog import Table
 from keyplan.engine.keys import partition_bytes_of
 from keyplan.engine.requests import rules
-from keyplan.engine.shapes.constraints import reads_older
+from keyplan.engine.store.rows import View
 from keyplan.errors import ValidationError
-from keyplan.store.rows import View
-from keyplan.values.encoding import Form
-from keyplan.values.types import Item
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

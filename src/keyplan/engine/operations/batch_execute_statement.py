@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from keyplan.dynamodb.messages import partiql as messages
+from keyplan.dynamodb.messages.transactions import DUPLICATE_KEYS
+from keyplan.dynamodb.partiql.nodes import Exists, Select
+from keyplan.dynamodb.partiql.values import parameters
+from keyplan.dynamodb.values import encoding, units
+from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine.cancellation import CODES
 from keyplan.engine.receipts import Receipt
 from keyplan.engine.statements import reads, writes
@@ -16,12 +22,6 @@ from keyplan.errors import (
     ServiceError,
     ValidationError,
 )
-from keyplan.messages import partiql as messages
-from keyplan.messages.transactions import DUPLICATE_KEYS
-from keyplan.partiql.nodes import Exists, Select
-from keyplan.partiql.values import parameters
-from keyplan.values import encoding, units
-from keyplan.values.encoding import Form
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from keyplan import limits
+from keyplan.dynamodb.expressions.compiled import Projection
+from keyplan.dynamodb.messages import transactions as messages
+from keyplan.dynamodb.values import encoding, units
+from keyplan.dynamodb.values.attribute import normalise_item
+from keyplan.dynamodb.values.encoding import Form
+from keyplan.dynamodb.values.types import Item
 from keyplan.engine import reads
 from keyplan.engine.catalog import Table
 from keyplan.engine.faults import REFUSED
 from keyplan.engine.receipts import Receipt
 from keyplan.engine.requests.batch_get_item import check
 from keyplan.errors import ServiceError, ValidationError
-from keyplan.expressions.compiled import Projection
-from keyplan.messages import transactions as messages
-from keyplan.values import encoding, units
-from keyplan.values.attribute import normalise_item
-from keyplan.values.encoding import Form
-from keyplan.values.types import Item
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

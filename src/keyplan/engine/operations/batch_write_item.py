@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from keyplan.dynamodb.messages import transactions as messages
+from keyplan.dynamodb.shapes import late_check
+from keyplan.dynamodb.values import units
+from keyplan.dynamodb.values.attribute import normalise_item
+from keyplan.dynamodb.values.encoding import Form
+from keyplan.dynamodb.values.invalid import InvalidValueError
+from keyplan.dynamodb.values.types import Item
 from keyplan.engine import writes
 from keyplan.engine.catalog import Table
 from keyplan.engine.faults import REFUSED
 from keyplan.engine.operations.answers import Collections
 from keyplan.engine.receipts import Receipt, names_given
 from keyplan.engine.requests.batch_write_item import SHAPE, check
-from keyplan.engine.shapes import late_check
+from keyplan.engine.store.rows import Transaction
 from keyplan.errors import TransactionConflictError, ValidationError
-from keyplan.messages import transactions as messages
-from keyplan.store.rows import Transaction
-from keyplan.values import units
-from keyplan.values.attribute import normalise_item
-from keyplan.values.encoding import Form
-from keyplan.values.invalid import InvalidValueError
-from keyplan.values.types import Item
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import backfill, backups, recovery, tables
-from keyplan.store.rows import Transaction
-from keyplan.values.encoding import Form
+from keyplan.engine.store.rows import Transaction
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.messages import tables as messages
+from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import table_documents, tables
 from keyplan.engine.catalog import table_name
 from keyplan.engine.requests.capacity import with_billing_mode
 from keyplan.engine.requests.create_table import check
+from keyplan.engine.store.rows import Transaction
 from keyplan.errors import ResourceInUseError
-from keyplan.messages import tables as messages
-from keyplan.store.rows import Transaction
-from keyplan.values.encoding import Form
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

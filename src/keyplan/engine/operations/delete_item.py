@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.shapes import late_check
+from keyplan.dynamodb.values import units
+from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import actions, writes
 from keyplan.engine.operations.answers import collection_metrics, enveloped
 from keyplan.engine.receipts import Receipt
 from keyplan.engine.requests.delete_item import SHAPE, check
-from keyplan.engine.shapes import late_check
-from keyplan.store.rows import Transaction
-from keyplan.values import units
-from keyplan.values.encoding import Form
+from keyplan.engine.store.rows import Transaction
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.messages import tables as messages
+from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import admission, backups, table_documents, tables
 from keyplan.engine.catalog import Table, parse
+from keyplan.engine.store.rows import Transaction
 from keyplan.errors import ValidationError
-from keyplan.messages import tables as messages
-from keyplan.store.rows import Transaction
-from keyplan.values.encoding import Form
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

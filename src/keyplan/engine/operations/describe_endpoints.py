@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from keyplan.values.encoding import Form
+from keyplan.dynamodb.values.encoding import Form
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.messages import exports as messages
+from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import exports, job_pages, jobs
 from keyplan.engine.requests.job_members import check_job_arn
 from keyplan.errors import ExportNotFoundError
-from keyplan.messages import exports as messages
-from keyplan.values.encoding import Form
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

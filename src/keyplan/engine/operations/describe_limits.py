@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
-from keyplan.values.encoding import Form
+from keyplan.dynamodb.values.encoding import Form
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
+from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import retention, streams
-from keyplan.store.rows import View
-from keyplan.values.encoding import Form
+from keyplan.engine.store.rows import View
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.messages import tables as messages
+from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import backfill, tables
 from keyplan.errors import ValidationError
-from keyplan.messages import tables as messages
-from keyplan.values.encoding import Form
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

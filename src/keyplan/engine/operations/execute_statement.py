@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.messages import partiql as messages
+from keyplan.dynamodb.partiql.nodes import Exists
+from keyplan.dynamodb.partiql.values import parameters
+from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine.statements import reads, writes
 from keyplan.engine.statements.prepared import prepare
 from keyplan.errors import ValidationError
-from keyplan.messages import partiql as messages
-from keyplan.partiql.nodes import Exists
-from keyplan.partiql.values import parameters
-from keyplan.values.encoding import Form
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

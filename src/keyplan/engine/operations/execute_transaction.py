@@ -6,6 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from keyplan.dynamodb.messages import items as item_messages
+from keyplan.dynamodb.messages import partiql as messages
+from keyplan.dynamodb.partiql.nodes import Delete, Select, Update
+from keyplan.dynamodb.partiql.values import parameters
+from keyplan.dynamodb.values.encoding import Form
+from keyplan.dynamodb.values.types import Item
 from keyplan.engine import idempotency
 from keyplan.engine.cancellation import Reasons, check_distinct, locate
 from keyplan.engine.catalog import Table
@@ -15,12 +21,6 @@ from keyplan.engine.receipts import names_given
 from keyplan.engine.statements import reads, writes
 from keyplan.engine.statements.prepared import Prepared, check_call, prepare
 from keyplan.errors import ResourceNotFoundError, ValidationError
-from keyplan.messages import items as item_messages
-from keyplan.messages import partiql as messages
-from keyplan.partiql.nodes import Delete, Select, Update
-from keyplan.partiql.values import parameters
-from keyplan.values.encoding import Form
-from keyplan.values.types import Item
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

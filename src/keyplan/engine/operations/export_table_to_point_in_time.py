@@ -7,11 +7,16 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
+from keyplan.dynamodb.messages import backups as backup_messages
+from keyplan.dynamodb.messages import exports as messages
+from keyplan.dynamodb.messages import tables as table_messages
+from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import export_files, export_filters, exports, history, jobs, moments, tables
 from keyplan.engine.catalog import Table
 from keyplan.engine.jobs import Document
 from keyplan.engine.requests.export_table_to_point_in_time import check
 from keyplan.engine.requests.job_members import parsed
+from keyplan.engine.store.rows import Transaction
 from keyplan.errors import (
     AccessDeniedError,
     ExportConflictError,
@@ -20,11 +25,6 @@ from keyplan.errors import (
     TableNotFoundError,
     ValidationError,
 )
-from keyplan.messages import backups as backup_messages
-from keyplan.messages import exports as messages
-from keyplan.messages import tables as table_messages
-from keyplan.store.rows import Transaction
-from keyplan.values.encoding import Form
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.values import encoding, units
+from keyplan.dynamodb.values.attribute import normalise_item
+from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import reads
 from keyplan.engine.receipts import Receipt
 from keyplan.engine.requests.get_item import check, check_late, is_plain
-from keyplan.values import encoding, units
-from keyplan.values.attribute import normalise_item
-from keyplan.values.encoding import Form
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

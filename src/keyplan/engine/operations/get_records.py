@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from keyplan import limits
+from keyplan.dynamodb.messages import streams as messages
+from keyplan.dynamodb.values.encoding import Form, python_item
 from keyplan.engine import iterators, retention, streams
 from keyplan.engine.iterators import ShardIterator
+from keyplan.engine.store.rows import Log, View
 from keyplan.errors import ResourceNotFoundError, TrimmedDataAccessError
-from keyplan.messages import streams as messages
-from keyplan.store.rows import Log, View
-from keyplan.values.encoding import Form, python_item
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.messages import streams as messages
+from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import iterators, moments, retention, streams
 from keyplan.engine.requests.get_shard_iterator import check
+from keyplan.engine.store.rows import View
 from keyplan.errors import ResourceNotFoundError, TrimmedDataAccessError, ValidationError
-from keyplan.messages import streams as messages
-from keyplan.store.rows import View
-from keyplan.values.encoding import Form
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.messages import exports as messages
+from keyplan.dynamodb.messages import tables as table_messages
+from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import imports, jobs, table_documents, tables
 from keyplan.engine.jobs import Document
 from keyplan.engine.requests.import_table import check
+from keyplan.engine.store.rows import Transaction
 from keyplan.errors import ImportConflictError, ResourceInUseError, ValidationError
-from keyplan.messages import exports as messages
-from keyplan.messages import tables as table_messages
-from keyplan.store.rows import Transaction
-from keyplan.values.encoding import Form
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -6,13 +6,13 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
+from keyplan.dynamodb.messages import backups as messages
+from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import backups
 from keyplan.engine.catalog import table_name
 from keyplan.engine.moments import epoch_s
 from keyplan.engine.requests.list_backups import check
 from keyplan.errors import ValidationError
-from keyplan.messages import backups as messages
-from keyplan.values.encoding import Form
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

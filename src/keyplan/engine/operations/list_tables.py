@@ -6,8 +6,8 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
+from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import tables
-from keyplan.values.encoding import Form
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from keyplan.dynamodb.expressions.compiled import KeyCondition, Projection, compile_key_condition
+from keyplan.dynamodb.expressions.legacy import LegacyKeyCondition, compile_key_conditions
+from keyplan.dynamodb.values.encoding import Form
+from keyplan.dynamodb.values.types import Item
 from keyplan.engine import pages, ranges, reads
 from keyplan.engine.conditions import normalised, request_values
 from keyplan.engine.requests.query import check, check_key_conditions, check_late
 from keyplan.engine.requests.rules import check_attributes_to_get
-from keyplan.expressions.compiled import KeyCondition, Projection, compile_key_condition
-from keyplan.expressions.legacy import LegacyKeyCondition, compile_key_conditions
-from keyplan.values.encoding import Form
-from keyplan.values.types import Item
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.messages import backups as messages
+from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import backups, restores, table_documents
+from keyplan.engine.store.rows import Transaction
 from keyplan.errors import BackupInUseError
-from keyplan.messages import backups as messages
-from keyplan.store.rows import Transaction
-from keyplan.values.encoding import Form
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.messages import backups as messages
+from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import copies, history, moments, recovery, restores, table_documents, tables
 from keyplan.engine.catalog import Recovery, Table, table_name
 from keyplan.engine.requests.restore_table_to_point_in_time import check
+from keyplan.engine.store.rows import Transaction
 from keyplan.errors import (
     InvalidRestoreTimeError,
     PointInTimeRecoveryUnavailableError,
     TableNotFoundError,
     ValidationError,
 )
-from keyplan.messages import backups as messages
-from keyplan.store.rows import Transaction
-from keyplan.values.encoding import Form
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

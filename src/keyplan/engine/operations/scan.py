@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.expressions.compiled import Projection
+from keyplan.dynamodb.values.encoding import Form
+from keyplan.dynamodb.values.invalid import InvalidValueError
+from keyplan.dynamodb.values.types import Item
 from keyplan.engine import pages, ranges, reads
 from keyplan.engine.conditions import request_values_older
 from keyplan.engine.requests.scan import check, check_late
 from keyplan.errors import ValidationError
-from keyplan.expressions.compiled import Projection
-from keyplan.values.encoding import Form
-from keyplan.values.invalid import InvalidValueError
-from keyplan.values.types import Item
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

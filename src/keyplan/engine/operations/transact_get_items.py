@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keyplan import limits
+from keyplan.dynamodb.expressions.compiled import Projection
+from keyplan.dynamodb.messages import transactions as messages
+from keyplan.dynamodb.values import encoding, units
+from keyplan.dynamodb.values.attribute import normalise_item
+from keyplan.dynamodb.values.encoding import Form
+from keyplan.dynamodb.values.types import Item
 from keyplan.engine import reads
 from keyplan.engine.cancellation import locate
 from keyplan.engine.catalog import Table
 from keyplan.engine.receipts import Receipt, names_given
 from keyplan.engine.requests.transact_get_items import check_action
 from keyplan.errors import ValidationError
-from keyplan.expressions.compiled import Projection
-from keyplan.messages import transactions as messages
-from keyplan.values import encoding, units
-from keyplan.values.attribute import normalise_item
-from keyplan.values.encoding import Form
-from keyplan.values.types import Item
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -10,6 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keyplan import limits
+from keyplan.dynamodb.messages import transactions as messages
+from keyplan.dynamodb.shapes import late_check
+from keyplan.dynamodb.values import units
+from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import actions, idempotency, writes
 from keyplan.engine.actions import Action
 from keyplan.engine.cancellation import CANCELLING, Reasons, cancelled_by, locate
@@ -18,12 +22,8 @@ from keyplan.engine.keys import EmptyKeyError
 from keyplan.engine.operations.answers import Collections
 from keyplan.engine.receipts import Receipt, names_given
 from keyplan.engine.requests.transact_write_items import SHAPE, actions_of, check_action
-from keyplan.engine.shapes import late_check
+from keyplan.engine.store.rows import Transaction
 from keyplan.errors import ValidationError
-from keyplan.messages import transactions as messages
-from keyplan.store.rows import Transaction
-from keyplan.values import units
-from keyplan.values.encoding import Form
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

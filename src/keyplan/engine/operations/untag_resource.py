@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import tags
 from keyplan.engine.requests.untag_resource import check
-from keyplan.store.rows import Transaction
-from keyplan.values.encoding import Form
+from keyplan.engine.store.rows import Transaction
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

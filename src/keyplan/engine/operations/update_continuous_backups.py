@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
+from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import recovery
 from keyplan.engine.catalog import Table
 from keyplan.engine.requests.update_continuous_backups import check
-from keyplan.store.rows import Transaction
-from keyplan.values.encoding import Form
+from keyplan.engine.store.rows import Transaction
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import admission, backfill, index_changes, table_changes, tables, throughput
 from keyplan.engine.catalog import Table
 from keyplan.engine.requests.capacity import with_billing_mode
 from keyplan.engine.requests.update_table import check, check_late
-from keyplan.store.rows import Transaction
-from keyplan.values.encoding import Form
+from keyplan.engine.store.rows import Transaction
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from keyplan.dynamodb.shapes.model import Shape, String
 from keyplan.engine.requests import members, table_members
-from keyplan.engine.shapes.model import Shape, String
 
 BACKUP_NAME = String(min=3, max=255, pattern=members.NAME_PATTERN)
 BACKUP_ARN = String(max=1024)  # what is too short is told as any other text that is no ARN of a backup

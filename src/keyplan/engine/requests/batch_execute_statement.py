@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from keyplan import limits
+from keyplan.dynamodb.shapes.model import List, Structure
 from keyplan.engine.requests import members
 from keyplan.engine.requests.execute_statement import PARAMETERS, STATEMENT
-from keyplan.engine.shapes.model import List, Structure
 
 _STATEMENT = Structure(
     "BatchStatementRequest",

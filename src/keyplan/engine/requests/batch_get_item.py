@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from keyplan import limits
+from keyplan.dynamodb.messages import requests as messages
+from keyplan.dynamodb.shapes.model import Layer, List, Map, Structure
 from keyplan.engine.requests import members, rules
-from keyplan.engine.shapes.model import Layer, List, Map, Structure
 from keyplan.errors import ValidationError
-from keyplan.messages import requests as messages
 
 _KEYS_AND_ATTRIBUTES = Structure(
     "KeysAndAttributes",

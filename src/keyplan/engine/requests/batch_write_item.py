@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from keyplan import limits
+from keyplan.dynamodb.messages import requests as messages
+from keyplan.dynamodb.shapes.acceptor import acceptor
+from keyplan.dynamodb.shapes.constraints import key_fault
+from keyplan.dynamodb.shapes.model import LATE_ITEM, Layer, List, Map, Structure
+from keyplan.dynamodb.shapes.rendering import shown
 from keyplan.engine.requests import members
-from keyplan.engine.shapes.acceptor import acceptor
-from keyplan.engine.shapes.constraints import key_fault
-from keyplan.engine.shapes.model import LATE_ITEM, Layer, List, Map, Structure
-from keyplan.engine.shapes.rendering import shown
 from keyplan.errors import ValidationError
-from keyplan.messages import requests as messages
 
 _WRITE = Structure(
     "WriteRequest",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from keyplan.dynamodb.messages import schemas as messages
 from keyplan.engine.throughput import MAXIMA, PROVISIONED
 from keyplan.errors import ValidationError
-from keyplan.messages import schemas as messages
 
 _MOST_UNITS = 1_000_000_000_000  # the service's own bound, far over any quota
 _UNITS = ("ReadCapacityUnits", "WriteCapacityUnits")

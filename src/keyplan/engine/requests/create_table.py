@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from keyplan import limits
+from keyplan.dynamodb.messages import schemas as messages
+from keyplan.dynamodb.shapes.model import Structure
 from keyplan.engine.requests import capacity, members, schemas, table_members
-from keyplan.engine.shapes.model import Structure
 from keyplan.engine.throughput import PROVISIONED
 from keyplan.errors import ValidationError
-from keyplan.messages import schemas as messages
 
 SHAPE = Structure(
     "CreateTableInput",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
+from keyplan.dynamodb.shapes.model import Structure
 from keyplan.engine.requests import backup_members
-from keyplan.engine.shapes.model import Structure
 
 SHAPE = Structure("DeleteBackupInput", {"BackupArn": backup_members.BACKUP_ARN}, required=("BackupArn",))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
+from keyplan.dynamodb.shapes.model import Structure
 from keyplan.engine.requests import members
-from keyplan.engine.shapes.model import Structure
 
 SHAPE = Structure("DeleteTableInput", {"TableName": members.NEW_TABLE_NAME}, demanded=members.DEMANDED_TABLE_NAME)

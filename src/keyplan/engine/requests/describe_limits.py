@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from keyplan.engine.shapes.model import Structure
+from keyplan.dynamodb.shapes.model import Structure
 
 SHAPE = Structure("DescribeLimitsInput", {})

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from keyplan.dynamodb.shapes.model import String, Structure
 from keyplan.engine.requests import stream_members
-from keyplan.engine.shapes.model import String, Structure
 
 SHAPE = Structure(
     "DescribeStreamInput",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from keyplan import limits
+from keyplan.dynamodb.shapes.model import VALUE, Integer, List, String, Structure
 from keyplan.engine.requests import members
-from keyplan.engine.shapes.model import VALUE, Integer, List, String, Structure
 
 STATEMENT = String(min=1, max=limits.STATEMENT_LENGTH)
 PARAMETERS = List(VALUE, min=1)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from keyplan.dynamodb.messages import exports as messages
+from keyplan.dynamodb.shapes.model import String, Structure, Timestamp
 from keyplan.engine.requests import job_members, members
-from keyplan.engine.shapes.model import String, Structure, Timestamp
 from keyplan.errors import ValidationError
-from keyplan.messages import exports as messages
 
 SHAPE = Structure(
     "ExportTableToPointInTimeInput",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from keyplan.dynamodb.shapes.model import Layer, Structure
 from keyplan.engine.requests import members, rules
-from keyplan.engine.shapes.model import Layer, Structure
 
 SHAPE = Structure(
     "GetItemInput",

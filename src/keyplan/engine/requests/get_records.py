@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from keyplan import limits
-from keyplan.engine.shapes.model import Integer, String, Structure
+from keyplan.dynamodb.shapes.model import Integer, String, Structure
 
 SHAPE = Structure(
     "GetRecordsInput",

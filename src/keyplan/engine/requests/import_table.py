@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from keyplan.dynamodb.messages import exports as messages
+from keyplan.dynamodb.shapes.model import List, String, Structure
 from keyplan.engine.import_files import knows_zstd
 from keyplan.engine.requests import create_table, job_members, members, table_members
-from keyplan.engine.shapes.model import List, String, Structure
 from keyplan.errors import ValidationError
-from keyplan.messages import exports as messages
 
 SHAPE = Structure(
     "ImportTableInput",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from keyplan.dynamodb.messages import tables as table_messages
+from keyplan.dynamodb.shapes.model import Integer, String
 from keyplan.engine.requests import members
-from keyplan.engine.shapes.model import Integer, String
 from keyplan.errors import AccessDeniedError, ValidationError
-from keyplan.messages import tables as table_messages
 
 TABLE_ARN = String(min=1, max=1024)
 JOB_ARN = String(min=37, max=1024)

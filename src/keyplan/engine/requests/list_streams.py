@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from keyplan.dynamodb.shapes.model import Structure
 from keyplan.engine.requests import members, stream_members
-from keyplan.engine.shapes.model import Structure
 
 SHAPE = Structure(
     "ListStreamsInput",

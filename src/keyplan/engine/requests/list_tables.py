@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from keyplan import limits
+from keyplan.dynamodb.shapes.model import Integer, Structure
 from keyplan.engine.requests import members
-from keyplan.engine.shapes.model import Integer, Structure
 
 SHAPE = Structure(
     "ListTablesInput",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from keyplan.dynamodb.shapes.model import Structure
 from keyplan.engine.requests import members, resources
-from keyplan.engine.shapes.model import Structure
 
 SHAPE = Structure(
     "ListTagsOfResourceInput",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from keyplan import limits
-from keyplan.engine.shapes.model import ITEM, VALUE, Boolean, Demanded, List, Map, String, Structure
-from keyplan.messages import requests as messages
+from keyplan.dynamodb.messages import requests as messages
+from keyplan.dynamodb.shapes.model import ITEM, VALUE, Boolean, Demanded, List, Map, String, Structure
 
 NAME_PATTERN = "[a-zA-Z0-9_.-]+"
 """The characters of names of tables, indexes and backups, as messages tell them."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from keyplan.dynamodb.messages import expressions as expression_messages
+from keyplan.dynamodb.messages import requests as messages
+from keyplan.dynamodb.shapes.model import Integer, Layer, Structure
 from keyplan.engine.requests import members, rules
-from keyplan.engine.shapes.model import Integer, Layer, Structure
 from keyplan.errors import ValidationError
-from keyplan.messages import expressions as expression_messages
-from keyplan.messages import requests as messages
 
 SHAPE = Structure(
     "QueryInput",

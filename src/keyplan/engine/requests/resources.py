@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from keyplan.dynamodb.messages import requests as messages
+from keyplan.dynamodb.shapes.model import Demanded
 from keyplan.engine.requests import members
-from keyplan.engine.shapes.model import Demanded
 from keyplan.errors import ValidationError
-from keyplan.messages import requests as messages
 
 DEMANDED_ARN = Demanded("ResourceArn", messages.ARN_MISSING)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from keyplan.dynamodb.messages import requests as messages
+from keyplan.dynamodb.shapes.model import Demanded, Structure
 from keyplan.engine.requests import backup_members
-from keyplan.engine.shapes.model import Demanded, Structure
-from keyplan.messages import requests as messages
 
 SHAPE = Structure(
     "RestoreTableFromBackupInput",

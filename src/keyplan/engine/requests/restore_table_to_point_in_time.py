@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from keyplan.dynamodb.messages import backups as messages
+from keyplan.dynamodb.messages import requests as request_messages
+from keyplan.dynamodb.shapes.model import String, Structure, Timestamp
 from keyplan.engine.requests import backup_members, members
-from keyplan.engine.shapes.model import String, Structure, Timestamp
 from keyplan.errors import ValidationError
-from keyplan.messages import backups as messages
-from keyplan.messages import requests as request_messages
 
 SHAPE = Structure(
     "RestoreTableToPointInTimeInput",

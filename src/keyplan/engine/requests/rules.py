@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from keyplan.dynamodb.expressions.compiled import check_names as check_name_placeholders
+from keyplan.dynamodb.expressions.compiled import check_values as check_value_placeholders
+from keyplan.dynamodb.messages import expressions as expression_messages
+from keyplan.dynamodb.messages import requests as messages
+from keyplan.dynamodb.values.attribute import check_attribute_names
 from keyplan.errors import ValidationError
-from keyplan.expressions.compiled import check_names as check_name_placeholders
-from keyplan.expressions.compiled import check_values as check_value_placeholders
-from keyplan.messages import expressions as expression_messages
-from keyplan.messages import requests as messages
-from keyplan.values.attribute import check_attribute_names
 
 
 def enveloped(error: ValidationError) -> ValidationError:

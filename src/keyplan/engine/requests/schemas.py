@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from keyplan import limits
+from keyplan.dynamodb.messages import schemas as messages
 from keyplan.errors import ValidationError
-from keyplan.messages import schemas as messages
 
 _TABLE_CLASSES = ("STANDARD", "STANDARD_INFREQUENT_ACCESS")
 

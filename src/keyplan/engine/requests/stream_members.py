@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from keyplan import limits
-from keyplan.engine.shapes.model import Integer, String
+from keyplan.dynamodb.shapes.model import Integer, String
 
 STREAM_ARN = String(min=37, max=1024)
 SHARD_ID = String(min=28, max=65)

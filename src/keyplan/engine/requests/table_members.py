@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from keyplan.dynamodb.shapes.model import Boolean, List, Long, Shape, String, Structure
 from keyplan.engine.requests import members
-from keyplan.engine.shapes.model import Boolean, List, Long, Shape, String, Structure
 
 _CAPACITY = Long(min=1)
 _KEY_NAME = String(min=1, max=255)

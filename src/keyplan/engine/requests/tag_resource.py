@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from keyplan.dynamodb.messages import requests as messages
+from keyplan.dynamodb.shapes.model import Structure
 from keyplan.engine.requests import members, resources, table_members
-from keyplan.engine.shapes.model import Structure
 from keyplan.errors import ValidationError
-from keyplan.messages import requests as messages
 
 SHAPE = Structure(
     "TagResourceInput",

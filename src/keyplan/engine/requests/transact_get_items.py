@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from keyplan import limits
+from keyplan.dynamodb.shapes.model import Layer, List, Structure
 from keyplan.engine.requests import members, rules
-from keyplan.engine.shapes.model import Layer, List, Structure
 
 _GET = Structure(
     "Get",

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from keyplan import limits
+from keyplan.dynamodb.messages import requests as messages
+from keyplan.dynamodb.shapes.model import LATE_ITEM, Layer, List, Shape, Structure
 from keyplan.engine.requests import members, rules
-from keyplan.engine.shapes.model import LATE_ITEM, Layer, List, Shape, Structure
 from keyplan.errors import ValidationError
-from keyplan.messages import requests as messages
 
 _COMMON: dict[str, Shape] = {
     "TableName": members.TABLE_NAME,

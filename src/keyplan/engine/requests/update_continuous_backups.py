@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from keyplan import limits
+from keyplan.dynamodb.messages import backups as messages
+from keyplan.dynamodb.shapes.model import Integer, Structure
 from keyplan.engine.requests import members
-from keyplan.engine.shapes.model import Integer, Structure
 from keyplan.errors import ValidationError
-from keyplan.messages import backups as messages
 
 SHAPE = Structure(
     "UpdateContinuousBackupsInput",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from keyplan.dynamodb.shapes.model import LATE_ITEM, VALUE, Layer, Map, String, Structure
 from keyplan.engine.requests import members, writes
-from keyplan.engine.shapes.model import LATE_ITEM, VALUE, Layer, Map, String, Structure
 
 _UPDATE = Structure("AttributeValueUpdate", {"Value": VALUE, "Action": String(enum=("ADD", "DELETE", "PUT"))})
 

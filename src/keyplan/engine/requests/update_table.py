@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from keyplan.dynamodb.messages import schemas as messages
+from keyplan.dynamodb.shapes.model import Structure
 from keyplan.engine.requests import capacity, members, schemas, table_members
-from keyplan.engine.shapes.model import Structure
 from keyplan.errors import LimitExceededError, ValidationError
-from keyplan.messages import schemas as messages
 
 SHAPE = Structure(
     "UpdateTableInput",

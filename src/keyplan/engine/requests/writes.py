@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from keyplan.dynamodb.messages import requests as messages
+from keyplan.dynamodb.shapes.model import LATE_ITEM, Shape
 from keyplan.engine.requests import members, rules
-from keyplan.engine.shapes.model import LATE_ITEM, Shape
 from keyplan.errors import ValidationError
-from keyplan.messages import requests as messages
 
 REPLACING: dict[str, Shape] = {
     "Expected": members.EXPECTED,

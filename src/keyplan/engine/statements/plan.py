@@ -13,17 +13,13 @@ from itertools import islice, pairwise, product
 from typing import NamedTuple, TypeAlias, cast
 
 from keyplan import limits
-from keyplan.engine import ranges
-from keyplan.engine.catalog import Index, Table
-from keyplan.engine.keys import KeyAttribute
-from keyplan.errors import ValidationError
-from keyplan.expressions.compiled import KeyRange
-from keyplan.expressions.key_condition import SortOperator
-from keyplan.messages import items as item_messages
-from keyplan.messages import partiql as messages
-from keyplan.messages import queries as query_messages
-from keyplan.partiql import translate, trees
-from keyplan.partiql.nodes import (
+from keyplan.dynamodb.expressions.compiled import KeyRange
+from keyplan.dynamodb.expressions.key_condition import SortOperator
+from keyplan.dynamodb.messages import items as item_messages
+from keyplan.dynamodb.messages import partiql as messages
+from keyplan.dynamodb.messages import queries as query_messages
+from keyplan.dynamodb.partiql import translate, trees
+from keyplan.dynamodb.partiql.nodes import (
     Between,
     Call,
     Constant,
@@ -37,9 +33,13 @@ from keyplan.partiql.nodes import (
     Select,
     Term,
 )
-from keyplan.partiql.values import Values
-from keyplan.values.keybytes import scalar_key
-from keyplan.values.types import AttributeValue
+from keyplan.dynamodb.partiql.values import Values
+from keyplan.dynamodb.values.keybytes import scalar_key
+from keyplan.dynamodb.values.types import AttributeValue
+from keyplan.engine import ranges
+from keyplan.engine.catalog import Index, Table
+from keyplan.engine.keys import KeyAttribute
+from keyplan.errors import ValidationError
 
 _TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 

@@ -6,15 +6,15 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from keyplan.dynamodb.messages import partiql as messages
+from keyplan.dynamodb.partiql import translate
+from keyplan.dynamodb.partiql.nodes import Delete, Exists, Insert, Path, Select, Source, Statement, Struct, Update
+from keyplan.dynamodb.partiql.parser import parse
+from keyplan.dynamodb.partiql.values import Values
+from keyplan.dynamodb.values.attribute import normalise_item
+from keyplan.dynamodb.values.types import AttributeValue, Item
 from keyplan.engine.requests.members import WHOLE_TABLE_NAME
 from keyplan.errors import ValidationError
-from keyplan.messages import partiql as messages
-from keyplan.partiql import translate
-from keyplan.partiql.nodes import Delete, Exists, Insert, Path, Select, Source, Statement, Struct, Update
-from keyplan.partiql.parser import parse
-from keyplan.partiql.values import Values
-from keyplan.values.attribute import normalise_item
-from keyplan.values.types import AttributeValue, Item
 
 _TABLE_NAME = re.compile(WHOLE_TABLE_NAME).fullmatch
 

@@ -10,6 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from keyplan import limits
+from keyplan.dynamodb.expressions.read import descend
+from keyplan.dynamodb.messages import partiql as messages
+from keyplan.dynamodb.messages import queries as query_messages
+from keyplan.dynamodb.partiql import translate, trees
+from keyplan.dynamodb.partiql.nodes import Path, Select
+from keyplan.dynamodb.values import encoding
+from keyplan.dynamodb.values.attribute import normalise_item
+from keyplan.dynamodb.values.encoding import Form
+from keyplan.dynamodb.values.types import AttributeValue, Item
 from keyplan.engine import pages, ranges
 from keyplan.engine.catalog import Index, Table
 from keyplan.engine.reads import check_scalar_keys, check_scalar_paths
@@ -18,15 +27,6 @@ from keyplan.engine.statements import plan
 from keyplan.engine.statements.prepared import Prepared, check_call, shown_name
 from keyplan.engine.statements.writes import key_of
 from keyplan.errors import ResourceNotFoundError, ServiceError, ValidationError
-from keyplan.expressions.read import descend
-from keyplan.messages import partiql as messages
-from keyplan.messages import queries as query_messages
-from keyplan.partiql import translate, trees
-from keyplan.partiql.nodes import Path, Select
-from keyplan.values import encoding
-from keyplan.values.attribute import normalise_item
-from keyplan.values.encoding import Form
-from keyplan.values.types import AttributeValue, Item
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -6,21 +6,21 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keyplan import limits
+from keyplan.dynamodb.messages import items as item_messages
+from keyplan.dynamodb.messages import partiql as messages
+from keyplan.dynamodb.partiql import translate, trees
+from keyplan.dynamodb.partiql.nodes import Call, Delete, Exists, Insert, Path, Term, Update
+from keyplan.dynamodb.values import encoding, sizes, units
+from keyplan.dynamodb.values.encoding import Form
+from keyplan.dynamodb.values.types import Item
 from keyplan.engine import actions, writes
 from keyplan.engine.catalog import Table
 from keyplan.engine.conditions import Guard
 from keyplan.engine.keys import EmptyKeyError
 from keyplan.engine.receipts import Receipt
 from keyplan.engine.statements.prepared import Prepared
+from keyplan.engine.store.rows import Transaction
 from keyplan.errors import ConditionalCheckFailedError, DuplicateItemError, ServiceError, ValidationError
-from keyplan.messages import items as item_messages
-from keyplan.messages import partiql as messages
-from keyplan.partiql import translate, trees
-from keyplan.partiql.nodes import Call, Delete, Exists, Insert, Path, Term, Update
-from keyplan.store.rows import Transaction
-from keyplan.values import encoding, sizes, units
-from keyplan.values.encoding import Form
-from keyplan.values.types import Item
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -14,8 +14,8 @@ import typer
 from rich.console import Console
 
 import keyplan
-from keyplan.changes import JsonLinesFolder
-from keyplan.connections.connection import Connection
+from keyplan.client.connection import Connection
+from keyplan.streams import JsonLinesFolder
 from keyplan_systems.ask_a_human import entities
 from keyplan_systems.ask_a_human.api import application
 from keyplan_systems.ask_a_human.domain.moments import HOUR_MS, parse_iso

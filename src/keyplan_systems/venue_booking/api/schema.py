@@ -17,7 +17,7 @@ from strawberry.schema.config import StrawberryConfig
 from strawberry.types import ExecutionContext
 from strawberry.types import ExecutionResult as StrawberryResult
 
-from keyplan.connections.errors import OutcomeUnknownError, ThrottledError, UnavailableError, UnreadableItemError
+from keyplan.client.errors import OutcomeUnknownError, ThrottledError, UnavailableError, UnreadableItemError
 from keyplan_systems.venue_booking.api.limits import Limits
 from keyplan_systems.venue_booking.api.mutations import Mutation
 from keyplan_systems.venue_booking.api.queries import Query

@@ -13,7 +13,7 @@ import pytest
 from tests.systems.elsewhere import served
 
 import keyplan
-from keyplan.connections.connection import Connection
+from keyplan.client.connection import Connection
 from keyplan_systems.ask_a_human.domain.moments import HOUR_MS
 from keyplan_systems.ask_a_human.simulation.__main__ import START_MS, TARGETS_MS, Played, play
 from keyplan_systems.ask_a_human.simulation.actions import Answer, Ask

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from keyplan.check.finding import Finding
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.expressions.reserved import is_reserved
+from keyplan.dynamodb.expressions.reserved import is_reserved
 
 RULE = Rule("KP114", "reserved-word", ("advice",))
 

@@ -1,0 +1,178 @@
+"""Connections of event loops: the same programs, awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Any, TypeVar, overload
+
+from keyplan.client import runner, tables
+from keyplan.client.context import Context
+from keyplan.client.errors import TooManyResultsError
+from keyplan.client.pages import Unreadable, Wanted, told_once
+from keyplan.client.steps import AsyncTransport, Program, drive_async
+from keyplan.client.tables import Declared
+from keyplan.clock import SystemClock
+from keyplan.design.patterns import Call, Page, TransactionCall, WriteCall
+
+T = TypeVar("T")
+R = TypeVar("R")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+
+
+class AsyncConnection:
+    """Runs calls of patterns. The tasks of one loop may share it."""
+
+    def __init__(self, transport: AsyncTransport, context: Context) -> None:
+        self.transport, self.context = transport, context
+        self._never = threading.Event()
+
+    async def _drive(self, program: Program[R]) -> R:
+        return await drive_async(program, self.transport.call, self._wait)
+
+    async def _wait(self, seconds: float) -> None:
+        if isinstance(self.context.clock, SystemClock):
+            await asyncio.sleep(seconds)
+        else:
+            self.context.clock.wait(self._never, seconds)  # a clock of a test: nothing is waited for
+
+    @overload
+    async def run(
+        self,
+        call: Call[Page[T]],
+        *,
+        limit: int | None = None,
+        page_size: int | None = None,
+        cursor: str | None = None,
+        unreadable: Unreadable | None = None,
+        segment: tuple[int, int] | None = None,
+    ) -> Page[T]: ...
+    @overload
+    async def run(self, call: Call[R]) -> R: ...
+    async def run(
+        self,
+        call: Call[Any],
+        *,
+        limit: int | None = None,
+        page_size: int | None = None,
+        cursor: str | None = None,
+        unreadable: Unreadable | None = None,
+        segment: tuple[int, int] | None = None,
+    ) -> Any:
+        """Run a call, and give what its pattern gives.
+
+        Of queries and scans: `limit` counts results, `page_size` the items that one request evaluates, `cursor`
+        goes on where a page ended, `unreadable` is told of each item that cannot be read as its entity, which is then
+        left out; without it such an item raises UnreadableItemError. Of scans: `segment` reads one part of several,
+        such as (0, 4) the first of four. Raises RunError for what the service answers, DesignError for what cannot
+        work.
+        """
+        return await self._drive(runner.run(self.context, call, Wanted(limit, page_size, cursor, unreadable, segment)))
+
+    async def iterate(
+        self,
+        call: Call[Page[T]],
+        *,
+        page_size: int | None = None,
+        unreadable: Unreadable | None = None,
+        segment: tuple[int, int] | None = None,
+    ) -> AsyncIterator[T]:
+        """Every result of a query or scan, read page by page as they are taken.
+
+        `unreadable` as of `run`, told once of each item: for work that must go on behind it. `segment` as of `run`:
+        each of several tasks, processes or machines goes through its own part of a table.
+        """
+        runner.check_pages(call)
+        told, cursor = told_once(unreadable), None
+        while True:
+            page = await self.run(call, page_size=page_size, cursor=cursor, unreadable=told, segment=segment)
+            for one in page.items:
+                yield one
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    async def all(self, call: Call[Page[T]], *, at_most: int | None = None, page_size: int | None = None) -> list[T]:
+        """Every result of a query or scan. Raises TooManyResultsError where there are more than `at_most`."""
+        found: list[T] = []
+        async for one in self.iterate(call, page_size=page_size):
+            if len(found) == at_most:
+                raise TooManyResultsError(f"{call.pattern.name} has more than {at_most} results")
+            found.append(one)
+        return found
+
+    async def transact(self, *calls: WriteCall[Any] | TransactionCall[Any], token: str | None = None) -> None:
+        """Apply writes together or not at all, in one or more tables.
+
+        `token`: the same for every attempt of one transaction; within ten minutes it is applied once. Raises
+        TransactionFailedError, whose `reasons` has an error or None for each write.
+        """
+        await self._drive(runner.transact(self.context, calls, token))
+
+    @overload
+    async def transact_get(self, first: Call[A], /) -> tuple[A]: ...
+    @overload
+    async def transact_get(self, first: Call[A], second: Call[B], /) -> tuple[A, B]: ...
+    @overload
+    async def transact_get(self, first: Call[A], second: Call[B], third: Call[C], /) -> tuple[A, B, C]: ...
+    @overload
+    async def transact_get(
+        self, first: Call[A], second: Call[B], third: Call[C], fourth: Call[D], /
+    ) -> tuple[A, B, C, D]: ...
+    @overload
+    async def transact_get(self, *calls: Call[R]) -> tuple[R, ...]: ...
+    async def transact_get(self, *calls: Call[Any]) -> tuple[Any, ...]:
+        """Read items by key, all as they are at one moment."""
+        return await self._drive(runner.transact_get(self.context, calls))
+
+    @overload
+    async def batch_get(self, first: Call[A], /) -> tuple[A]: ...
+    @overload
+    async def batch_get(self, first: Call[A], second: Call[B], /) -> tuple[A, B]: ...
+    @overload
+    async def batch_get(self, first: Call[A], second: Call[B], third: Call[C], /) -> tuple[A, B, C]: ...
+    @overload
+    async def batch_get(
+        self, first: Call[A], second: Call[B], third: Call[C], fourth: Call[D], /
+    ) -> tuple[A, B, C, D]: ...
+    @overload
+    async def batch_get(self, *calls: Call[R]) -> tuple[R, ...]: ...
+    async def batch_get(self, *calls: Call[Any]) -> tuple[Any, ...]:
+        """Read items by key, of one or several tables and entities, in one request for each hundred.
+
+        Where one read of a table is consistent, all of that table are. The items are not of one moment.
+        """
+        return await self._drive(runner.batch_get(self.context, calls))
+
+    async def create_tables(self, *declared: Declared, wait: bool = True) -> None:
+        """Make tables that are missing, with indexes, expiry and stream.
+
+        Raises TableDiffersError where one is there that is not as declared; calling again changes nothing.
+        """
+        await self._drive(tables.create_tables(self.context, declared, wait=wait))
+
+    async def describe(self, table: Declared) -> dict[str, Any] | None:
+        """What the service says of a table: a TableDescription; None where it is not there."""
+        found = await self._drive(tables.describe(self.context, self.context.table(table.schema)))
+        return None if found is None else dict(found)
+
+    def table_name(self, table: Declared) -> str:
+        """The real name of a table."""
+        return self.context.table(table.schema)
+
+    async def close(self) -> None:
+        """Give back what the connection holds; an engine that was handed in stays open."""
+        await self.transport.close()
+
+    async def __aenter__(self) -> AsyncConnection:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

@@ -1,0 +1,189 @@
+"""Items read back as entities: whose item it is, what each field's value is, and whether it has expired."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from pydantic import ValidationError
+
+from keyplan.client.errors import UnreadableItemError
+from keyplan.client.wording import item_named, key_of
+from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.fields import plain_decoder
+from keyplan.design.keys import KeyAttribute
+from keyplan.design.requests_guards import expiry_of
+
+OWNER = "keyplan:owner"
+"""The attribute of a sentinel that holds the key of the item whose unique values it keeps."""
+
+
+class Reader:
+    """Reads the items of one entity."""
+
+    def __init__(self, spec: EntitySpec, view: type[Entity] | None = None) -> None:
+        """`view`: the class of some of its fields that items are read as, if not the entity."""
+        self.spec = spec
+        model = spec.model if view is None else view
+        fields = {name: stored for name, stored in spec.fields.items() if name in model.model_fields}
+        # What only a key's text holds is read from it, even where the key attribute has the field's name.
+        held = [one for one in fields.values() if one.name not in spec.is_in_key_only]
+        self._fields = [(one.name, one.attribute, one.type_code, plain_decoder(one), one.decode) for one in held]
+        self._all = len(fields)
+        self._validate = model.__pydantic_validator__.validate_python
+        self._sets = [name for name, stored in fields.items() if stored.is_set and not stored.optional]
+        self._nones = [one.name for one in fields.values() if one.optional and one.info.is_required()]
+        self._from_nothing = bool(self._sets or self._nones)
+        parts = [part for bound in (spec.key, *spec.indexes) for part in bound.attributes]
+        self._texts = [(part.attribute, part.template) for part in parts if part.template is not None]
+        recovered = {
+            name for _, template in self._texts if template.reversible for name in template.fields if name in fields
+        }
+        self._recoverable = frozenset(recovered)
+        self._expiry = expiry_of(spec)
+
+    def entity(self, item: Mapping[str, Any]) -> Entity:
+        """The entity that an item is. Raises UnreadableItemError."""
+        try:
+            values: dict[str, Any] = {}
+            for name, attribute, code, plain, decode in self._fields:
+                stored = item.get(attribute)
+                if stored is None:
+                    continue
+                content = stored.get(code)
+                if plain is None or content is None:
+                    values[name] = decode(stored)
+                else:
+                    values[name] = content if plain is str else plain(content)
+            if len(values) < self._all and (self._from_nothing or not self._recoverable <= values.keys()):
+                self._recover(values, item)
+            # What is stored has fewer types than Python: a strict model could read none of its moments again.
+            entity: Entity = self._validate(values, by_name=True, strict=False)
+        except (ValidationError, ValueError, TypeError, ArithmeticError, KeyError) as error:
+            raise self._unreadable(item, error) from error
+        return entity
+
+    def _recover(self, values: dict[str, Any], item: Mapping[str, Any]) -> None:
+        """Fields that no attribute holds: sets without members, and what the texts of keys are made of."""
+        for name in self._sets:
+            values.setdefault(name, set())
+        missing = self._recoverable - values.keys()
+        for attribute, template in self._texts if missing else ():
+            if missing.isdisjoint(template.fields) or "S" not in item.get(attribute, ()):
+                continue
+            found = template.match(item[attribute]["S"])
+            for name in missing.intersection(found or ()):
+                values.setdefault(name, (found or {})[name])
+        for name in self._nones:
+            values.setdefault(name, None)
+
+    def _unreadable(self, item: Mapping[str, Any], error: Exception) -> UnreadableItemError:
+        why = (
+            "; ".join(f"{'.'.join(map(str, one['loc'])) or 'the whole'}: {one['msg']}" for one in error.errors())
+            if isinstance(error, ValidationError)
+            else str(error)
+        )
+        key = key_of(self.spec, item)
+        return UnreadableItemError(
+            f"{item_named(self.spec, key)} cannot be read as {self.spec.name}: {why}", entity=self.spec.name, key=key
+        )
+
+    def has_expired(self, item: Mapping[str, Any], now_s: int) -> bool:
+        """Whether an item's expiry has passed, so that it counts as gone."""
+        if self._expiry is None:
+            return False
+        value = item.get(self._expiry)
+        return value is not None and "N" in value and float(value["N"]) <= now_s
+
+
+@lru_cache(maxsize=4096)
+def reader_of(spec: EntitySpec) -> Reader:
+    """Return the reader of an entity's items, made once."""
+    return Reader(spec)
+
+
+class Sorter:
+    """Tells whose item each item of a range is: of one of some entities, or of none of them.
+
+    A discriminator tells where there is one. Else the keys do: the entity, of all that the table has, whose
+    key templates fit, and of several the one that says the most in literal text.
+    """
+
+    def __init__(
+        self, wanted: Sequence[EntitySpec], declared: Sequence[EntitySpec], view: type[Entity] | None = None
+    ) -> None:
+        """`view`: what items of the one wanted entity are read as, if not as it."""
+        self._discriminator = wanted[0].schema.discriminator
+        readers = {spec: reader_of(spec) if view is None else Reader(spec, view) for spec in wanted}
+        self._by_name = {name: readers[spec] for spec in wanted for name in _names(spec)}
+        others = [spec for spec in declared if spec not in wanted]
+        candidates = sorted([*wanted, *others], key=_says, reverse=True)
+        self._by_key = [
+            ([_fits(part, _is_alone(spec, candidates)) for part in spec.key.attributes], readers.get(spec))
+            for spec in candidates
+        ]
+
+    def reader(self, item: Mapping[str, Any]) -> Reader | None:
+        """The reader of an item; None where it is of no wanted entity."""
+        if OWNER in item:
+            return None
+        if self._discriminator is not None and self._discriminator in item:
+            return self._by_name.get(item[self._discriminator].get("S", ""))
+        for fits, its in self._by_key:
+            for fit in fits:
+                if not fit(item):
+                    break
+            else:
+                return its
+        return None
+
+
+def _names(spec: EntitySpec) -> tuple[str, ...]:
+    """What a discriminator calls an entity: its name, or the values of the field that is stored there."""
+    for stored in spec.fields.values():
+        if stored.attribute == spec.schema.discriminator:
+            return tuple(map(str, stored.declared.stored_choices)) or (spec.name,)
+    return (spec.name,)
+
+
+def _says(spec: EntitySpec) -> int:
+    """How many characters of literal text an entity's key has."""
+    templates = [part.template for part in spec.key.attributes if part.template is not None]
+    return sum(len(part.text) for one in templates for part in one.parts if not hasattr(part, "encoding"))
+
+
+def _is_alone(spec: EntitySpec, candidates: Sequence[EntitySpec]) -> bool:
+    """Whether the text that its keys begin with tells an entity from all others."""
+    own = [_beginning(part) for part in spec.key.attributes]
+    for other in candidates:
+        pairs = zip(own, (_beginning(part) for part in other.key.attributes), strict=True)
+        if other is not spec and all(one.startswith(two) or two.startswith(one) for one, two in pairs):
+            return False
+    return True
+
+
+def _beginning(part: KeyAttribute) -> str:
+    return "" if part.template is None else part.template.literal_prefix
+
+
+def _fits(part: KeyAttribute, alone: bool) -> Callable[[Mapping[str, Any]], bool]:
+    """Whether an item's key attribute may be this one; looking at its beginning is enough where that tells."""
+    attribute, template = part.attribute, part.template
+    if template is None:
+        code = part.type_code
+        return lambda item: code in item.get(attribute, ())
+    prefix, match = template.literal_prefix, template.match
+    if alone and prefix and template.fields:
+
+        def begins(item: Mapping[str, Any]) -> bool:
+            value = item.get(attribute)
+            return value is not None and value.get("S", "").startswith(prefix)
+
+        return begins
+
+    def fits(item: Mapping[str, Any]) -> bool:
+        text = item.get(attribute, {}).get("S")
+        return text is not None and text.startswith(prefix) and match(text) is not None
+
+    return fits

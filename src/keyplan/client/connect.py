@@ -1,0 +1,238 @@
+"""connect: from a URL to a connection, with the engine, boto3 or aiobotocore behind it.
+
+    data.db, :memory:            an engine in this process, on a file or in memory
+    http://127.0.0.1:8000        anything that speaks the service's protocol there
+    aws://eu-west-1              the service, with the credentials that the AWS SDK finds
+
+Each may carry `?table_prefix=...`, which stands before every table's name.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+from keyplan.client.async_connection import AsyncConnection
+from keyplan.client.connection import Connection
+from keyplan.client.context import Context, Retries
+from keyplan.client.transports import AioTransport, AsyncEngineTransport, BotoTransport, EngineTransport
+from keyplan.clock import Clock, SystemClock
+
+if TYPE_CHECKING:
+    from keyplan.client.meter import Meter
+    from keyplan.engine.engine import Engine
+
+_DIGEST_KEY_BYTES = 32
+_MOST_KEY_BYTES = 64
+_DEFAULT_REGION = "us-east-1"
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a URL names."""
+
+    path: str | None = None
+    """A database file, or ":memory:"."""
+    endpoint: str | None = None
+    region: str | None = None
+    prefix: str = ""
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether an engine in this process is meant."""
+        return self.path is not None
+
+
+def target_of(url: str) -> Target:
+    """Read a URL. Raises ValueError for what it cannot be."""
+    if "://" not in url and not url.startswith(("http:", "https:", "aws:")):
+        path, _, options = url.partition("?")
+        return Target(path=path or ":memory:", prefix=_prefix(options))
+    parts = urlsplit(url)
+    if parts.scheme in {"http", "https"} and parts.netloc:
+        path = "" if parts.path == "/" else parts.path  # a slash at the end of more is part of what is asked for
+        return Target(endpoint=f"{parts.scheme}://{parts.netloc}{path}", prefix=_prefix(parts.query))
+    if parts.scheme == "aws" and parts.netloc:
+        return Target(region=parts.netloc, prefix=_prefix(parts.query))
+    raise ValueError(f'{url!r} is none of "data.db", ":memory:", "http://host:port" and "aws://region"')
+
+
+def _prefix(options: str) -> str:
+    told = parse_qs(options, strict_parsing=True) if options else {}
+    unknown = sorted(set(told) - {"table_prefix"})
+    if unknown:
+        raise ValueError(f"a connection has no option {', '.join(unknown)}; table_prefix is the only one in a URL")
+    return told.get("table_prefix", [""])[-1]
+
+
+def connect(
+    url: str | None = None,
+    *,
+    prefix: str = "",
+    names: Mapping[Any, str] | None = None,
+    engine: Engine | None = None,
+    client: Any = None,
+    clock: Clock | None = None,
+    retries: Retries | None = None,
+    cursor_key: bytes | None = None,
+    meter: Meter | None = None,
+) -> Connection:
+    """Connect to where the items are.
+
+    `prefix` stands before every table's name; `names` gives single tables their real names, by the table or
+    its name. `engine`, or a boto3 `client`, takes the place of the URL. An engine stays the caller's to close; a
+    client gives back its sockets when the connection is closed. `clock` says what has expired, and waits between
+    attempts: the system's, or the engine's. `retries` says how often and how patiently throttled requests are
+    sent again: ten attempts, with waits of at most 2 seconds.
+    `cursor_key`: what cursors are signed with, up to 64 bytes; give all processes that hand cursors to each
+    other the same. Without it cursors are only good for this connection. `meter` counts the units that calls use, which
+    are then asked for with every request.
+
+    Raises ValueError for a URL or a key that cannot be, StorageError where a file cannot be used, and ImportError
+    where boto3 is needed and is not installed. Nothing is sent yet: what does not answer is told by the first call.
+    """
+    target = _target(url, engine, client)
+    context = _context(
+        prefix=prefix + target.prefix,
+        names=names,
+        clock=_clock(clock, engine),
+        retries=retries,
+        cursor_key=cursor_key,
+        meter=meter,
+        creates_tables=target.is_embedded,
+    )
+    if client is not None:
+        return Connection(BotoTransport(client), context)
+    if target.is_embedded:
+        return Connection(EngineTransport(engine or _open(target, clock), owned=engine is None), context)
+    return Connection(BotoTransport(_boto_client(target)), context)
+
+
+async def connect_async(
+    url: str | None = None,
+    *,
+    prefix: str = "",
+    names: Mapping[Any, str] | None = None,
+    engine: Engine | None = None,
+    clock: Clock | None = None,
+    retries: Retries | None = None,
+    cursor_key: bytes | None = None,
+    meter: Meter | None = None,
+) -> AsyncConnection:
+    """The twin of connect for event loops, with aiobotocore instead of boto3.
+
+    Takes and raises the same, but for `client`. Close it with `await`, or use it by `async with`.
+    """
+    target = _target(url, engine, None)
+    context = _context(
+        prefix=prefix + target.prefix,
+        names=names,
+        clock=_clock(clock, engine),
+        retries=retries,
+        cursor_key=cursor_key,
+        meter=meter,
+        creates_tables=target.is_embedded,
+    )
+    if target.is_embedded:
+        return AsyncConnection(AsyncEngineTransport(engine or _open(target, clock), owned=engine is None), context)
+    return AsyncConnection(await _aio_transport(target), context)
+
+
+def _target(url: str | None, engine: Engine | None, client: Any) -> Target:
+    given = [one for one in (url, engine, client) if one is not None]
+    if len(given) != 1:
+        raise ValueError("give one of a URL, an engine and a client")
+    if url is not None:
+        return target_of(url)
+    return Target(path=":memory:") if engine is not None else Target()
+
+
+def _clock(clock: Clock | None, engine: Engine | None) -> Clock:
+    if clock is not None:
+        return clock
+    return engine.clock if engine is not None else SystemClock()
+
+
+def _context(
+    *,
+    prefix: str,
+    names: Mapping[Any, str] | None,
+    clock: Clock,
+    retries: Retries | None,
+    cursor_key: bytes | None,
+    meter: Meter | None,
+    creates_tables: bool,
+) -> Context:
+    if cursor_key is not None and not isinstance(cursor_key, (bytes, bytearray)):
+        raise TypeError(f"a cursor key is bytes, not {type(cursor_key).__name__}: encode a text that you keep it as")
+    if cursor_key is not None and not 0 < len(cursor_key) <= _MOST_KEY_BYTES:
+        raise ValueError(f"a cursor key has 1 to {_MOST_KEY_BYTES} bytes, not {len(cursor_key)}")
+    return Context(
+        clock=clock,
+        cursor_key=cursor_key or secrets.token_bytes(_DIGEST_KEY_BYTES),
+        retries=retries or Retries(),
+        prefix=prefix,
+        meter=meter,
+        names={getattr(table, "name", table): name for table, name in (names or {}).items()},
+        creates_tables=creates_tables,
+    )
+
+
+def _open(target: Target, clock: Clock | None) -> Engine:
+    from keyplan.engine.engine import Engine  # noqa: PLC0415 - a connection to the service needs no engine
+
+    assert target.path is not None, "only an embedded target is opened"
+    return Engine.memory(clock=clock) if target.path == ":memory:" else Engine.open(target.path, clock=clock)
+
+
+def _client_options(target: Target) -> dict[str, Any]:
+    """Our own retries are the only ones; an endpoint on this machine needs no real credentials."""
+    from botocore.config import Config  # noqa: PLC0415 - botocore is an extra
+
+    config = Config(retries={"total_max_attempts": 1, "mode": "standard"}, max_pool_connections=50)
+    options: dict[str, Any] = {"config": config}
+    if target.region is not None:
+        options["region_name"] = target.region
+    if target.endpoint is not None:
+        options["endpoint_url"] = target.endpoint
+    return options
+
+
+def _local_defaults(target: Target, session: Any) -> dict[str, Any]:
+    """Region and credentials for an endpoint, where none are configured: it may check none."""
+    if target.endpoint is None:
+        return {}
+    defaults: dict[str, Any] = {}
+    if _configured_region(session) is None:
+        defaults["region_name"] = _DEFAULT_REGION
+    if session.get_credentials() is None:
+        defaults.update(aws_access_key_id="keyplan", aws_secret_access_key="keyplan")  # noqa: S106 - not secret
+    return defaults
+
+
+def _configured_region(session: Any) -> Any:
+    return session.get_config_variable("region")
+
+
+def _boto_client(target: Target) -> Any:
+    try:
+        import boto3  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as missing:
+        raise ImportError("boto3 is needed to connect there: install keyplan[aws]") from missing
+    session = boto3.Session()
+    defaults = _local_defaults(target, session._session)
+    return session.client("dynamodb", **{**defaults, **_client_options(target)})
+
+
+async def _aio_transport(target: Target) -> AioTransport:
+    try:
+        from aiobotocore.session import get_session  # noqa: PLC0415 - an extra
+        from botocore.session import Session  # noqa: PLC0415 - comes with aiobotocore
+    except ModuleNotFoundError as missing:
+        raise ImportError("aiobotocore is needed to connect there: install keyplan[async]") from missing
+    defaults = _local_defaults(target, Session())  # its own session awaits what is only looked up here
+    context = get_session().create_client("dynamodb", **{**defaults, **_client_options(target)})
+    return AioTransport(await context.__aenter__(), context)

@@ -1,0 +1,357 @@
+"""Programs of queries and scans: pages of entities, of one partition or of several merged in order, and counts."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from keyplan import limits
+from keyplan.client import cursors
+from keyplan.client.codec import Sorter
+from keyplan.client.context import Context
+from keyplan.client.cursors import DONE, Position
+from keyplan.client.errors import CursorError, UnreadableItemError
+from keyplan.client.sending import send
+from keyplan.client.steps import Program, Request
+from keyplan.design.conditions import Condition
+from keyplan.design.conditions_evaluation import holds, with_values
+from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.patterns import Page
+from keyplan.design.plan import Plan
+from keyplan.design.projections import neighbours
+from keyplan.design.requests import range_request
+from keyplan.design.requests_guards import NOW
+from keyplan.design.requests_items import Item
+from keyplan.design.requests_reads import RangeRequest, sort_order
+from keyplan.design.requests_sources import Arguments, reader
+from keyplan.errors import ServiceError
+
+Unreadable = Callable[[UnreadableItemError], object]
+"""What is told of an item that cannot be read."""
+
+
+def told_once(unreadable: Unreadable | None) -> Unreadable | None:
+    """The same, told once of each item: where partitions are merged, the next page may read one again."""
+    if unreadable is None:
+        return None
+    known: set[str] = set()
+
+    def tell(error: UnreadableItemError) -> None:
+        if str(error) not in known:
+            known.add(str(error))
+            unreadable(error)
+
+    return tell
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which part of a range a call wants."""
+
+    limit: int | None = None
+    """The most results."""
+    page_size: int | None = None
+    """The most items that a request evaluates."""
+    cursor: str | None = None
+    unreadable: Unreadable | None = None
+    """Is told of items that cannot be read, which are then left out; without it they are raised."""
+    segment: tuple[int, int] | None = None
+    """Of a scan that several share: the number of this part, from 0, and how many parts there are."""
+
+    def __post_init__(self) -> None:
+        if self.segment is not None:
+            _check_segment(self.segment)
+        for name, value in (("limit", self.limit), ("page_size", self.page_size)):
+            if value is None:
+                continue
+            if not isinstance(value, int):
+                raise TypeError(f"{name} is a number of items, not {value!r}")
+            if value < 1:
+                raise ValueError(f"{name} is at least 1, not {value}")
+
+    def or_of(self, plan: Plan) -> Wanted:
+        """What the pattern says, where the call says nothing."""
+        if plan.limit is None and plan.page_size is None:
+            return self
+        limit = plan.limit if self.limit is None else self.limit
+        page_size = plan.page_size if self.page_size is None else self.page_size
+        return replace(self, limit=limit, page_size=page_size)
+
+
+def _check_segment(segment: object) -> None:
+    match segment:
+        case (int(number), int(total)) if 0 <= number < total <= limits.SCAN_SEGMENTS:
+            return
+    raise ValueError(
+        f"segment={segment!r}: a segment is its number, from 0, and how many there are, up to"
+        f" {limits.SCAN_SEGMENTS:,}: (0, 4) is the first of four"
+    )
+
+
+class RangeReader:
+    """What is worked out once for a pattern that reads ranges."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.request: RangeRequest = range_request(plan)
+        self.sorter = Sorter(plan.entities, neighbours(plan), plan.view)
+        index = plan.index
+        self.position_of = tuple(dict.fromkeys((*plan.schema.key, *(index.attributes if index is not None else ()))))
+        """The attributes that say where in the range an item is."""
+        sort = index.sort if index is not None else plan.schema.key[1:]
+        self.sorted_by = sort if plan.operation == "Query" else ()
+
+    def entities(
+        self, items: list[Item], arguments: Arguments, unreadable: Unreadable | None = None
+    ) -> list[tuple[Item, Entity]]:
+        """The wanted entities among items. Raises UnreadableItemError, or tells it if it is to be told."""
+        drops, now_s = self.plan.expired == "drop", arguments[NOW]
+        left = self._left(arguments)
+        found = []
+        for item in items:
+            its = self.sorter.reader(item)
+            if its is None or (drops and its.has_expired(item, now_s)):
+                continue
+            try:
+                entity = its.entity(item)
+            except UnreadableItemError as error:
+                told = self._told(error, its.spec, item)
+                if unreadable is None:
+                    raise told from error.__cause__
+                unreadable(told)
+                continue
+            if left is None or holds(left, entity.__dict__) is True:
+                found.append((item, entity))
+        return found
+
+    def _told(self, error: UnreadableItemError, spec: EntitySpec, item: Item) -> UnreadableItemError:
+        """The same; of an index that gives less than the item needs also that it may not project it."""
+        index = self.plan.index
+        if index is None or index.kind != "GSI":
+            return error
+        stored = (one for name, one in spec.fields.items() if name not in spec.is_in_key_only)
+        read = set(self.plan.fields_read(spec))
+        needed = (one.attribute for one in stored if one.name in read and one.info.is_required() and not one.optional)
+        absent = [name for name in needed if name not in item]
+        if not absent:
+            return error
+        names = ", ".join(absent)
+        problem = f"{error}; {index.name} gave no {names}: either it does not project that, or the item has none"
+        return UnreadableItemError(problem, entity=error.entity, key=error.key)
+
+    def _left(self, arguments: Arguments) -> Condition | None:
+        """What the key condition could not say, with a call's values."""
+        residue = self.plan.residue
+        return None if residue is None else with_values(residue, lambda source: reader(source)(arguments))
+
+    def counted(self, items: list[Item], arguments: Arguments) -> int:
+        """How many of some items are wanted; their expiry is there unless the service has filtered by it."""
+        if self.plan.residue is not None:
+            return len(self.entities(items, arguments))
+        drops, now_s = self.plan.expired == "drop", arguments[NOW]
+        readers = [(self.sorter.reader(item), item) for item in items]
+        return sum(its is not None and not (drops and its.has_expired(item, now_s)) for its, item in readers)
+
+
+class _Partition:
+    """One partition of a walk, read a request at a time."""
+
+    def __init__(
+        self,
+        shared: RangeReader,
+        context: Context,
+        arguments: Arguments,
+        position: Position,
+        wanted: Wanted,
+    ) -> None:
+        self._shared, self._context, self._arguments = shared, context, arguments
+        self._unreadable = wanted.unreadable
+        request = shared.request.request(arguments, context.table(shared.plan.schema))
+        if wanted.segment is not None:
+            request["Segment"], request["TotalSegments"] = wanted.segment
+        self._request: Request = request
+        self._position = position
+        self.more = position != DONE and not shared.request.is_empty(request)
+        if not self.more:
+            self._position = DONE
+        self._last: Item | None = None
+        self._ended: Position = None
+        self.waiting: deque[tuple[Item, Entity]] = deque()
+        self._asked: int | None = None
+
+    @property
+    def position(self) -> Position:
+        """Behind what was taken last, or where reading goes on."""
+        if self._last is None:
+            return self._position
+        return {name: self._last[name] for name in self._shared.position_of}
+
+    def fill(self, want: int | None, page_size: int | None, *, once: bool = False) -> Program[None]:
+        """Read until something is waiting or nothing more is there; with `once` a single request."""
+        while self.more and not self.waiting:
+            answer = yield from self._read(want, page_size)
+            items = answer.get("Items", [])
+            self.waiting.extend(self._shared.entities(items, self._arguments, self._unreadable))
+            self._ended = answer.get("LastEvaluatedKey") or None
+            self.more = self._ended is not None
+            if not self.waiting:
+                self._go_on()
+            if once:
+                return
+
+    def _read(self, want: int | None, page_size: int | None) -> Program[Mapping[str, Any]]:
+        request = self._request
+        start = self.position
+        if start is not None:
+            request = {**request, "ExclusiveStartKey": start}
+        if want is not None:
+            # Where filters leave fewer than are wanted, ever more is asked for: few requests, little waste.
+            want = want if self._asked is None else max(want, self._asked * 2)
+            self._asked = want
+        sizes = [size for size in (want, page_size) if size is not None]
+        if sizes:
+            request = {**request, "Limit": min(sizes)}
+        operation = self._shared.plan.operation
+        try:
+            answer = yield from send(self._context, operation, request)
+        except ServiceError as error:
+            if error.code == "ValidationException" and start is not None and "tarting key" in error.message:
+                raise CursorError(
+                    f"the cursor lies outside of what {self._shared.plan.pattern} now asks for: {error.message}",
+                    code=error.code,
+                ) from error
+            raise
+        return answer
+
+    def take(self) -> Entity:
+        """The next entity; the position is behind it."""
+        item, entity = self.waiting.popleft()
+        if self.waiting:
+            self._last = item
+        else:
+            self._go_on()
+        return entity
+
+    def take_all(self) -> list[Entity]:
+        """Everything that is waiting."""
+        entities = [entity for _, entity in self.waiting]
+        self.waiting.clear()
+        self._go_on()
+        return entities
+
+    def _go_on(self) -> None:
+        """The position is where the last request ended."""
+        self._last, self._position = None, DONE if self._ended is None else self._ended
+
+    def order(self) -> Any:
+        """What the next entity is sorted by."""
+        item = self.waiting[0][0]
+        return tuple(sort_order(item[name]) for name in self._shared.sorted_by)
+
+    @property
+    def is_left(self) -> bool:
+        """Whether there may be more to return."""
+        return self.more or bool(self.waiting)
+
+
+def page(context: Context, shared: RangeReader, arguments: Arguments, wanted: Wanted) -> Program[Page[Any]]:
+    """A page. Without `limit` it is what one request of each partition gives, and never empty if there is more."""
+    wanted = wanted.or_of(shared.plan)
+    if wanted.segment is not None and shared.plan.operation != "Scan":
+        raise TypeError(f"{shared.plan.pattern} is no scan, and only a scan is read in segments")
+    limit, page_size, cursor = wanted.limit, wanted.page_size, wanted.cursor
+    told = shared.request.partitions(arguments)
+    bound_to = _bound_to(context, shared, told, wanted.segment)
+    positions = [None] * len(told) if cursor is None else cursors.read(context.cursor_key, bound_to, cursor, len(told))
+    places = zip(told, positions, strict=True)
+    partitions = [_Partition(shared, context, one, position, wanted) for one, position in places]
+    once = limit is None and page_size is not None and len(partitions) == 1
+    if len(partitions) == 1:
+        taken = yield from _take(partitions[0], limit, page_size, once=once)
+    else:
+        taken = yield from _merge(partitions, limit, page_size, descending=shared.plan.descending)
+    if not any(partition.is_left for partition in partitions):
+        return Page(tuple(taken))
+    ends = [partition.position if partition.is_left else DONE for partition in partitions]
+    return Page(tuple(taken), cursors.write(context.cursor_key, bound_to, ends))
+
+
+def _bound_to(
+    context: Context, shared: RangeReader, told: list[Arguments], segment: tuple[int, int] | None
+) -> tuple[Any, ...]:
+    plan = shared.plan
+    asked = [*segment] if segment is not None else [shared.request.partition(one) for one in told]
+    return context.table(plan.schema), plan.pattern, plan.index and plan.index.name, plan.descending, asked
+
+
+def _take(partition: _Partition, limit: int | None, page_size: int | None, *, once: bool) -> Program[list[Entity]]:
+    taken: list[Entity] = []
+    while partition.is_left:
+        want = None if limit is None else limit - len(taken)
+        yield from partition.fill(want, page_size, once=once)
+        if limit is None or len(taken) + len(partition.waiting) <= limit:
+            taken += partition.take_all() if partition.waiting else []
+        else:
+            taken += [partition.take() for _ in range(limit - len(taken))]
+        if once or len(taken) == limit or (limit is None and taken):
+            break
+    return taken
+
+
+class _Descending:
+    """An order turned round."""
+
+    __slots__ = ("order",)
+
+    def __init__(self, order: Any) -> None:
+        self.order = order
+
+    def __lt__(self, other: _Descending) -> bool:
+        return bool(self.order > other.order)
+
+
+def _merge(
+    partitions: list[_Partition], limit: int | None, page_size: int | None, *, descending: bool
+) -> Program[list[Entity]]:
+    """The next entities of several partitions, in order; of equal ones that of the first partition."""
+    taken: list[Entity] = []
+    heap: list[tuple[Any, int]] = []
+
+    def push(number: int) -> None:
+        order = partitions[number].order()
+        heapq.heappush(heap, (_Descending((order, -number)) if descending else (order, number), number))
+
+    for number, partition in enumerate(partitions):
+        yield from partition.fill(limit, page_size)
+        if partition.waiting:
+            push(number)
+    while heap and len(taken) != limit:
+        _, number = heapq.heappop(heap)
+        partition = partitions[number]
+        taken.append(partition.take())
+        if not partition.waiting and partition.more:
+            if limit is None:
+                break  # what comes next is not known without another request
+            if len(taken) == limit:
+                break
+            yield from partition.fill(limit - len(taken), page_size)
+        if partition.waiting:
+            push(number)
+    return taken
+
+
+def count(context: Context, shared: RangeReader, arguments: Arguments) -> Program[int]:
+    """How many entities a range holds."""
+    counted = 0
+    for one in shared.request.partitions(arguments):
+        request = shared.request.request(one, context.table(shared.plan.schema))
+        while not shared.request.is_empty(request):
+            answer = yield from send(context, shared.plan.operation, request)
+            counted += answer["Count"] if shared.request.counts else shared.counted(answer["Items"], one)
+            if not answer.get("LastEvaluatedKey"):
+                break
+            request = {**request, "ExclusiveStartKey": answer["LastEvaluatedKey"]}
+    return counted

@@ -1,0 +1,105 @@
+"""Programs that read items by key: one, several, several at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+from keyplan import limits
+from keyplan.client.codec import OWNER, reader_of
+from keyplan.client.context import Context
+from keyplan.client.errors import ThrottledError
+from keyplan.client.sending import send
+from keyplan.client.steps import Program, Request, Wait
+from keyplan.design.plan import Plan
+from keyplan.design.requests import get_request
+from keyplan.design.requests_guards import NOW
+from keyplan.design.requests_items import Item
+from keyplan.design.requests_keys import identity
+from keyplan.design.requests_reads import keys_wanted
+from keyplan.design.requests_sources import Arguments
+
+
+def get(context: Context, plan: Plan, arguments: Arguments) -> Program[Any]:
+    """One item, or None."""
+    request = get_request(plan).request(arguments, context.table(plan.schema))
+    answer = yield from send(context, "GetItem", request)
+    return read_item(plan, answer.get("Item"), arguments[NOW])
+
+
+def read_item(plan: Plan, item: Item | None, now_s: int) -> Any:
+    """What an item is to the caller: an entity, or None where there is none or it has expired."""
+    if not item or OWNER in item:
+        return None
+    reader = reader_of(plan.entity)
+    if plan.expired == "drop" and reader.has_expired(item, now_s):
+        return None
+    return reader.entity(item)
+
+
+def batch_get(context: Context, plan: Plan, arguments: Arguments) -> Program[list[Any]]:
+    """An entity or None for each key, in the order that was asked for."""
+    table = context.table(plan.schema)
+    keys = get_request(plan).keys(arguments)
+    found = yield from _found(context, [(table, key) for key in keys], {table} if plan.consistent else set())
+    return [read_item(plan, found.get((table, identity(key))), arguments[NOW]) for key in keys]
+
+
+def get_several(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Program[tuple[Any, ...]]:
+    """An entity or None for each read of one item, in as few requests as there can be."""
+    places = [(context.table(plan.schema), get_request(plan).key(arguments)) for plan, arguments in gets]
+    consistent = {context.table(plan.schema) for plan, _ in gets if plan.consistent}
+    found = yield from _found(context, places, consistent)
+    pairs = zip(gets, places, strict=True)
+    return tuple(
+        read_item(plan, found.get((table, identity(key))), arguments[NOW]) for (plan, arguments), (table, key) in pairs
+    )
+
+
+_Place = tuple[str, tuple[Any, ...]]
+
+
+def _found(context: Context, places: Sequence[tuple[str, Item]], consistent: set[str]) -> Program[dict[_Place, Item]]:
+    """By table and key, the items that are there; `consistent` are the tables of which they are read so."""
+    wanted = {(table, identity(key)): key for table, key in places}
+    names = {table: tuple(key) for table, key in places}
+    found: dict[_Place, Item] = {}
+    for start in range(0, len(wanted), limits.BATCH_GET_KEYS):
+        keys: dict[str, list[Item]] = {}
+        for (table, _), key in islice(wanted.items(), start, start + limits.BATCH_GET_KEYS):
+            keys.setdefault(table, []).append(key)
+        request = {table: keys_wanted(some, consistent=table in consistent) for table, some in keys.items()}
+        for table, item in (yield from _batch(context, request)):
+            found[table, identity({part: item[part] for part in names[table]})] = item
+    return found
+
+
+def _batch(context: Context, request: Request) -> Program[list[tuple[str, Item]]]:
+    """The items of up to 100 keys; what the service leaves undone is asked for again."""
+    items: list[tuple[str, Item]] = []
+    fruitless = 0
+    while True:
+        answer = yield from send(context, "BatchGetItem", {"RequestItems": request})
+        got = [(table, item) for table, some in answer.get("Responses", {}).items() for item in some]
+        items += got
+        request = answer.get("UnprocessedKeys") or {}
+        if not request:
+            return items
+        fruitless = 0 if got else fruitless + 1
+        if fruitless >= context.retries.attempts:
+            tables = ", ".join(request)
+            raise ThrottledError(f"{tables}: the service leaves keys unread, after {fruitless} attempts")
+        yield Wait(context.retries.wait_s(fruitless + 1, context.clock))
+
+
+def transact_get(context: Context, gets: Sequence[tuple[Plan, Arguments]]) -> Program[tuple[Any, ...]]:
+    """Several items as they are at one moment."""
+    actions = []
+    for plan, arguments in gets:
+        request = get_request(plan).request(arguments, context.table(plan.schema))
+        request.pop("ConsistentRead", None)
+        actions.append({"Get": request})
+    answer = yield from send(context, "TransactGetItems", {"TransactItems": actions})
+    pairs = zip(gets, answer["Responses"], strict=True)
+    return tuple(read_item(plan, one.get("Item"), arguments[NOW]) for (plan, arguments), one in pairs)

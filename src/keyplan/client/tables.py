@@ -1,0 +1,259 @@
+"""Programs that make tables as they are declared, or see that those which are there are so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from keyplan.client.context import Context
+from keyplan.client.errors import TableDiffersError, TableMissingError, UnavailableError
+from keyplan.client.sending import send
+from keyplan.client.steps import Program, Request, Wait
+from keyplan.design.entities import EntitySpec
+from keyplan.design.faults import table_faults
+from keyplan.design.requests_tables import capacity_units, index_request, key_schema, warm_throughput
+from keyplan.design.schema import Schema
+from keyplan.errors import ServiceError
+
+_FIRST_POLL_S, _MOST_POLL_S = 0.05, 1.0
+_POLLS = 600
+_READY = frozenset({"ACTIVE", "UPDATING"})
+
+
+class Declared(Protocol):
+    """A table with its entities."""
+
+    @property
+    def schema(self) -> Schema:
+        """The table as it is created."""
+
+    @property
+    def entities(self) -> Sequence[EntitySpec]:
+        """Whose items it holds."""
+
+
+@dataclass(frozen=True)
+class OfPlan:
+    """A table as a plan knows it."""
+
+    schema: Schema
+    entities: Sequence[EntitySpec]
+
+
+def create_request(table: Declared, name: str) -> Request:
+    """The CreateTable request of a declared table."""
+    schema = table.schema
+    types = key_types(table)
+    request: Request = {
+        "TableName": name,
+        "KeySchema": key_schema((schema.partition,), schema.key[1:]),
+        "AttributeDefinitions": [
+            {"AttributeName": attribute, "AttributeType": types.get(attribute, "S")}
+            for attribute in schema.key_attributes()
+        ],
+        **_billing(schema),
+    }
+    for kind, member in (("GSI", "GlobalSecondaryIndexes"), ("LSI", "LocalSecondaryIndexes")):
+        indexes = [index_request(index, schema) for index in schema.indexes if index.kind == kind]
+        if indexes:
+            request[member] = indexes
+    if schema.stream is not None:
+        request["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": schema.stream}
+    warm = warm_throughput(schema)
+    if warm is not None:
+        request["WarmThroughput"] = warm
+    if schema.table_class != "STANDARD":
+        request["TableClass"] = schema.table_class
+    if schema.deletion_protection:
+        request["DeletionProtectionEnabled"] = True
+    return request
+
+
+def key_types(table: Declared) -> dict[str, str]:
+    """The type of each key attribute, as the entities make it."""
+    types: dict[str, str] = {}
+    for spec in table.entities:
+        for stored in spec.fields.values():
+            types.setdefault(stored.attribute, stored.type_code)
+    for spec in table.entities:
+        for bound in (spec.key, *spec.indexes):
+            for part in bound.attributes:
+                types[part.attribute] = part.type_code
+    return types
+
+
+def _billing(schema: Schema) -> Request:
+    if schema.provisioned is None:
+        return {"BillingMode": "PAY_PER_REQUEST"}
+    return {"BillingMode": "PROVISIONED", "ProvisionedThroughput": capacity_units(schema.provisioned)}
+
+
+# Programs.
+
+
+def create_tables(context: Context, tables: Sequence[Declared], *, wait: bool) -> Program[None]:
+    """Make what is missing; raise TableDiffersError for what is there and is otherwise."""
+    for table in tables:
+        for fault in table_faults(table):
+            raise fault.error()
+    for table in tables:
+        yield from _create(context, table)
+    for table in tables if wait else ():
+        yield from _until_active(context, context.table(table.schema))
+    for table in tables:
+        yield from _settings(context, table.schema, wait=wait)
+        context.tables.add(table.schema)
+
+
+def _create(context: Context, table: Declared) -> Program[None]:
+    name = context.table(table.schema)
+    wanted = create_request(table, name)
+    there = yield from describe(context, name)
+    if there is None:
+        try:
+            yield from send(context, "CreateTable", wanted)
+        except ServiceError as error:
+            if error.code != "ResourceInUseException":
+                raise
+            there = yield from describe(context, name)
+    found = [] if there is None else list(differences(wanted, there))
+    if found:
+        raise TableDiffersError(
+            f"table {name} is there, and is not as declared:\n" + "\n".join(f"  - {one}" for one in found),
+            differences=found,
+            entity=table.schema.name,
+        )
+
+
+def describe(context: Context, name: str) -> Program[Mapping[str, Any] | None]:
+    """What the service says of a table; None where it is not there."""
+    try:
+        answer = yield from send(context, "DescribeTable", {"TableName": name})
+    except ServiceError as error:
+        if error.code != "ResourceNotFoundException":
+            raise
+        return None
+    found: Mapping[str, Any] = answer["Table"]
+    return found
+
+
+def _until_active(context: Context, name: str) -> Program[None]:
+    for poll in range(_POLLS):
+        there = yield from describe(context, name)
+        if there is None:
+            raise TableMissingError(f"table {name} was deleted while it was being made")
+        if there["TableStatus"] in _READY and all(
+            index.get("IndexStatus", "ACTIVE") in _READY for index in there.get("GlobalSecondaryIndexes", ())
+        ):
+            return
+        yield Wait(min(_MOST_POLL_S, _FIRST_POLL_S * 2**poll))
+    raise UnavailableError(f"table {name} is still not active, after {_POLLS} looks about {_MOST_POLL_S:g} s apart")
+
+
+def _settings(context: Context, schema: Schema, *, wait: bool) -> Program[None]:
+    """What CreateTable cannot say: expiry, and backups to a point in time."""
+    name = context.table(schema)
+    if schema.ttl is not None and not (yield from _expires(context, schema)):
+        wanted = {"Enabled": True, "AttributeName": schema.ttl}
+        try:
+            yield from send(context, "UpdateTimeToLive", {"TableName": name, "TimeToLiveSpecification": wanted})
+        except ServiceError:
+            if not (yield from _expires(context, schema)):  # else another did it meanwhile
+                raise
+    if schema.point_in_time_recovery and wait and not context.creates_tables:
+        yield from _keep_backups(context, name)
+
+
+def _expires(context: Context, schema: Schema) -> Program[bool]:
+    """Whether expiry is on already. Raises TableDiffersError where it is by another attribute."""
+    name = context.table(schema)
+    answer = yield from send(context, "DescribeTimeToLive", {"TableName": name})
+    there = answer["TimeToLiveDescription"]
+    if there.get("TimeToLiveStatus", "DISABLED") in {"DISABLED", "DISABLING"}:
+        return False
+    if there.get("AttributeName") != schema.ttl:
+        problem = f"its expiry is {there.get('AttributeName')}, and {schema.ttl} is declared"
+        raise TableDiffersError(f"table {name} is there, and {problem}", differences=[problem], entity=schema.name)
+    return True
+
+
+def _keep_backups(context: Context, name: str) -> Program[None]:
+    """Turn point-in-time recovery on unless it already is."""
+    if not (yield from _lacks_backups(context, name)):
+        return
+    wanted = {"PointInTimeRecoveryEnabled": True}
+    request = {"TableName": name, "PointInTimeRecoverySpecification": wanted}
+    for poll in range(_POLLS):
+        try:
+            yield from send(context, "UpdateContinuousBackups", request)
+        except ServiceError as error:
+            if error.code != "ContinuousBackupsUnavailableException":  # a new table has none for some seconds
+                raise
+        else:
+            return
+        yield Wait(min(_MOST_POLL_S, _FIRST_POLL_S * 2**poll))
+    raise UnavailableError(f"backups of table {name} are still not available, after {_POLLS} attempts")
+
+
+def _lacks_backups(context: Context, name: str) -> Program[bool]:
+    """Return True if point-in-time recovery is off and the service can turn it on.
+
+    Some stand-ins of the service do not know these operations: a table there has no backups.
+    """
+    try:
+        answer = yield from send(context, "DescribeContinuousBackups", {"TableName": name})
+    except ServiceError as error:
+        if error.code != "UnknownOperationException":
+            raise
+        return False
+    recovery = answer["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
+    return bool(recovery.get("PointInTimeRecoveryStatus") != "ENABLED")
+
+
+# What is there against what is declared.
+
+
+def differences(wanted: Mapping[str, Any], there: Mapping[str, Any]) -> Iterator[str]:
+    """A sentence for each thing that is not as declared. Indexes that only the table has are no difference."""
+    if _keys(wanted) != _keys(there):
+        yield f"its key is {_keys_text(there)}, and {_keys_text(wanted)} is declared"
+    types = {one["AttributeName"]: one["AttributeType"] for one in there.get("AttributeDefinitions", ())}
+    for one in wanted["AttributeDefinitions"]:
+        found = types.get(one["AttributeName"])
+        if found is not None and found != one["AttributeType"]:
+            yield f"{one['AttributeName']} is of type {found}, and {one['AttributeType']} is declared"
+    for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
+        has = {index["IndexName"]: index for index in there.get(member, ())}
+        for index in wanted.get(member, ()):
+            yield from _index_differences(index, has.get(index["IndexName"]))
+    stream = wanted.get("StreamSpecification", {}).get("StreamViewType")
+    has_stream = there.get("StreamSpecification", {}).get("StreamViewType")
+    if stream is not None and stream != has_stream:
+        yield f"its stream is {has_stream or 'off'}, and {stream} is declared"
+
+
+def _index_differences(wanted: Mapping[str, Any], there: Mapping[str, Any] | None) -> Iterator[str]:
+    name = wanted["IndexName"]
+    if there is None:
+        yield f"it has no index {name}"
+        return
+    if _keys(wanted) != _keys(there):
+        yield f"the key of index {name} is {_keys_text(there)}, and {_keys_text(wanted)} is declared"
+    has, declared = there["Projection"], wanted["Projection"]
+    if _projected(has) != _projected(declared):
+        yield f"index {name} holds {_projected(has)}, and {_projected(declared)} is declared"
+
+
+def _keys(described: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(part["AttributeName"], part["KeyType"]) for part in described["KeySchema"]]
+
+
+def _keys_text(described: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} ({kind})" for name, kind in _keys(described))
+
+
+def _projected(projection: Mapping[str, Any]) -> str:
+    if projection["ProjectionType"] == "INCLUDE":
+        return "keys and " + ", ".join(sorted(projection["NonKeyAttributes"]))
+    return "all" if projection["ProjectionType"] == "ALL" else "keys"

@@ -1,0 +1,168 @@
+"""Programs that write: one item by itself, or many in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from keyplan import limits
+from keyplan.client.actions import read_stored
+from keyplan.client.clearing import clear, is_in_the_way
+from keyplan.client.codec import reader_of
+from keyplan.client.context import Context
+from keyplan.client.errors import NotFoundError, OutcomeUnknownError, RunError, ThrottledError, TransactionFailedError
+from keyplan.client.outcomes import CONDITION, condition_failed
+from keyplan.client.reads import read_item
+from keyplan.client.sending import Outcome, send
+from keyplan.client.steps import Program, Request, Wait
+from keyplan.client.transactions import transact
+from keyplan.client.wording import item_named, key_of
+from keyplan.design.field_decoding import decode_value
+from keyplan.design.patterns import WriteCall
+from keyplan.design.plan import Plan
+from keyplan.design.requests import batch_request, write_request
+from keyplan.design.requests_guards import NOW
+from keyplan.design.requests_items import Item, maker_of
+from keyplan.design.requests_sources import Arguments
+from keyplan.errors import ServiceError
+
+_NOT_REPEATABLE = frozenset({"add", "append"})
+
+
+def write(context: Context, call: WriteCall[Any], arguments: Arguments) -> Program[Any]:
+    """Write one item, and give what the pattern promises of it."""
+    plan = call.pattern.plan
+    if plan.operation == "ConditionCheck" or plan.keeps_unique:
+        return (yield from _with_sentinels(context, call, arguments))
+    compiled = write_request(plan)
+    request = compiled.request(arguments, context.table(plan.schema))
+    outcome = Outcome()
+    while True:
+        try:
+            answer = yield from send(context, plan.operation, request, outcome, repeats=is_repeatable(plan))
+        except ServiceError as error:
+            if error.code != CONDITION:
+                raise
+            found = error.members.get("Item") or None
+            if outcome.uncertain and _is_done(plan, arguments, found):
+                answer = {}
+                break
+            if not is_in_the_way(plan, arguments, found):
+                key = request.get("Key") or request["Item"]
+                failed = condition_failed(plan, arguments, key, found, error.code)
+                raise (_perhaps_own(failed) if outcome.uncertain else failed) from error
+            yield from clear(context, plan, arguments, request)
+        else:
+            break
+    return _result(plan, arguments, answer)
+
+
+def is_repeatable(plan: Plan) -> bool:
+    """Whether applying a write twice does what applying it once does."""
+    return not any(
+        action.name in _NOT_REPEATABLE or (action.name == "remove" and isinstance(action.path.parts[-1], int))
+        for action in plan.actions
+    )
+
+
+def _is_done(plan: Plan, arguments: Arguments, found: Item | None) -> bool:
+    """Whether a write of which no answer came has been applied, by what is there now."""
+    if plan.operation == "DeleteItem":
+        return found is None
+    return _is_own(plan, arguments, found)
+
+
+def _is_own(plan: Plan, arguments: Arguments, found: Item | None) -> bool:
+    """Whether what is there is just what a put was to store."""
+    if found is None or plan.operation != "PutItem":
+        return False
+    compiled = write_request(plan)
+    entity = compiled.entity(arguments)
+    return _plain(maker_of(plan.entity).item(entity, compiled.version(entity))) == _plain(found)
+
+
+def _plain(item: Item) -> dict[str, Any]:
+    """An item's values: the service spells numbers and orders sets in its own way."""
+    return {name: decode_value(value) for name, value in item.items()}
+
+
+def _perhaps_own(failed: RunError) -> OutcomeUnknownError:
+    return OutcomeUnknownError(
+        f"an earlier attempt got no answer, and may be why now {failed}",
+        entity=failed.entity,
+        key=failed.key,
+        code=failed.code,
+    )
+
+
+def _result(plan: Plan, arguments: Arguments, answer: Request) -> Any:
+    if plan.operation == "PutItem":
+        return _stored_entity(plan, arguments)
+    item = answer.get("Attributes")
+    if plan.returns == "old":
+        return read_item(plan, item, arguments[NOW])
+    return None if item is None else reader_of(plan.entity).entity(item)
+
+
+def _stored_entity(plan: Plan, arguments: Arguments) -> Any:
+    """What a put stored: the caller's entity, with its version."""
+    compiled = write_request(plan)
+    entity = compiled.entity(arguments)
+    version = compiled.version(entity)
+    if version is None or getattr(entity, str(plan.entity.version)) == version:
+        return entity
+    return entity.model_copy(update={str(plan.entity.version): version})
+
+
+def _with_sentinels(context: Context, call: WriteCall[Any], arguments: Arguments) -> Program[Any]:
+    """A write that keeps sentinels, or a check: as a transaction of its own."""
+    plan = call.pattern.plan
+    table = context.table(plan.schema)
+    key = write_request(plan).key(arguments)
+    old = None
+    if plan.returns == "old":
+        old = yield from read_stored(context, key, table)
+    try:
+        yield from transact(context, [call], None)
+    except TransactionFailedError as failed:
+        raise failed.reason from failed.__cause__
+    if plan.operation == "PutItem":
+        return _stored_entity(plan, arguments)
+    if plan.returns == "old":
+        return read_item(plan, old, arguments[NOW])
+    if plan.returns != "new":
+        return None
+    item = yield from read_stored(context, key, table)
+    if item is None:
+        plain = key_of(plan.entity, key)
+        raise NotFoundError(
+            f"{item_named(plan.entity, plain)} was updated, and deleted by another before it was read back",
+            entity=plan.entity.name,
+            key=plain,
+        )
+    return reader_of(plan.entity).entity(item)
+
+
+def batch_write(context: Context, plan: Plan, arguments: Arguments) -> Program[None]:
+    """Write many items one by one; of several for one item the last counts."""
+    writes = batch_request(plan).writes(arguments)
+    for start in range(0, len(writes), limits.BATCH_WRITE_ITEMS):
+        yield from _chunk(context, plan, writes[start : start + limits.BATCH_WRITE_ITEMS])
+
+
+def _chunk(context: Context, plan: Plan, writes: Sequence[Request]) -> Program[None]:
+    """Up to 25 writes; what the service leaves undone is sent again."""
+    request: Request = {"RequestItems": {context.table(plan.schema): list(writes)}}
+    left, fruitless = len(writes), 0
+    while True:
+        answer = yield from send(context, "BatchWriteItem", request)
+        unprocessed = answer.get("UnprocessedItems")
+        if not unprocessed:
+            return
+        now_left = sum(len(of_table) for of_table in unprocessed.values())
+        fruitless = 0 if now_left < left else fruitless + 1
+        if fruitless >= context.retries.attempts:
+            raise ThrottledError(f"{plan.pattern}: the service leaves items unwritten, after {fruitless} attempts")
+        left = now_left
+        yield Wait(context.retries.wait_s(fruitless + 1, context.clock))
+        request = {"RequestItems": unprocessed}

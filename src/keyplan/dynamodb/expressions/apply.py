@@ -1,0 +1,242 @@
+"""Checked updates to closures that make the new item.
+
+Every action reads the item as it was before the update. The new item is a new dict; of a document
+only what lies on a changed path is copied, the rest is shared. In a list, indexes are those before
+the update: removals close up only at the end, and elements set behind the end are appended in the
+order of their indexes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from keyplan.dynamodb.expressions.check_update import actions_of
+from keyplan.dynamodb.expressions.nodes import (
+    Action,
+    AddAction,
+    Arithmetic,
+    Call,
+    DeleteAction,
+    Operand,
+    Path,
+    RemoveAction,
+    SetAction,
+    SetValue,
+    Update,
+    Value,
+)
+from keyplan.dynamodb.expressions.read import Get, compile_path
+from keyplan.dynamodb.expressions.resolve import Names
+from keyplan.dynamodb.messages import expressions as messages
+from keyplan.dynamodb.values import numbers
+from keyplan.dynamodb.values.sets import in_order
+from keyplan.dynamodb.values.types import AttributeValue, Item, Values
+from keyplan.errors import ValidationError
+
+Read: TypeAlias = Callable[[Item, Values], AttributeValue]
+Effect: TypeAlias = Callable[[AttributeValue | None, Item, Values], AttributeValue | None]
+"""From what is at a path now, the old item and the values: what will be there; None for nothing."""
+
+
+@dataclass(slots=True)
+class Branch:
+    """What happens at a name or index: an effect on it, or branches below it."""
+
+    effect: Effect | None = None
+    removes: bool = True  # nothing here but REMOVE and DELETE
+    members: dict[str, Branch] = field(default_factory=dict)
+    elements: dict[int, Branch] = field(default_factory=dict)
+
+
+def compile_update(update: Update, names: Names) -> dict[str, Branch]:
+    """The branches of an update by top-level attribute."""
+    root = Branch()
+    for action in actions_of(update):
+        branch = root
+        removes = isinstance(action, RemoveAction | DeleteAction)
+        for part in names.resolve(action.path):
+            if isinstance(part, int):
+                branch = branch.elements.setdefault(part, Branch())
+            else:
+                branch = branch.members.setdefault(part, Branch())
+            branch.removes = branch.removes and removes
+        branch.effect = _compile_effect(action, names)
+    for branch in root.members.values():
+        _sort_elements(branch)
+    return root.members
+
+
+def _sort_elements(branch: Branch) -> None:
+    branch.elements = dict(sorted(branch.elements.items()))
+    for below in (*branch.members.values(), *branch.elements.values()):
+        _sort_elements(below)
+
+
+def apply_branches(branches: dict[str, Branch], members: Item, item: Item, values: Values, *, exists: bool) -> Item:
+    """The members of an item, or of a map inside it, as they will be.
+
+    `exists` is False for an item made up of nothing but its key.
+    """
+    new = dict(members)
+    for name, branch in branches.items():
+        value = _apply(branch, members.get(name), item, values, exists=exists)
+        if value is not None:
+            new[name] = value
+        else:
+            new.pop(name, None)
+    return new
+
+
+def _apply(
+    branch: Branch, current: AttributeValue | None, item: Item, values: Values, *, exists: bool
+) -> AttributeValue | None:
+    if branch.effect is not None:
+        return branch.effect(current, item, values)
+    if current is None:
+        # The service ignores REMOVE a.b on an item that does not exist, and only then.
+        if branch.removes and not exists:
+            return None
+        raise ValidationError(messages.PATH_INVALID)
+    if branch.members:
+        if "M" not in current:
+            raise ValidationError(messages.PATH_INVALID)
+        return {"M": apply_branches(branch.members, current["M"], item, values, exists=exists)}
+    if "L" not in current:
+        raise ValidationError(messages.PATH_INVALID)
+    return {"L": _apply_elements(branch, current["L"], item, values, exists=exists)}
+
+
+def _apply_elements(
+    branch: Branch, elements: list[AttributeValue], item: Item, values: Values, *, exists: bool
+) -> list[AttributeValue]:
+    new: list[AttributeValue | None] = list(elements)
+    for index, below in branch.elements.items():
+        current = elements[index] if index < len(elements) else None
+        value = _apply(below, current, item, values, exists=exists)
+        if index < len(elements):
+            new[index] = value
+        else:
+            new.append(value)
+    return [value for value in new if value is not None]
+
+
+def _compile_effect(action: Action, names: Names) -> Effect:
+    match action:
+        case SetAction():
+            read = _compile_value(action.value, names)
+            return lambda _current, item, values: read(item, values)
+        case RemoveAction():
+            return lambda _current, _item, _values: None
+        case AddAction():
+            name = action.value.name
+            return lambda current, _item, values: add(current, values[name], messages.OPERAND_TYPE)
+        case DeleteAction():
+            name = action.value.name
+            return lambda current, _item, values: delete(current, values[name], messages.OPERAND_TYPE)
+
+
+def add(current: AttributeValue | None, value: AttributeValue, mismatch: str) -> AttributeValue:
+    """ADD: a number to a number, members to a set; to nothing, the value itself. Of AttributeUpdates alone also
+    elements to a list. Raises ValidationError with the text given where there is another type."""
+    if current is None:
+        return value
+    ((type_code, content),) = value.items()
+    existing = current.get(type_code)
+    if existing is None:
+        raise ValidationError(mismatch)
+    if type_code == "N":
+        return {"N": numbers.add(existing, content)}
+    if type_code == "L":
+        return {"L": existing + content}
+    present = set(existing)
+    return {type_code: in_order(type_code, existing + [member for member in content if member not in present])}
+
+
+def delete(current: AttributeValue | None, value: AttributeValue, mismatch: str) -> AttributeValue | None:
+    """DELETE: members from a set; None when none is left, since there are no empty sets. Raises as `add` does."""
+    if current is None:
+        return None
+    ((type_code, content),) = value.items()
+    existing = current.get(type_code)
+    if existing is None:
+        raise ValidationError(mismatch)
+    unwanted = set(content)
+    left = [member for member in existing if member not in unwanted]
+    return {type_code: left} if left else None
+
+
+def _compile_value(value: SetValue, names: Names) -> Read:
+    if isinstance(value, Arithmetic):
+        return _compile_arithmetic(value, names)
+    return _compile_operand(value, names)
+
+
+def _compile_arithmetic(node: Arithmetic, names: Names) -> Read:
+    left, right = _compile_operand(node.left, names), _compile_operand(node.right, names)
+    compute = numbers.add if node.operator == "+" else numbers.subtract
+
+    def arithmetic(item: Item, values: Values) -> AttributeValue:
+        one, other = left(item, values), right(item, values)
+        if "N" not in one or "N" not in other:
+            raise ValidationError(messages.OPERAND_TYPE)
+        return {"N": compute(one["N"], other["N"])}
+
+    return arithmetic
+
+
+def _compile_operand(operand: Operand, names: Names) -> Read:
+    match operand:
+        case Value():
+            name = operand.name
+            return lambda _item, values: values[name]
+        case Path():
+            return _compile_read(operand, names)
+        case Call(function="if_not_exists"):
+            return _compile_if_not_exists(operand, names)
+        case Call():
+            return _compile_list_append(operand, names)
+
+
+def _compile_read(path: Path, names: Names) -> Read:
+    get = compile_path(names.resolve(path))
+
+    def read(item: Item, values: Values) -> AttributeValue:
+        value = get(item, values)
+        if value is None:
+            raise ValidationError(messages.ATTRIBUTE_MISSING)
+        return value
+
+    return read
+
+
+def _compile_if_not_exists(call: Operand, names: Names) -> Read:
+    """The first path that holds something, else the operand at the end of a chain of calls."""
+    gets: list[Get] = []
+    while isinstance(call, Call) and call.function == "if_not_exists":
+        path, call = call.operands
+        assert isinstance(path, Path)
+        gets.append(compile_path(names.resolve(path)))
+    otherwise = _compile_operand(call, names)
+
+    def if_not_exists(item: Item, values: Values) -> AttributeValue:
+        for get in gets:
+            value = get(item, values)
+            if value is not None:
+                return value
+        return otherwise(item, values)
+
+    return if_not_exists
+
+
+def _compile_list_append(call: Call, names: Names) -> Read:
+    first, second = (_compile_operand(operand, names) for operand in call.operands)
+
+    def list_append(item: Item, values: Values) -> AttributeValue:
+        head, tail = first(item, values), second(item, values)
+        if "L" not in head or "L" not in tail:
+            raise ValidationError(messages.OPERAND_TYPE)
+        return {"L": head["L"] + tail["L"]}
+
+    return list_append

@@ -1,0 +1,298 @@
+"""The doors of this package: expression text compiled once, checked and applied per request.
+
+    compile_condition, compile_update, compile_projection, compile_key_condition
+
+read text and names, check all that is known without values, and are cached by both. `check` then
+checks the values of one request; after it `test`, `apply` and `bind` raise only for what an item
+holds. `check_names` and `check_values` look at the placeholder maps themselves, before any text is
+read, and `check_placeholders` at what no expression used, after all were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+from keyplan.dynamodb.expressions import condition as condition_parser
+from keyplan.dynamodb.expressions import projection as projection_parser
+from keyplan.dynamodb.expressions import update as update_parser
+from keyplan.dynamodb.expressions.apply import Branch, apply_branches
+from keyplan.dynamodb.expressions.apply import compile_update as compile_branches
+from keyplan.dynamodb.expressions.charge import Charge, charge_of
+from keyplan.dynamodb.expressions.check import check_condition, check_path_text
+from keyplan.dynamodb.expressions.check_update import actions_of, check_update
+from keyplan.dynamodb.expressions.evaluate import Test, compile_test
+from keyplan.dynamodb.expressions.key_condition import KeyRange, KeyTerm, bind, key_terms
+from keyplan.dynamodb.expressions.overlap import clash
+from keyplan.dynamodb.expressions.plan import AlwaysRefusedError, Plan, Step
+from keyplan.dynamodb.expressions.project import Apply
+from keyplan.dynamodb.expressions.project import compile_projection as compile_paths
+from keyplan.dynamodb.expressions.required import Required, required
+from keyplan.dynamodb.expressions.resolve import ResolvedPath, check_names, check_placeholders, check_values
+from keyplan.dynamodb.expressions.sources import sources_of
+from keyplan.dynamodb.messages import expressions as messages
+from keyplan.dynamodb.values.types import Item, Values
+from keyplan.errors import ValidationError
+
+__all__ = [
+    "Condition",
+    "KeyCondition",
+    "KeyRange",
+    "Projection",
+    "Update",
+    "check_names",
+    "check_placeholders",
+    "check_values",
+    "compile_condition",
+    "compile_key_condition",
+    "compile_projection",
+    "compile_update",
+]
+
+_CACHED_EXPRESSIONS = 1024
+_NO_VALUES: Values = {}
+_NO_CHARGE = Charge()
+_NamesKey: TypeAlias = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition or filter. `test(item, values)` is for an item, {} where there is none; it accepts
+    none that lacks what is `required`."""
+
+    attributes: frozenset[str]
+    names_used: frozenset[str]
+    values_used: frozenset[str]
+    paths: tuple[ResolvedPath, ...]
+    test: Test
+    steps: tuple[Step, ...]
+    required: tuple[Required, ...] = ()
+
+    def check(self, values: Values | None) -> None:
+        """Raises ValidationError for undefined values and operand types. Call before `test`."""
+        _run(self.steps, values)
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """A projection. `apply(item)` gives the parts of it that the paths name, values shared."""
+
+    attributes: frozenset[str]
+    names_used: frozenset[str]
+    paths: tuple[ResolvedPath, ...]
+    apply: Apply
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """An update. `attributes` are the top-level names it changes, `paths` the paths it changes,
+    `paths_read` those it reads or changes. `updated(item)` is what ReturnValues UPDATED_OLD and
+    UPDATED_NEW show of an item."""
+
+    attributes: frozenset[str]
+    names_used: frozenset[str]
+    values_used: frozenset[str]
+    paths: tuple[ResolvedPath, ...]
+    paths_read: tuple[ResolvedPath, ...]
+    updated: Apply
+    branches: dict[str, Branch]
+    steps: tuple[Step, ...]
+    charge: Charge = _NO_CHARGE
+    sources: tuple[tuple[str, str], ...] = ()
+    """Attributes whose new type is known before any item is: the type, or the placeholder of a value of it."""
+
+    def check(self, values: Values | None) -> None:
+        """Raises ValidationError for undefined values and operand types. Call before `apply`."""
+        _run(self.steps, values)
+
+    def assigned(self, values: Values | None) -> list[tuple[str, str]]:
+        """Top-level attributes with the types they will have, as far as the request alone tells."""
+        given = _NO_VALUES if values is None else values
+        return [
+            (name, next(iter(given[source])) if source.startswith(":") else source) for name, source in self.sources
+        ]
+
+    def apply(self, item: Item, values: Values | None, *, exists: bool = True) -> Item:
+        """The item after the update, a new dict; values that did not change are shared.
+
+        `exists` is False for an item that is not there yet and holds only its key. Raises
+        ValidationError where the item lacks what the update reads, or holds another type.
+        """
+        given = _NO_VALUES if values is None else values
+        return apply_branches(self.branches, item, item, given, exists=exists)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCondition:
+    """A key condition. `problem` is why its form is not that of a key condition, if so."""
+
+    attributes: frozenset[str]
+    names_used: frozenset[str]
+    values_used: frozenset[str]
+    terms: dict[str, KeyTerm]
+    problem: str | None
+    steps: tuple[Step, ...]
+
+    def check(self, values: Values | None) -> None:
+        """Raises ValidationError for undefined values and operand types."""
+        _run(self.steps, values)
+
+    def check_form(self) -> None:
+        """Raises ValidationError where no key could be asked so, such as for OR.
+
+        The service looks at this after unused placeholders and before the table.
+        """
+        if self.problem is not None:
+            raise ValidationError(self.problem)
+
+    def bind(self, values: Values | None, partition: tuple[str, ...], sort: tuple[str, ...]) -> KeyRange:
+        """The range it selects in a key. Raises ValidationError where it does not fit that key."""
+        self.check_form()
+        given = _NO_VALUES if values is None else values
+        key_attributes = len(partition) + len(sort)
+        if len(self.terms) > key_attributes:
+            raise ValidationError(messages.too_many_conditions(len(self.terms), key_attributes))
+        terms = {
+            name: (term.operator, tuple(given[value] for value in term.values)) for name, term in self.terms.items()
+        }
+        return bind(terms, partition, sort)
+
+
+def compile_condition(text: str, names: Mapping[str, str] | None, parameter: str) -> Condition:
+    """A condition; `parameter` is ConditionExpression, FilterExpression or STATEMENT, and begins errors."""
+    return _compile_condition(text, _names_key(names), parameter)
+
+
+def compile_projection(text: str, names: Mapping[str, str] | None) -> Projection:
+    """A projection. Raises ValidationError, undefined names and overlapping paths included."""
+    return _compile_projection(text, _names_key(names))
+
+
+def compile_update(text: str, names: Mapping[str, str] | None, parameter: str = "UpdateExpression") -> Update:
+    """An update. Raises ValidationError with the service's text."""
+    return _compile_update(text, _names_key(names), parameter)
+
+
+def compile_key_condition(text: str, names: Mapping[str, str] | None) -> KeyCondition:
+    """A key condition. Its own rules are raised by `check_form` and `bind`."""
+    return _compile_key_condition(text, _names_key(names))
+
+
+def _names_key(names: Mapping[str, str] | None) -> _NamesKey:
+    return tuple(names.items()) if names else ()
+
+
+def _run(steps: tuple[Step, ...], values: Values | None) -> None:
+    given = _NO_VALUES if values is None else values
+    for step in steps:
+        step(given)
+
+
+@lru_cache(maxsize=_CACHED_EXPRESSIONS)
+def _compile_condition(text: str, names: _NamesKey, parameter: str) -> Condition:
+    node = condition_parser.parse(text, parameter)
+    plan = Plan(dict(names), parameter)
+    needs: tuple[Required, ...] = ()
+    try:
+        check_condition(node, plan)
+    except AlwaysRefusedError:
+        test = _refused(plan)
+    else:
+        test, needs = compile_test(node, plan.names), required(node, plan.names)
+    return Condition(
+        attributes=_attributes(plan.paths),
+        names_used=frozenset(plan.names.used),
+        values_used=frozenset(plan.values_used),
+        paths=tuple(plan.paths),
+        test=test,
+        steps=tuple(plan.steps),
+        required=needs,
+    )
+
+
+def _refused(plan: Plan) -> Test:
+    """For a condition whose check always fails: its test fails the same way."""
+    steps = tuple(plan.steps)
+
+    def test(_item: Item, values: Values) -> bool:
+        _run(steps, values)
+        return False
+
+    return test
+
+
+@lru_cache(maxsize=_CACHED_EXPRESSIONS)
+def _compile_projection(text: str, names: _NamesKey) -> Projection:
+    parameter = "ProjectionExpression"
+    node = projection_parser.parse(text, parameter)
+    plan = Plan(dict(names), parameter)
+    for path in node.paths:
+        check_path_text(path, plan)
+    paths = tuple(plan.path(path) for path in node.paths)
+    problem = clash(paths)
+    if problem is not None:
+        plan.fail(problem)
+    return Projection(_attributes(paths), frozenset(plan.names.used), paths, compile_paths(paths))
+
+
+@lru_cache(maxsize=_CACHED_EXPRESSIONS)
+def _compile_update(text: str, names: _NamesKey, parameter: str) -> Update:
+    node = update_parser.parse(text, parameter)
+    plan = Plan(dict(names), parameter)
+    branches: dict[str, Branch] = {}
+    charge = _NO_CHARGE
+    sources: tuple[tuple[str, str], ...] = ()
+    paths: tuple[ResolvedPath, ...] = ()
+    try:
+        check_update(node, plan)
+    except AlwaysRefusedError:
+        pass  # the last step of the plan raises for every request
+    else:
+        branches = compile_branches(node, plan.names)
+        charge = charge_of(actions_of(node), plan.names)
+        sources = sources_of(actions_of(node), plan.names)
+        paths = tuple(plan.names.resolve(action.path) for action in actions_of(node))
+    return Update(
+        attributes=_attributes(paths),
+        names_used=frozenset(plan.names.used),
+        values_used=frozenset(plan.values_used),
+        paths=paths,
+        paths_read=tuple(plan.paths),
+        updated=compile_paths(paths),
+        branches=branches,
+        steps=tuple(plan.steps),
+        charge=charge,
+        sources=sources,
+    )
+
+
+@lru_cache(maxsize=_CACHED_EXPRESSIONS)
+def _compile_key_condition(text: str, names: _NamesKey) -> KeyCondition:
+    parameter = "KeyConditionExpression"
+    node = condition_parser.parse(text, parameter)
+    plan = Plan(dict(names), parameter)
+    terms: dict[str, KeyTerm] = {}
+    problem: str | None = None
+    try:
+        check_condition(node, plan)
+    except AlwaysRefusedError:
+        pass  # the last step of the plan raises for every request
+    else:
+        try:
+            terms = key_terms(node, plan.names)
+        except ValidationError as error:
+            problem = error.message
+    return KeyCondition(
+        attributes=_attributes(plan.paths),
+        names_used=frozenset(plan.names.used),
+        values_used=frozenset(plan.values_used),
+        terms=terms,
+        problem=problem,
+        steps=tuple(plan.steps),
+    )
+
+
+def _attributes(paths: tuple[ResolvedPath, ...] | list[ResolvedPath]) -> frozenset[str]:
+    return frozenset(str(path[0]) for path in paths)

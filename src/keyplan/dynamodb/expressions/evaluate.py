@@ -1,0 +1,269 @@
+"""Checked conditions to closures that test an item.
+
+Each node becomes one closure; what can be known is looked up once, here. A missing attribute makes
+every comparison false but <>, which it makes true; so does a value of another type.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeAlias
+
+from keyplan.dynamodb.expressions.nodes import And, Between, Call, Compare, Condition, In, Not, Or, Path, Value
+from keyplan.dynamodb.expressions.ordering import number_key, order_key, same
+from keyplan.dynamodb.expressions.read import compile_operand
+from keyplan.dynamodb.expressions.resolve import Names
+from keyplan.dynamodb.values.types import ORDERED_TYPES, AttributeValue, Item, Values
+
+Test: TypeAlias = Callable[[Item, Values], bool]
+
+_MEMBER_TYPES = {"SS": "S", "NS": "N", "BS": "B"}
+
+
+def compile_test(condition: Condition, names: Names) -> Test:
+    """The closure that tests an item against a condition, given the request's values."""
+    negated = False
+    while isinstance(condition, Not):
+        condition = condition.condition
+        negated = not negated
+    match condition:
+        case And():
+            # map() and not a comprehension: one stack frame less for each level of nesting.
+            test = _all(list(map(partial(compile_test, names=names), condition.conditions)))
+        case Or():
+            test = _any(list(map(partial(compile_test, names=names), condition.conditions)))
+        case _:
+            test = _compile_term(condition, names)
+    return _negation(test) if negated else test
+
+
+def _negation(test: Test) -> Test:
+    return lambda item, values: not test(item, values)
+
+
+def _compile_term(condition: Compare | Between | In | Call, names: Names) -> Test:
+    match condition:
+        case Compare():
+            return _compile_comparison(condition, names)
+        case Between():
+            return _compile_between(condition, names)
+        case In():
+            return _compile_in(condition, names)
+        case Call():
+            return _FUNCTIONS[condition.function](condition, names)
+
+
+def _all(tests: list[Test]) -> Test:
+    if len(tests) == 2:
+        first, second = tests
+
+        def both(item: Item, values: Values) -> bool:
+            return first(item, values) and second(item, values)
+
+        return both
+
+    # A loop, for all() over a generator costs a stack frame and twice the time.
+    def every(item: Item, values: Values) -> bool:
+        for test in tests:  # noqa: SIM110
+            if not test(item, values):
+                return False
+        return True
+
+    return every
+
+
+def _any(tests: list[Test]) -> Test:
+    def some(item: Item, values: Values) -> bool:
+        for test in tests:  # noqa: SIM110 - as above
+            if test(item, values):
+                return True
+        return False
+
+    return some
+
+
+def _compile_comparison(node: Compare, names: Names) -> Test:
+    left = compile_operand(node.left, names)
+    right = compile_operand(node.right, names)
+    if isinstance(node.left, Path) and len(node.left.parts) == 1 and isinstance(node.right, Value):
+        attribute = names.resolve(node.left)[0]
+        assert isinstance(attribute, str)
+        return _FAST_COMPARISONS[node.operator](attribute, node.right.name)
+    if node.operator == "=":
+        return lambda item, values: _equal(left(item, values), right(item, values))
+    if node.operator == "<>":
+        return lambda item, values: not _equal(left(item, values), right(item, values))
+    accepts = _ORDERS[node.operator]
+    return lambda item, values: _ordered(left(item, values), right(item, values), accepts)
+
+
+def _equal(left: AttributeValue | None, right: AttributeValue | None) -> bool:
+    return left is not None and right is not None and (left == right or same(left, right))
+
+
+def _ordered(
+    left: AttributeValue | None,
+    right: AttributeValue | None,
+    accepts: Callable[[Any, Any], bool],
+) -> bool:
+    if left is None or right is None:
+        return False
+    for type_code, content in left.items():
+        if type_code in ORDERED_TYPES and type_code in right:
+            return accepts(order_key(type_code, content), order_key(type_code, right[type_code]))
+    return False
+
+
+_ORDERS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": lambda one, other: one < other,
+    "<=": lambda one, other: one <= other,
+    ">": lambda one, other: one > other,
+    ">=": lambda one, other: one >= other,
+}
+
+
+def _fast_equal(attribute: str, name: str) -> Test:
+    def equal(item: Item, values: Values) -> bool:
+        value = item.get(attribute)
+        return value is not None and (value == values[name] or same(value, values[name]))
+
+    return equal
+
+
+def _fast_unequal(attribute: str, name: str) -> Test:
+    def unequal(item: Item, values: Values) -> bool:
+        value = item.get(attribute)
+        return value is None or not (value == values[name] or same(value, values[name]))
+
+    return unequal
+
+
+def _fast_order(accepts: Callable[[Any, Any], bool]) -> Callable[[str, str], Test]:
+    """Orders a top-level attribute against a value; numbers, the common case, come first."""
+
+    def make(attribute: str, name: str) -> Test:
+        def ordered(item: Item, values: Values) -> bool:
+            left = item.get(attribute)
+            if left is None:
+                return False
+            right = values[name]
+            if "N" in left and "N" in right:
+                return accepts(number_key(left["N"]), number_key(right["N"]))
+            if "S" in left and "S" in right:
+                return accepts(left["S"], right["S"])
+            return _ordered(left, right, accepts)
+
+        return ordered
+
+    return make
+
+
+_FAST_COMPARISONS: dict[str, Callable[[str, str], Test]] = {
+    "=": _fast_equal,
+    "<>": _fast_unequal,
+} | {operator: _fast_order(accepts) for operator, accepts in _ORDERS.items()}
+
+
+def _compile_between(node: Between, names: Names) -> Test:
+    operand = compile_operand(node.operand, names)
+    lower = compile_operand(node.lower, names)
+    upper = compile_operand(node.upper, names)
+    at_least, at_most = _ORDERS[">="], _ORDERS["<="]
+
+    def between(item: Item, values: Values) -> bool:
+        value = operand(item, values)
+        return _ordered(value, lower(item, values), at_least) and _ordered(value, upper(item, values), at_most)
+
+    return between
+
+
+def _compile_in(node: In, names: Names) -> Test:
+    operand = compile_operand(node.operand, names)
+    choices = [compile_operand(choice, names) for choice in node.choices]
+
+    def within(item: Item, values: Values) -> bool:
+        value = operand(item, values)
+        if value is None:
+            return False
+        return any(_equal(value, choice(item, values)) for choice in choices)
+
+    return within
+
+
+def _compile_exists(call: Call, names: Names) -> Test:
+    get = compile_operand(call.operands[0], names)
+    path = call.operands[0]
+    if isinstance(path, Path) and len(path.parts) == 1:
+        attribute = names.resolve(path)[0]
+        return lambda item, _values: attribute in item
+    return lambda item, values: get(item, values) is not None
+
+
+def _compile_not_exists(call: Call, names: Names) -> Test:
+    get = compile_operand(call.operands[0], names)
+    path = call.operands[0]
+    if isinstance(path, Path) and len(path.parts) == 1:
+        attribute = names.resolve(path)[0]
+        return lambda item, _values: attribute not in item
+    return lambda item, values: get(item, values) is None
+
+
+def _compile_attribute_type(call: Call, names: Names) -> Test:
+    get = compile_operand(call.operands[0], names)
+    wanted = compile_operand(call.operands[1], names)
+
+    def has_type(item: Item, values: Values) -> bool:
+        value, type_name = get(item, values), wanted(item, values)
+        return value is not None and type_name is not None and type_name["S"] in value
+
+    return has_type
+
+
+def _compile_begins_with(call: Call, names: Names) -> Test:
+    get = compile_operand(call.operands[0], names)
+    get_prefix = compile_operand(call.operands[1], names)
+    return lambda item, values: begins_with(get(item, values), get_prefix(item, values))
+
+
+def _compile_contains(call: Call, names: Names) -> Test:
+    get = compile_operand(call.operands[0], names)
+    get_part = compile_operand(call.operands[1], names)
+    return lambda item, values: contains(get(item, values), get_part(item, values))
+
+
+def begins_with(value: AttributeValue | None, prefix: AttributeValue | None) -> bool:
+    """Whether a string or binary begins with another of its type."""
+    if value is None or prefix is None:
+        return False
+    if "S" in value and "S" in prefix:
+        return bool(value["S"].startswith(prefix["S"]))
+    if "B" in value and "B" in prefix:
+        return b64decode(value["B"]).startswith(b64decode(prefix["B"]))
+    return False
+
+
+def contains(value: AttributeValue | None, part: AttributeValue | None) -> bool:
+    """Whether a string or binary holds another of its type, or a set or list a member."""
+    if value is None or part is None:
+        return False
+    ((type_code, content),) = value.items()
+    if type_code == "L":
+        return any(same(element, part) for element in content)
+    if type_code in _MEMBER_TYPES:
+        return part.get(_MEMBER_TYPES[type_code]) in content
+    if type_code == "S":
+        return "S" in part and part["S"] in content
+    if type_code == "B":
+        return "B" in part and b64decode(part["B"]) in b64decode(content)
+    return False
+
+
+_FUNCTIONS: dict[str, Callable[[Call, Names], Test]] = {
+    "attribute_exists": _compile_exists,
+    "attribute_not_exists": _compile_not_exists,
+    "attribute_type": _compile_attribute_type,
+    "begins_with": _compile_begins_with,
+    "contains": _compile_contains,
+}

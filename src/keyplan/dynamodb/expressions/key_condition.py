@@ -1,0 +1,192 @@
+"""Key conditions: the form a condition must have, and binding it to the key of a table or index.
+
+A key condition is read and checked as any condition is. Beyond that it is a conjunction of one
+condition per key attribute, each of an attribute and values. Binding puts those in the order of the
+key: equality on every partition attribute, then equalities on sort attributes from left to right
+without a gap, and at most one range condition, on the last of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from keyplan.dynamodb.expressions.nodes import And, Between, Call, Compare, Condition, Operand, Path, Value
+from keyplan.dynamodb.expressions.resolve import Names
+from keyplan.dynamodb.messages import expressions as messages
+from keyplan.dynamodb.values.types import AttributeValue
+from keyplan.errors import ValidationError
+
+SortOperator: TypeAlias = Literal["=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"]
+
+_MIRRORED: dict[str, SortOperator] = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_COMPARATORS: dict[str, SortOperator] = {"=": "=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_CLASSIC_KEY_ATTRIBUTES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class KeyTerm:
+    """One condition on one attribute; `values` are placeholders, two for BETWEEN."""
+
+    attribute: str
+    operator: SortOperator
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """What to read, with the values of one request.
+
+    `partition` has one value for each partition attribute. The condition names the sort attributes
+    up to some one: all before it must equal `sort_equals`, and it must fulfil `sort_op`, "=" included,
+    with `sort_values` (two for BETWEEN). `sort_op` is None when no sort attribute is named.
+    """
+
+    partition: tuple[AttributeValue, ...]
+    sort_equals: tuple[AttributeValue, ...]
+    sort_op: SortOperator | None
+    sort_values: tuple[AttributeValue, ...]
+
+
+def key_terms(condition: Condition, names: Names) -> dict[str, KeyTerm]:
+    """The conditions by attribute. Raises ValidationError where the form is not that of a key."""
+    terms: dict[str, KeyTerm] = {}
+    pending: list[Condition] = [condition]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, And):
+            pending.extend(reversed(node.conditions))
+            continue
+        term = _term(node, names)
+        if term.attribute in terms:
+            raise ValidationError(messages.KEY_CONDITION_TWICE)
+        terms[term.attribute] = term
+    return terms
+
+
+def _term(node: Condition, names: Names) -> KeyTerm:
+    match node:
+        case Compare() if node.operator in _COMPARATORS:
+            return _comparison(node, names)
+        case Between():
+            return _between(node, names)
+        case Call(function="begins_with"):
+            return _begins_with(node, names)
+    raise ValidationError(messages.key_operator(_operator_text(node)))
+
+
+def _operator_text(node: Condition) -> str:
+    match node:
+        case Compare():
+            return node.operator
+        case Call():
+            return node.function
+    return type(node).__name__.upper()
+
+
+def _comparison(node: Compare, names: Names) -> KeyTerm:
+    attribute, values = _split((node.left, node.right), names)
+    forward = isinstance(node.left, Path)
+    operator = _COMPARATORS[node.operator] if forward else _MIRRORED[node.operator]
+    return KeyTerm(attribute, operator, values)
+
+
+def _between(node: Between, names: Names) -> KeyTerm:
+    if not isinstance(node.operand, Path):
+        raise ValidationError(messages.key_first_operand("BETWEEN"))
+    attribute, values = _split((node.operand, node.lower, node.upper), names)
+    return KeyTerm(attribute, "BETWEEN", values)
+
+
+def _begins_with(node: Call, names: Names) -> KeyTerm:
+    if not isinstance(node.operands[0], Path):
+        raise ValidationError(messages.key_first_operand("begins_with"))
+    attribute, values = _split(node.operands, names)
+    return KeyTerm(attribute, "begins_with", values)
+
+
+def _split(operands: Sequence[Operand], names: Names) -> tuple[str, tuple[str, ...]]:
+    """The one attribute among the operands, and the placeholders of the other ones."""
+    attribute: str | None = None
+    values: list[str] = []
+    for operand in operands:
+        match operand:
+            case Value():
+                values.append(operand.name)
+            case Call():
+                raise ValidationError(messages.KEY_CONDITION_NESTED_OPERATION)
+            case Path():
+                if attribute is not None:
+                    raise ValidationError(messages.KEY_CONDITION_SEVERAL_NAMES)
+                if len(operand.parts) > 1:
+                    raise ValidationError(messages.KEY_CONDITION_NESTED_ATTRIBUTE)
+                attribute = str(names.resolve(operand)[0])
+    if attribute is None:
+        raise ValidationError(messages.KEY_CONDITION_NO_KEY)
+    return attribute, tuple(values)
+
+
+def bind(
+    terms: Mapping[str, tuple[SortOperator, tuple[AttributeValue, ...]]],
+    partition: Sequence[str],
+    sort: Sequence[str],
+) -> KeyRange:
+    """The range that conditions select in a key. Raises ValidationError with the service's texts.
+
+    `terms` maps an attribute to its operator and values, in the order they were written.
+    """
+    classic = len(partition) + len(sort) <= _CLASSIC_KEY_ATTRIBUTES
+    if classic and not 0 < len(terms) <= _CLASSIC_KEY_ATTRIBUTES:
+        raise ValidationError(messages.KEY_CONDITION_COUNT)
+    # Of several attributes the service looks for equalities first and names them all; of one it looks last.
+    several = len(partition) > 1
+    if several:
+        _require_equalities(terms, partition)
+    _require_named(terms, partition, sort)
+    if not several and terms[partition[0]][0] != "=":
+        raise ValidationError(messages.KEY_CONDITION_NOT_SUPPORTED)
+    named = [attribute for attribute in sort if attribute in terms]
+    _require_no_gap(terms, named, sort)
+    equals = tuple(terms[attribute][1][0] for attribute in named[:-1])
+    partition_values = tuple(terms[attribute][1][0] for attribute in partition)
+    if not named:
+        return KeyRange(partition_values, (), None, ())
+    operator, values = terms[named[-1]]
+    return KeyRange(partition_values, equals, operator, values)
+
+
+def _require_equalities(
+    terms: Mapping[str, tuple[SortOperator, tuple[AttributeValue, ...]]], partition: Sequence[str]
+) -> None:
+    """Every attribute of a partition key of several equals something."""
+    missing = [name for name in partition if name not in terms or terms[name][0] != "="]
+    if missing:
+        raise ValidationError(messages.key_unequal(missing))
+
+
+def _require_named(terms: Mapping[str, object], partition: Sequence[str], sort: Sequence[str]) -> None:
+    """Every partition attribute has a condition, and every condition is on a key attribute."""
+    for attribute in partition:
+        if attribute not in terms:
+            raise ValidationError(messages.key_missing(attribute))
+    if terms.keys() <= {*partition, *sort}:
+        return
+    missing = next((attribute for attribute in sort if attribute not in terms), None)
+    if missing is None:
+        raise ValidationError(messages.KEY_CONDITION_NOT_SUPPORTED)
+    raise ValidationError(messages.key_missing(missing))
+
+
+def _require_no_gap(
+    terms: Mapping[str, tuple[SortOperator, tuple[AttributeValue, ...]]],
+    named: Sequence[str],
+    sort: Sequence[str],
+) -> None:
+    if not named:
+        return
+    last = named[-1]
+    earlier = sort[: sort.index(last)]
+    missing = [name for name in earlier if name not in terms or terms[name][0] != "="]
+    if missing:
+        raise ValidationError(messages.key_gap(missing, last))

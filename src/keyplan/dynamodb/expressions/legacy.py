@@ -1,0 +1,256 @@
+"""The older parameters, compiled to what expressions compile to.
+
+Expected, QueryFilter and ScanFilter become a `Condition`, KeyConditions a `LegacyKeyCondition`,
+AttributeUpdates an `Update`, AttributesToGet a `Projection`. Their values stand in the parameters
+themselves and are known at once, so nothing is left to check, and the `values` given to `test`,
+`apply` and `bind` are ignored. Attribute names are plain top-level names: "a.b" is one attribute.
+
+All values must be normalised. Sources: API reference, Condition, ExpectedAttributeValue and
+AttributeValueUpdate; developer guide, "Legacy conditional parameters".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from keyplan.dynamodb.expressions.apply import Branch, Effect, add, delete
+from keyplan.dynamodb.expressions.compiled import Condition, Projection, Update
+from keyplan.dynamodb.expressions.evaluate import Test, begins_with, contains
+from keyplan.dynamodb.expressions.key_condition import KeyRange, SortOperator, bind
+from keyplan.dynamodb.expressions.ordering import compare, same
+from keyplan.dynamodb.expressions.project import compile_projection
+from keyplan.dynamodb.messages import expressions as messages
+from keyplan.dynamodb.values.types import ORDERED_TYPES, SET_TYPES, AttributeValue, Item, Values, type_of
+from keyplan.errors import ValidationError
+
+Parameters: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""Attribute names to the structures of the request: conditions, expectations or updates."""
+
+_Match: TypeAlias = Callable[[AttributeValue | None], bool]
+
+_ONE_VALUE = frozenset({"EQ", "NE", "LE", "LT", "GE", "GT", "CONTAINS", "NOT_CONTAINS", "BEGINS_WITH"})
+_NO_VALUE = frozenset({"NULL", "NOT_NULL"})
+_TYPES = {
+    **dict.fromkeys(("LE", "LT", "GE", "GT", "IN", "BETWEEN"), ORDERED_TYPES),
+    **dict.fromkeys(("CONTAINS", "NOT_CONTAINS"), ORDERED_TYPES | {"BOOL", "NULL"}),
+    "BEGINS_WITH": frozenset("SB"),
+}
+_KEY_OPERATORS: dict[str, SortOperator] = {
+    "EQ": "=",
+    "LT": "<",
+    "LE": "<=",
+    "GT": ">",
+    "GE": ">=",
+    "BETWEEN": "BETWEEN",
+    "BEGINS_WITH": "begins_with",
+}
+_ADDABLE_TYPES = SET_TYPES | {"N", "L"}
+
+
+def compile_expected(expected: Parameters, conditional_operator: str | None) -> Condition:
+    """Expected of a write. Raises ValidationError with the service's texts."""
+    matches = {name: _expectation(name, given) for name, given in expected.items()}
+    return _condition(matches, conditional_operator)
+
+
+def compile_filter(conditions: Parameters, conditional_operator: str | None) -> Condition:
+    """QueryFilter or ScanFilter. Raises ValidationError with the service's texts."""
+    matches = {name: _filter_match(given) for name, given in conditions.items()}
+    return _condition(matches, conditional_operator)
+
+
+def _condition(matches: dict[str, _Match], conditional_operator: str | None) -> Condition:
+    attributes = frozenset(matches)
+    nothing: frozenset[str] = frozenset()
+    paths = tuple((name,) for name in matches)
+    test = _test(matches, any_of=conditional_operator == "OR")
+    return Condition(attributes, nothing, nothing, paths, test, ())
+
+
+def _test(matches: dict[str, _Match], *, any_of: bool) -> Test:
+    pairs = list(matches.items())
+
+    def every(item: Item, _values: Values) -> bool:
+        return all(match(item.get(name)) for name, match in pairs)
+
+    def some(item: Item, _values: Values) -> bool:
+        return any(match(item.get(name)) for name, match in pairs)
+
+    return some if any_of and pairs else every
+
+
+def _expectation(attribute: str, given: Mapping[str, Any]) -> _Match:
+    operator, listed = given.get("ComparisonOperator"), given.get("AttributeValueList")
+    value, exists = given.get("Value"), given.get("Exists")
+    if listed is not None and value is not None:
+        raise ValidationError(messages.expected_value_and_list(attribute))
+    if operator is not None:
+        if exists is not None:
+            raise ValidationError(messages.expected_exists_and_operator(attribute))
+        if operator not in _NO_VALUE and listed is None and value is None:
+            raise ValidationError(messages.expected_operator_alone(operator, attribute))
+        arguments = listed if listed is not None else [] if value is None else [value]
+        check_arguments(operator, arguments)
+        return _match(operator, arguments)
+    if listed is not None:
+        raise ValidationError(messages.expected_list_alone(attribute))
+    return _existence(attribute, value, exists)
+
+
+def _existence(attribute: str, value: AttributeValue | None, exists: bool | None) -> _Match:
+    if exists is False:
+        if value is not None:
+            raise ValidationError(messages.expected_value_present(attribute))
+        return _match("NULL", [])
+    if value is None:
+        shown = "null" if exists is None else "true"
+        raise ValidationError(messages.expected_value_missing(shown, attribute))
+    return _match("EQ", [value])
+
+
+def _filter_match(given: Mapping[str, Any]) -> _Match:
+    operator, arguments = given["ComparisonOperator"], given.get("AttributeValueList") or []
+    check_arguments(operator, arguments)
+    return _match(operator, arguments)
+
+
+def check_arguments(operator: str, arguments: Sequence[AttributeValue]) -> None:
+    """Number, types and order of the values of one comparison operator."""
+    if not _count_fits(operator, len(arguments)):
+        raise ValidationError(messages.argument_count(operator))
+    if len({type_of(argument) for argument in arguments}) > 1:
+        raise ValidationError(messages.VALUE_LIST_TYPES)
+    allowed = _TYPES.get(operator)
+    if allowed is not None and type_of(arguments[0]) not in allowed:
+        raise ValidationError(messages.argument_type(operator, type_of(arguments[0])))
+    if operator == "BETWEEN" and compare(arguments[0], arguments[1]) > 0:
+        raise ValidationError(messages.BETWEEN_BOUNDS)
+
+
+def _count_fits(operator: str, count: int) -> bool:
+    if operator in _ONE_VALUE:
+        return count == 1
+    if operator in _NO_VALUE:
+        return count == 0
+    return count == 2 if operator == "BETWEEN" else count > 0
+
+
+def _match(operator: str, arguments: Sequence[AttributeValue]) -> _Match:
+    """What an attribute, None where missing, must be. Only NULL and NE accept a missing one."""
+    first = arguments[0] if arguments else None
+    match operator:
+        case "NULL":
+            return lambda value: value is None
+        case "NOT_NULL":
+            return lambda value: value is not None
+        case "CONTAINS":
+            return lambda value: contains(value, first)
+        case "NOT_CONTAINS":
+            return lambda value: value is not None and not contains(value, first)
+        case "BEGINS_WITH":
+            return lambda value: begins_with(value, first)
+        case "NE":
+            return lambda value: not _in(value, arguments)
+        case "EQ" | "IN":
+            return lambda value: _in(value, arguments)
+    return _order_match(operator, arguments)
+
+
+def _in(value: AttributeValue | None, choices: Iterable[AttributeValue]) -> bool:
+    return value is not None and any(same(value, choice) for choice in choices)
+
+
+def _order_match(operator: str, arguments: Sequence[AttributeValue]) -> _Match:
+    accepted = {"LT": (-1,), "LE": (-1, 0), "GT": (1,), "GE": (1, 0), "BETWEEN": (1, 0)}[operator]
+    bound, upper = arguments[0], arguments[-1]
+    type_code = type_of(bound)
+
+    def match(value: AttributeValue | None) -> bool:
+        if value is None or type_code not in value or compare(value, bound) not in accepted:
+            return False
+        return operator != "BETWEEN" or compare(value, upper) <= 0
+
+    return match
+
+
+@dataclass(frozen=True, slots=True)
+class LegacyKeyCondition:
+    """KeyConditions of a Query, with the doors of a `KeyCondition`."""
+
+    attributes: frozenset[str]
+    operators: dict[str, str]
+    arguments: dict[str, tuple[AttributeValue, ...]]
+
+    def indexable_arguments(self, name: str) -> tuple[AttributeValue, ...]:
+        """The values that a key attribute is held against; none for an operator that no key can be asked with."""
+        return self.arguments[name] if self.operators.get(name) in _KEY_OPERATORS else ()
+
+    def bind(
+        self,
+        values: Values | None,  # noqa: ARG002 - the door of KeyCondition
+        partition: tuple[str, ...],
+        sort: tuple[str, ...],
+    ) -> KeyRange:
+        """The range it selects in a key. Raises ValidationError where it does not fit that key."""
+        for attribute in partition:
+            if attribute not in self.operators:
+                raise ValidationError(messages.key_missing(attribute))
+        unfit = self.attributes - {*partition, *sort}
+        if not unfit and not _KEY_OPERATORS.keys() >= set(self.operators.values()):
+            raise ValidationError(messages.NOT_INDEXABLE)
+        terms = {
+            name: (_KEY_OPERATORS.get(operator, "="), self.arguments[name]) for name, operator in self.operators.items()
+        }
+        return bind(terms, partition, sort)
+
+
+def compile_key_conditions(conditions: Parameters) -> LegacyKeyCondition:
+    """KeyConditions of a Query. Raises ValidationError with the service's texts."""
+    operators: dict[str, str] = {}
+    arguments: dict[str, tuple[AttributeValue, ...]] = {}
+    for name, given in conditions.items():
+        operators[name] = given["ComparisonOperator"]
+        arguments[name] = tuple(given.get("AttributeValueList") or ())
+        check_arguments(operators[name], arguments[name])
+    if not operators:
+        raise ValidationError(messages.KEY_CONDITION_COUNT)
+    return LegacyKeyCondition(frozenset(operators), operators, arguments)
+
+
+def compile_attributes_to_get(names: Sequence[str]) -> Projection:
+    """AttributesToGet of a read, in which no name stands twice."""
+    paths = tuple((name,) for name in names)
+    return Projection(frozenset(names), frozenset(), paths, compile_projection(paths))
+
+
+def compile_attribute_updates(updates: Parameters) -> Update:
+    """AttributeUpdates of an UpdateItem. Raises ValidationError with the service's texts."""
+    branches = {name: Branch(_update_effect(given)) for name, given in updates.items()}
+    attributes = frozenset(branches)
+    nothing: frozenset[str] = frozenset()
+    paths = tuple((name,) for name in branches)
+    updated = compile_projection(paths)
+    sources = tuple(
+        (name, type_of(given["Value"])) for name, given in updates.items() if given.get("Value") is not None
+    )
+    return Update(attributes, nothing, nothing, paths, paths, updated, branches, (), sources=sources)
+
+
+def _update_effect(given: Mapping[str, Any]) -> Effect:
+    action, value = given.get("Action") or "PUT", given.get("Value")
+    if value is None:
+        if action != "DELETE":
+            raise ValidationError(messages.UPDATE_WITHOUT_VALUE)
+        return lambda _current, _item, _values: None
+    type_code = type_of(value)
+    if action == "DELETE":
+        if type_code not in SET_TYPES:
+            raise ValidationError(messages.update_delete_type(type_code))
+        return lambda current, _item, _values: delete(current, value, messages.UPDATE_TYPE_MISMATCH)
+    if action == "ADD":
+        if type_code not in _ADDABLE_TYPES:
+            raise ValidationError(messages.update_add_type(type_code))
+        return lambda current, _item, _values: add(current, value, messages.UPDATE_TYPE_MISMATCH)
+    return lambda _current, _item, _values: value

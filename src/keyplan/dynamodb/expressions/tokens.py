@@ -1,0 +1,137 @@
+"""The lexer: expression text to tokens with positions, and the syntax error that names a place.
+
+One lexer serves every kind of expression: the service reads all of them with the same token rules,
+so `set` is a keyword in a filter too. A character that starts no token becomes a token of its own
+kind, `BAD`, and is refused where a parser meets it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from keyplan import limits
+from keyplan.dynamodb.expressions.functions import OPERAND_COUNTS
+from keyplan.dynamodb.messages import expressions as messages
+from keyplan.errors import ValidationError
+
+KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "SET", "REMOVE", "ADD", "DELETE"})
+
+WORD = "word"  # an attribute or function name written out
+NAME = "#name"
+VALUE = ":value"
+INDEX = "index"
+END = "end"
+BAD = "bad"
+
+# An integer is a lone 0 or starts with another digit: "01" is two tokens.
+_TOKEN = re.compile(
+    r"[ \t\r\n]*(?:"
+    r"(?P<word>[A-Za-z][A-Za-z0-9_]*)|(?P<name>\#[A-Za-z0-9_]+)|(?P<value>:[A-Za-z0-9_]+)"
+    r"|(?P<index>0|[1-9][0-9]*)|(?P<punctuation><>|<=|>=|[=<>()\[\],.+-])|(?P<bad>[^ \t\r\n])|\Z)"
+)
+_KINDS = {"word": WORD, "name": NAME, "value": VALUE, "index": INDEX, "bad": BAD}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """`kind` is a keyword in capitals, an operator or punctuation, or a constant above."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+def tokenize(text: str) -> list[Token]:
+    """All tokens of the text; the last is of kind END."""
+    tokens: list[Token] = []
+    position = 0
+    while (match := _TOKEN.match(text, position)) and match.lastgroup:
+        word = match[match.lastgroup]
+        if match.lastgroup == "punctuation":
+            kind = word
+        elif match.lastgroup == "word" and word.upper() in KEYWORDS:
+            kind = word.upper()
+        else:
+            kind = _KINDS[match.lastgroup]
+        position = match.end()
+        tokens.append(Token(kind, word, position - len(word), position))
+    tokens.append(Token(END, "<EOF>", len(text), len(text)))
+    return tokens
+
+
+class Cursor:
+    """A place in the tokens of one expression, with what every parser needs.
+
+    `parameter` is the request parameter that the expression came in; it begins every error. What is made of a
+    statement has no length of its own: the statement has one.
+    """
+
+    __slots__ = ("_operators", "_unknown_function", "at", "kind", "parameter", "text", "tokens")
+
+    def __init__(self, text: str, parameter: str) -> None:
+        self.text = text
+        self.parameter = parameter
+        self._operators = 0
+        self._unknown_function: str | None = None
+        if not text.strip(" \t\r\n"):
+            raise self.invalid(messages.EMPTY)
+        size_bytes = len(text.encode("utf-8", "surrogatepass"))
+        if size_bytes > limits.EXPRESSION_BYTES and parameter != messages.STATEMENT:
+            raise self.invalid(messages.too_long(parameter, size_bytes))
+        self.tokens = tokenize(text)
+        self.at = 0
+        self.kind = self.tokens[0].kind
+
+    def invalid(self, problem: str) -> ValidationError:
+        """The error for a problem in this expression."""
+        return ValidationError(messages.invalid(self.parameter, problem))
+
+    def advance(self) -> Token:
+        """The current token; the next one becomes current."""
+        token = self.tokens[self.at]
+        self.at += 1
+        self.kind = self.tokens[self.at].kind
+        return token
+
+    def peek_kind(self) -> str:
+        """The kind of the token after the current one."""
+        return self.tokens[min(self.at + 1, len(self.tokens) - 1)].kind
+
+    def expect(self, kind: str) -> Token:
+        """The current token if it is of this kind, else a syntax error."""
+        if self.kind != kind:
+            raise self.syntax_error()
+        return self.advance()
+
+    def finish(self) -> None:
+        """A syntax error unless every token was read."""
+        if self.kind != END:
+            raise self.syntax_error()
+
+    def syntax_error(self) -> ValidationError:
+        """The error for a current token that fits nowhere."""
+        token = self.tokens[self.at]
+        start = self.tokens[self.at - 1].start if self.at else 0
+        after = self.tokens[min(self.at + 1, len(self.tokens) - 1)]
+        return self.invalid(messages.syntax(token.text, self.text[start : after.end]))
+
+    def count_operator(self) -> None:
+        """Counts an operator or function: an expression may hold 300 of them.
+
+        The limit also bounds how deep a tree can get, and so every walk over one. Source: developer guide,
+        "Constraints": "operators or functions", told of update expressions and, newer, of any single one.
+        """
+        self._operators += 1
+        if self._operators <= limits.EXPRESSION_OPERATORS:
+            return
+        if self._unknown_function is not None:
+            raise self.invalid(messages.function_unknown(self._unknown_function))
+        raise self.invalid(messages.too_many_operators(self._operators))
+
+    def count_function(self, name: str) -> None:
+        """Counts a function as an operator; of a name that is none and too many operators, the name is told."""
+        if self._unknown_function is None and name not in OPERAND_COUNTS:
+            self._unknown_function = name
+        self.count_operator()

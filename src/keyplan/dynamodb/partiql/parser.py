@@ -1,0 +1,266 @@
+"""The parser of statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from keyplan.dynamodb.messages import partiql as messages
+from keyplan.dynamodb.partiql.nodes import (
+    Assignment,
+    Call,
+    Delete,
+    Exists,
+    Insert,
+    Is,
+    Not,
+    Ordering,
+    Parsed,
+    Path,
+    Removal,
+    Select,
+    Source,
+    Statement,
+    Term,
+    Update,
+)
+from keyplan.dynamodb.partiql.terms import read_path, read_term
+from keyplan.dynamodb.partiql.tokens import KEYWORD, NAME, QUOTED, STRING, Cursor
+from keyplan.errors import ValidationError
+
+_CACHED_STATEMENTS = 1024
+_CLAUSES_ELSEWHERE = ("group", "having", "limit", "offset", "let")
+
+
+@lru_cache(maxsize=_CACHED_STATEMENTS)
+def parse(text: str) -> Parsed:
+    """The statement in the text. Raises ValidationError with the service's text."""
+    cursor = Cursor(text)
+    word = cursor.current
+    read = _READERS.get(word.text) if word.kind == KEYWORD else None
+    if read is None:
+        raise _no_statement(cursor)
+    statement = read(cursor)
+    cursor.finish()
+    return Parsed(statement, cursor.parameters)
+
+
+def _no_statement(cursor: Cursor) -> ValidationError:
+    """A term that stands alone is refused for what it is, and all else as no statement."""
+    try:
+        term = read_term(cursor)
+        cursor.finish()
+    except ValidationError:
+        return ValidationError(messages.malformed(messages.EXPECTED_STATEMENT))
+    while isinstance(term, Not):
+        term = term.term
+    if isinstance(term, Is):
+        return ValidationError(messages.unsupported_operation("IsType"))
+    return ValidationError(messages.malformed(messages.EXPECTED_STATEMENT))
+
+
+# SELECT
+
+
+def _read_select(cursor: Cursor) -> Select:
+    cursor.advance()
+    columns = _read_columns(cursor)
+    cursor.expect_keyword("from")
+    source = _read_source(cursor, messages.UNEXPECTED_TERM)
+    if cursor.current.is_sign(",") or cursor.current.is_keyword(
+        "join", "inner", "left", "right", "full", "outer", "cross"
+    ):
+        raise ValidationError(messages.SELECT_SEVERAL)
+    _refuse_alias(cursor)
+    where = _read_where(cursor)
+    _refuse_clauses(cursor)
+    order = _read_order(cursor)
+    _refuse_clauses(cursor)
+    shown = None if columns is None else tuple(column for column in columns if isinstance(column, Path))
+    call = next((column for column in columns or () if isinstance(column, Call)), None)
+    return Select(source, shown, where, order, call)
+
+
+def _read_columns(cursor: Cursor) -> tuple[Path | Call, ...] | None:
+    """Return the columns of a projection, or None for `*`."""
+    if cursor.current.is_keyword("value") or cursor.current.is_keyword("pivot"):
+        raise ValidationError(messages.SELECT_VALUE)
+    if cursor.current.is_keyword("distinct", "all"):
+        raise ValidationError(messages.unsupported_clause(cursor.current.text.upper()))
+    if cursor.take_sign("*"):
+        if cursor.current.is_sign(","):
+            raise ValidationError(messages.STAR_AND_OTHERS)
+        return None
+    columns = [_read_column(cursor)]
+    while cursor.take_sign(","):
+        if cursor.current.is_sign("*"):
+            raise ValidationError(messages.STAR_AND_OTHERS)
+        columns.append(_read_column(cursor))
+    return tuple(columns)
+
+
+def _read_column(cursor: Cursor) -> Path | Call:
+    term = read_term(cursor)
+    if cursor.current.is_keyword("as") or cursor.current.kind in (NAME, QUOTED):
+        raise ValidationError(messages.ALIASING)
+    if not isinstance(term, Path | Call):
+        raise ValidationError(messages.malformed(messages.UNEXPECTED_TERM))
+    return term
+
+
+def _read_order(cursor: Cursor) -> tuple[Ordering, ...]:
+    if not cursor.take_keyword("order"):
+        return ()
+    cursor.expect_keyword("by")
+    keys = [_read_ordering(cursor)]
+    while cursor.take_sign(","):
+        keys.append(_read_ordering(cursor))
+    return tuple(keys)
+
+
+def _read_ordering(cursor: Cursor) -> Ordering:
+    term = read_term(cursor)
+    descending = cursor.take_keyword("desc") is not None
+    if not descending:
+        cursor.take_keyword("asc")
+    return Ordering(term, descending)
+
+
+def _refuse_clauses(cursor: Cursor) -> None:
+    if cursor.current.is_keyword(*_CLAUSES_ELSEWHERE):
+        raise ValidationError(messages.unsupported_clause(cursor.current.text.upper()))
+
+
+# Writes
+
+
+def _read_insert(cursor: Cursor) -> Insert:
+    cursor.advance()
+    cursor.expect_keyword("into")
+    source = _read_source(cursor, messages.EXPECTED_SIMPLE_PATH)
+    if source.index is not None:
+        raise ValidationError(messages.WRITE_SOURCE)
+    if cursor.current.is_sign("<<") or cursor.current.is_keyword("values"):
+        raise ValidationError(messages.INSERT_SEVERAL)
+    if not cursor.take_keyword("value"):
+        raise ValidationError(messages.malformed(messages.LEFT_OVER))
+    item = read_term(cursor)
+    if cursor.current.is_keyword("returning"):
+        raise ValidationError(messages.RETURNING_IN_INSERT)
+    return Insert(source, item)
+
+
+def _read_update(cursor: Cursor) -> Update:
+    cursor.advance()
+    source = _read_source(cursor, messages.EXPECTED_SIMPLE_PATH)
+    _refuse_alias(cursor)
+    changes = _read_changes(cursor)
+    where = _read_where(cursor)
+    return Update(source, changes, where, _read_returning(cursor))
+
+
+def _read_from(cursor: Cursor) -> Update:
+    """An update that begins with FROM, its condition before its changes."""
+    cursor.advance()
+    source = _read_source(cursor, messages.UNEXPECTED_TERM)
+    _refuse_alias(cursor)
+    where = _read_where(cursor)
+    changes = _read_changes(cursor)
+    return Update(source, changes, where, _read_returning(cursor))
+
+
+def _read_delete(cursor: Cursor) -> Delete:
+    cursor.advance()
+    cursor.expect_keyword("from")
+    source = _read_source(cursor, messages.EXPECTED_SIMPLE_PATH)
+    _refuse_alias(cursor)
+    where = _read_where(cursor)
+    returning = _read_returning(cursor)
+    if returning not in ("NONE", "ALL_OLD"):
+        which, _, when = returning.partition("_")
+        text = f"{'MODIFIED' if which == 'UPDATED' else which} {when} *"
+        raise ValidationError(messages.delete_returning(text))
+    return Delete(source, where, returning)
+
+
+def _read_changes(cursor: Cursor) -> tuple[Assignment | Removal, ...]:
+    changes: list[Assignment | Removal] = []
+    while clause := cursor.take_keyword("set", "remove"):
+        while True:
+            path = read_path(cursor)
+            if clause.text == "remove":
+                changes.append(Removal(path))
+            else:
+                cursor.expect_sign("=", "EQUALS")
+                changes.append(Assignment(path, read_term(cursor)))
+            if not cursor.take_sign(","):
+                break
+    if not changes:
+        if cursor.current.is_keyword("insert", "delete", "add"):
+            raise ValidationError(messages.UPDATE_CLAUSE)
+        raise ValidationError(messages.malformed(messages.EXPECTED_STATEMENT))
+    return tuple(changes)
+
+
+def _read_returning(cursor: Cursor) -> str:
+    if not cursor.take_keyword("returning"):
+        return "NONE"
+    which = cursor.take_keyword("all", "modified")
+    when = cursor.take_keyword("old", "new")
+    if which is None or when is None or not cursor.take_sign("*"):
+        raise ValidationError(messages.RETURNING_SYNTAX)
+    if cursor.current.is_sign(","):
+        raise ValidationError(messages.RETURNING_SYNTAX)
+    return f"{'ALL' if which.text == 'all' else 'UPDATED'}_{when.text.upper()}"
+
+
+def _read_exists(cursor: Cursor) -> Exists:
+    cursor.advance()
+    cursor.expect_sign("(", "LEFT_PAREN")
+    if not cursor.current.is_keyword("select"):
+        raise ValidationError(messages.malformed(messages.EXPECTED_STATEMENT))
+    select = _read_select(cursor)
+    cursor.expect_sign(")", "RIGHT_PAREN")
+    return Exists(select)
+
+
+# What they share
+
+
+def _read_source(cursor: Cursor, missing: str) -> Source:
+    """A table or "table"."index"; `missing` is what is said where none stands."""
+    if cursor.current.kind == STRING or cursor.current.is_sign("[", "<<", "{", "("):
+        raise ValidationError(messages.UNEXPECTED_SOURCE)
+    if cursor.current.kind not in (NAME, QUOTED):
+        raise ValidationError(messages.malformed(missing))
+    names = [cursor.advance().text]
+    while cursor.take_sign("."):
+        if cursor.current.kind not in (NAME, QUOTED):
+            raise ValidationError(messages.malformed(messages.PATH_DOT))
+        names.append(cursor.advance().text)
+    if cursor.current.is_sign("["):
+        raise ValidationError(messages.UNEXPECTED_SOURCE)
+    if "" in names:
+        raise ValidationError(messages.EMPTY_COMPONENT)
+    if len(names) > 2:
+        raise ValidationError(messages.PATH_COMPONENTS)
+    return Source(*names)
+
+
+def _refuse_alias(cursor: Cursor) -> None:
+    if cursor.current.kind in (NAME, QUOTED) or cursor.current.is_keyword("as", "at", "by"):
+        raise ValidationError(messages.ALIASING)
+
+
+def _read_where(cursor: Cursor) -> Term | None:
+    return read_term(cursor) if cursor.take_keyword("where") else None
+
+
+_READERS: dict[str, Callable[[Cursor], Statement]] = {
+    "delete": _read_delete,
+    "exists": _read_exists,
+    "from": _read_from,
+    "insert": _read_insert,
+    "select": _read_select,
+    "update": _read_update,
+}

@@ -1,0 +1,293 @@
+"""The parser of terms: conditions, values and paths.
+
+OR binds weakest, then AND, NOT, comparisons, + and -, * / and %. Nesting is bounded, so that no
+statement exhausts the stack.
+"""
+
+from __future__ import annotations
+
+from keyplan import limits
+from keyplan.dynamodb.messages import partiql as messages
+from keyplan.dynamodb.partiql.nodes import (
+    COMPARISONS,
+    Between,
+    Call,
+    Constant,
+    In,
+    Infix,
+    Is,
+    Joined,
+    Not,
+    Parameter,
+    Path,
+    Sequence,
+    Struct,
+    Term,
+)
+from keyplan.dynamodb.partiql.tokens import END, INT_LIMIT, ION, KEYWORD, NAME, NUMBER, QUOTED, STRING, Cursor, Token
+from keyplan.errors import ValidationError
+
+_TYPE_NAMES = """
+    any bag bigint blob bool boolean char character clob date dec decimal double float int int2 int4 int8 integer
+    integer2 integer4 integer8 list missing null numeric real sexp smallint string struct symbol time timestamp
+    tuple varchar
+"""
+_TYPES = frozenset(_TYPE_NAMES.split())
+_SECOND_WORDS = {"double": "precision", "character": "varying"}
+_FUNCTION_KEYWORDS = frozenset(("size", "exists", "count", "avg", "sum", "min", "max", "upper", "lower"))
+_OPERATOR_KEYWORDS = frozenset(("is", "like", "in", "between", "and", "or"))
+MOST_LEVELS = limits.EXPRESSION_OPERATORS // 4
+"""How deep terms may be nested: more than any value or condition that the service takes."""
+_INDEX_DIGITS = 10
+"""No index of more digits is in range."""
+
+
+def read_term(cursor: Cursor, level: int = 0) -> Term:
+    """A whole term. Raises ValidationError."""
+    if level > MOST_LEVELS:
+        raise ValidationError(messages.malformed(messages.UNEXPECTED_TERM))
+    terms = [_read_and(cursor, level)]
+    while cursor.take_keyword("or"):
+        _expect_operand(cursor)
+        terms.append(_read_and(cursor, level))
+    return terms[0] if len(terms) == 1 else Joined("or", tuple(terms))
+
+
+def _read_and(cursor: Cursor, level: int) -> Term:
+    terms = [_read_not(cursor, level)]
+    while cursor.take_keyword("and"):
+        _expect_operand(cursor)
+        terms.append(_read_not(cursor, level))
+    return terms[0] if len(terms) == 1 else Joined("and", tuple(terms))
+
+
+def _read_not(cursor: Cursor, level: int) -> Term:
+    negations = 0
+    while cursor.take_keyword("not"):
+        negations += 1
+    term = _read_comparison(cursor, level)
+    for _ in range(min(negations, 2 - negations % 2)):  # NOT NOT NOT x is NOT x
+        term = Not(term)
+    return term
+
+
+def _read_comparison(cursor: Cursor, level: int) -> Term:
+    left = _read_sum(cursor, level)
+    while True:
+        sign = cursor.take_sign(*COMPARISONS)
+        if sign is not None:
+            _expect_operand(cursor)
+            left = Infix(sign.text, left, _read_sum(cursor, level))
+        elif cursor.current.is_keyword("is"):
+            left = _read_is(cursor, left)
+        elif cursor.current.is_keyword("in", "between", "like") or (
+            cursor.current.is_keyword("not") and cursor.peek().is_keyword("in", "between", "like")
+        ):
+            left = _read_word_comparison(cursor, left, level)
+        else:
+            return left
+
+
+def _read_word_comparison(cursor: Cursor, left: Term, level: int) -> Term:
+    negated = cursor.take_keyword("not") is not None
+    operator = cursor.advance().text
+    _expect_operand(cursor)
+    found: Term
+    if operator == "like":
+        raise ValidationError(messages.unsupported_operation("Like"))
+    if operator == "in":
+        found = In(left, _read_choices(cursor, level))
+    else:
+        lower = _read_sum(cursor, level)
+        cursor.expect_keyword("and")
+        found = Between(left, lower, _read_sum(cursor, level))
+    return Not(found) if negated else found
+
+
+def _read_choices(cursor: Cursor, level: int) -> Term:
+    """What follows IN: there parentheses make a list of what they hold, even of one, as in the open-source parser."""
+    if cursor.take_sign("("):
+        choices = _read_terms(cursor, level)
+        cursor.expect_sign(")", "RIGHT_PAREN")
+        return Sequence("list", tuple(choices))
+    return _read_sum(cursor, level)
+
+
+def _read_is(cursor: Cursor, operand: Term) -> Term:
+    cursor.advance()
+    negated = cursor.take_keyword("not") is not None
+    token = cursor.current
+    name = token.text.lower()
+    if token.kind not in (KEYWORD, NAME) or name not in _TYPES:
+        raise ValidationError(messages.malformed(messages.EXPECTED_TYPE))
+    cursor.advance()
+    second = _SECOND_WORDS.get(name)
+    if second is not None and cursor.take_keyword(second):
+        name = f"{name} {second}"
+    found = Is(operand, name)
+    return Not(found) if negated else found
+
+
+def _read_sum(cursor: Cursor, level: int) -> Term:
+    left = _read_product(cursor, level)
+    while sign := cursor.take_sign("+", "-", "||"):
+        _expect_operand(cursor)
+        left = Infix(sign.text, left, _read_product(cursor, level))
+    return left
+
+
+def _read_product(cursor: Cursor, level: int) -> Term:
+    left = _read_operand(cursor, level)
+    while sign := cursor.take_sign("*", "/", "%"):
+        _expect_operand(cursor)
+        left = Infix(sign.text, left, _read_operand(cursor, level))
+    return left
+
+
+def _expect_operand(cursor: Cursor) -> None:
+    if cursor.current.kind == END or cursor.current.is_sign(";"):
+        raise ValidationError(messages.malformed(messages.MISSING_OPERAND))
+
+
+def _read_operand(cursor: Cursor, level: int) -> Term:
+    token = cursor.current
+    if token.kind == STRING:
+        return Constant("S", cursor.advance().text)
+    if token.kind == NUMBER:
+        return Constant("N", cursor.advance().text)
+    if token.kind == ION:
+        return Constant("ion", cursor.advance().text)
+    if token.is_sign("?"):
+        cursor.advance()
+        cursor.parameters += 1
+        return Parameter(cursor.parameters - 1, token.place)
+    if token.is_sign("-", "+") and _is_signed(cursor):
+        return Constant("N", _sign(cursor) + cursor.advance().text)
+    if token.is_sign("(", "[", "<<", "{"):
+        return _read_enclosed(cursor, level)
+    return _read_word(cursor, token, level)
+
+
+def _is_signed(cursor: Cursor) -> bool:
+    """Whether the signs here are those of a number."""
+    ahead = 1
+    while cursor.peek(ahead).is_sign("-", "+"):
+        ahead += 1
+    return cursor.peek(ahead).kind == NUMBER
+
+
+def _sign(cursor: Cursor) -> str:
+    """The sign that the signs of a number make."""
+    negative = False
+    while sign := cursor.take_sign("-", "+"):
+        negative ^= sign.text == "-"
+    return "-" if negative else ""
+
+
+def _read_word(cursor: Cursor, token: Token, level: int) -> Term:
+    if token.is_keyword("true", "false"):
+        return Constant("BOOL", cursor.advance().text)
+    if token.is_keyword("null"):
+        cursor.advance()
+        return Constant("NULL", "null")
+    if token.is_keyword("missing"):
+        cursor.advance()
+        return Constant("MISSING", "missing")
+    callable_word = token.kind == NAME or (token.kind == KEYWORD and token.text in _FUNCTION_KEYWORDS)
+    if callable_word and cursor.peek().is_sign("("):
+        return _read_call(cursor, level)
+    if token.kind in (NAME, QUOTED):
+        return read_path(cursor)
+    if token.kind == KEYWORD and token.text not in _OPERATOR_KEYWORDS:
+        raise ValidationError(messages.malformed(messages.UNEXPECTED_KEYWORD))
+    is_operator = token.kind == KEYWORD or token.is_sign(*COMPARISONS, "+", "-", "/", "%", "||")
+    raise ValidationError(messages.malformed(messages.UNEXPECTED_OPERATOR if is_operator else messages.UNEXPECTED_TERM))
+
+
+def _read_call(cursor: Cursor, level: int) -> Call:
+    name = cursor.advance()
+    cursor.advance()
+    if cursor.current.is_sign("*") and cursor.peek().is_sign(")"):  # COUNT(*)
+        cursor.advance()
+        cursor.advance()
+        return Call(name.text.lower(), (), name.place)
+    arguments = [] if cursor.current.is_sign(")") else _read_terms(cursor, level)
+    cursor.expect_sign(")", "RIGHT_PAREN")
+    return Call(name.text.lower(), tuple(arguments), name.place)
+
+
+def _read_enclosed(cursor: Cursor, level: int) -> Term:
+    opening = cursor.advance().text
+    if opening == "(":
+        members = _read_terms(cursor, level)
+        cursor.expect_sign(")", "RIGHT_PAREN")
+        return members[0] if len(members) == 1 else Sequence("list", tuple(members))
+    if opening == "{":
+        return _read_struct(cursor, level)
+    closing, name = ("]", "RIGHT_BRACKET") if opening == "[" else (">>", "RIGHT_DOUBLE_ANGLE_BRACKET")
+    members = [] if cursor.current.is_sign(closing) else _read_terms(cursor, level)
+    cursor.expect_sign(closing, name)
+    return Sequence("list" if opening == "[" else "bag", tuple(members))
+
+
+def _read_terms(cursor: Cursor, level: int) -> list[Term]:
+    """Terms with commas between them, one level deeper."""
+    terms = [read_term(cursor, level + 1)]
+    while cursor.take_sign(","):
+        terms.append(read_term(cursor, level + 1))
+    return terms
+
+
+def _read_struct(cursor: Cursor, level: int) -> Struct:
+    members: list[tuple[str, Term]] = []
+    while not cursor.current.is_sign("}"):
+        if members:
+            cursor.expect_sign(",", "COMMA")
+        if cursor.current.kind not in (STRING, QUOTED, NAME):
+            raise ValidationError(messages.malformed(messages.UNEXPECTED_TERM))
+        name = cursor.advance().text
+        cursor.expect_sign(":", "COLON")
+        members.append((name, read_term(cursor, level + 1)))
+    cursor.advance()
+    return Struct(tuple(members))
+
+
+def read_path(cursor: Cursor) -> Path:
+    """A document path. Raises ValidationError."""
+    first = cursor.current
+    if first.kind not in (NAME, QUOTED):
+        raise ValidationError(messages.malformed(messages.UNEXPECTED_TERM))
+    cursor.advance()
+    parts: list[str | int] = [first.text]
+    while True:
+        if cursor.take_sign("."):
+            token = cursor.advance()
+            if token.kind not in (NAME, QUOTED):
+                raise ValidationError(messages.malformed(messages.PATH_DOT))
+            parts.append(token.text)
+        elif cursor.take_sign("["):
+            parts.append(_read_step(cursor))
+        else:
+            return Path(tuple(parts), first.place)
+
+
+def _read_step(cursor: Cursor) -> str | int:
+    """What stands between brackets: a list index, or a name as a string."""
+    sign = _sign(cursor) if cursor.current.is_sign("-", "+") and _is_signed(cursor) else ""
+    token = cursor.advance()
+    if token.kind == NUMBER and token.text.isdigit():
+        step: str | int = _index(token, sign)
+    elif token.kind == STRING:
+        step = token.text
+    else:
+        raise ValidationError(messages.malformed(messages.UNEXPECTED_TERM))
+    cursor.expect_sign("]", "RIGHT_BRACKET")
+    return step
+
+
+def _index(token: Token, sign: str) -> int:
+    """A list index. Raises ValidationError for one out of range."""
+    plain = token.text.lstrip("0") or "0"
+    if len(plain) > _INDEX_DIGITS or not 0 <= int(sign + plain) < INT_LIMIT:
+        raise ValidationError(messages.index_range(sign + plain, token.place))
+    return int(plain)

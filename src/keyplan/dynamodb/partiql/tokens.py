@@ -1,0 +1,187 @@
+"""The lexer of PartiQL: statement text to tokens with their places.
+
+Source: the PartiQL specification's lexical rules, as far as the service takes them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from keyplan.dynamodb.messages import partiql as messages
+from keyplan.errors import ValidationError
+
+KEYWORD = "keyword"
+NAME = "name"  # unquoted, and no keyword
+QUOTED = "quoted"
+STRING = "string"
+NUMBER = "number"
+ION = "ion"
+SIGN = "sign"
+END = "end"
+
+_WORDS = """
+    absolute action add all allocate alter and any are as asc assertion at authorization avg begin between bit
+    bit_length blob bool boolean by bag cascade cascaded case cast catalog char character character_length
+    char_length check clob close coalesce collate collation column commit conflict connect connection constraint
+    constraints continue convert corresponding count create cross current current_date current_time
+    current_timestamp current_user cursor date deallocate dec decimal declare default deferrable deferred delete
+    desc describe descriptor diagnostics disconnect distinct do domain double drop else end escape except
+    exception exec execute exists external extract false fetch first float for foreign found from full get global
+    go goto grant group having identity immediate in index indicator initially inner input insensitive insert int
+    integer intersect interval into is isolation join key language last left let level like limit list local lower
+    match max min missing modified module names national natural nchar new next no not nothing null nullif numeric
+    octet_length of offset old on open option or order outer output overlaps pad partial pivot position
+    precision prepare preserve primary prior privileges procedure public read real references relative remove
+    restrict returning revoke right rollback rows schema scroll section select session session_user set sexp size
+    smallint some space sql sqlcode sqlerror sqlstate string struct substring sum symbol system_user table
+    temporary then time timestamp to transaction translate translation trim true tuple union unique unknown
+    unpivot update upper usage user using value values varchar varying view when whenever where with work write
+    zone
+"""
+KEYWORDS = frozenset(_WORDS.split())
+"""Words that are no attribute names unless they are quoted."""
+
+INT_LIMIT = 2**31
+INT_DIGITS = len(str(INT_LIMIT))
+
+_TOKEN = re.compile(
+    r"""
+    (?P<blank>\s+|--[^\n]*|/\*.*?\*/)
+  | (?P<string>'(?:[^']|'')*')
+  | (?P<quoted>"(?:[^"]|"")*")
+  | (?P<ion>`[^`]*`)
+  | (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
+  | (?P<word>[A-Za-z_$][A-Za-z0-9_$]*)
+  | (?P<sign><<|>>|<=|>=|<>|!=|\|\||[-+*/%<>=()\[\]{},.:;?@])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """`text` is what is meant: a keyword in lower case, a name or string without its quotes."""
+
+    kind: str
+    text: str
+    written: str
+    line: int
+    column: int
+
+    @property
+    def place(self) -> str:
+        """Where it stands, as the service's messages say it: line, column, length."""
+        return f"{self.line}:{self.column}:{len(self.written)}"
+
+    def is_keyword(self, *words: str) -> bool:
+        """Whether it is one of these keywords."""
+        return self.kind == KEYWORD and self.text in words
+
+    def is_sign(self, *signs: str) -> bool:
+        """Whether it is one of these signs."""
+        return self.kind == SIGN and self.text in signs
+
+
+def tokenize(text: str) -> list[Token]:
+    """All tokens; the last is of kind END. Raises ValidationError for what starts no token."""
+    tokens: list[Token] = []
+    at, line, line_start = 0, 1, 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None or (match.lastgroup == "sign" and text.startswith("/*", at)):
+            raise ValidationError(messages.malformed())
+        written = match.group()
+        if match.lastgroup != "blank":
+            kind, meant = _meaning(str(match.lastgroup), written)
+            tokens.append(Token(kind, meant, written, line, at - line_start + 1))
+        at = match.end()
+        breaks = written.count("\n")
+        if breaks:
+            line += breaks
+            line_start = match.start() + written.rindex("\n") + 1
+    tokens.append(Token(END, "", "", line, len(text) - line_start + 1))
+    return tokens
+
+
+def _meaning(group: str, written: str) -> tuple[str, str]:
+    match group:
+        case "string":
+            return STRING, written[1:-1].replace("''", "'")
+        case "quoted":
+            return QUOTED, written[1:-1].replace('""', '"')
+        case "ion":
+            return ION, written[1:-1]
+        case "number":
+            if scale_of(written) is None:
+                raise ValidationError(messages.malformed())
+            return NUMBER, written
+        case "word":
+            lower = written.lower()
+            return (KEYWORD, lower) if lower in KEYWORDS else (NAME, written)
+        case _:
+            return SIGN, "<>" if written == "!=" else written
+
+
+def scale_of(number: str) -> int | None:
+    """The digits behind a number's point less its exponent; None if either is more than 32 bits hold."""
+    digits, _, exponent = number.lower().partition("e")
+    if len(exponent.lstrip("+-0")) > INT_DIGITS:
+        return None
+    power = int(exponent.lstrip("+-0") or "0")
+    if exponent.startswith("-"):
+        power = -power
+    scale = len(digits.partition(".")[2]) - power
+    return scale if -INT_LIMIT <= power < INT_LIMIT and -INT_LIMIT <= scale < INT_LIMIT else None
+
+
+class Cursor:
+    """A place in the tokens of one statement."""
+
+    __slots__ = ("_at", "_tokens", "parameters")
+
+    def __init__(self, text: str) -> None:
+        self._tokens = tokenize(text)
+        self._at = 0
+        self.parameters = 0
+        """How many parameters have been read."""
+
+    @property
+    def current(self) -> Token:
+        """The token to be read next."""
+        return self._tokens[self._at]
+
+    def peek(self, ahead: int = 1) -> Token:
+        """The token after the current one, or that many after it."""
+        return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
+
+    def advance(self) -> Token:
+        """The current token; the next one becomes current."""
+        token = self._tokens[self._at]
+        if token.kind != END:
+            self._at += 1
+        return token
+
+    def take_keyword(self, *words: str) -> Token | None:
+        """The current token if it is one of these keywords."""
+        return self.advance() if self.current.is_keyword(*words) else None
+
+    def take_sign(self, *signs: str) -> Token | None:
+        """The current token if it is one of these signs."""
+        return self.advance() if self.current.is_sign(*signs) else None
+
+    def expect_keyword(self, word: str) -> None:
+        """Raise ValidationError unless the keyword stands here."""
+        if self.take_keyword(word) is None:
+            raise ValidationError(messages.malformed(messages.expected_keyword(word)))
+
+    def expect_sign(self, sign: str, name: str) -> None:
+        """Raise ValidationError unless the sign stands here."""
+        if self.take_sign(sign) is None:
+            raise ValidationError(messages.malformed(messages.expected_sign(name)))
+
+    def finish(self) -> None:
+        """Raise ValidationError unless all is read; one semicolon may end a statement."""
+        self.take_sign(";")
+        if self.current.kind != END:
+            raise ValidationError(messages.malformed(messages.LEFT_OVER))

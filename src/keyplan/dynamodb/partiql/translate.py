@@ -1,0 +1,303 @@
+"""Conditions and updates of statements made the expressions that all other operations have.
+
+Names and values go behind placeholders, so that an attribute may be called anything. What the service
+says of an expression names the parameter it came in; of a statement it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from keyplan import limits
+from keyplan.dynamodb.expressions import compiled, nodes
+from keyplan.dynamodb.expressions.functions import CONDITION_FUNCTIONS
+from keyplan.dynamodb.expressions.placeholders import Placeholders
+from keyplan.dynamodb.expressions.render import render_condition, render_update
+from keyplan.dynamodb.messages import expressions as expression_messages
+from keyplan.dynamodb.messages import partiql as messages
+from keyplan.dynamodb.partiql.nodes import (
+    COMPARISONS,
+    Assignment,
+    Between,
+    Call,
+    Constant,
+    In,
+    Infix,
+    Is,
+    Joined,
+    Not,
+    Path,
+    Removal,
+    Term,
+    is_test,
+)
+from keyplan.dynamodb.partiql.terms import MOST_LEVELS
+from keyplan.dynamodb.partiql.trees import attributes, choices_of
+from keyplan.dynamodb.partiql.values import Values
+from keyplan.dynamodb.values.types import Item
+from keyplan.errors import ValidationError
+
+_NEED_PATHS = ("attribute_exists", "attribute_not_exists")
+_TYPES = {
+    "blob": "B",
+    "bool": "BOOL",
+    "boolean": "BOOL",
+    "list": "L",
+    "null": "NULL",
+    "numeric": "N",
+    "string": "S",
+    "struct": "M",
+    "tuple": "M",
+}
+_SET_FUNCTIONS = ("set_add", "set_delete")
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A compiled condition, the values of its placeholders, and the attributes it names, in order."""
+
+    compiled: compiled.Condition
+    values: Item
+    attributes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A compiled update and the values of its placeholders."""
+
+    compiled: compiled.Update
+    values: Item
+
+
+@dataclass(slots=True)
+class _Placeholders(Placeholders):
+    given: Values = field(kw_only=True)
+    level: int = 0
+    """How deep in conditions that are compared it is."""
+
+    def of(self, term: Term) -> nodes.Value:
+        """A new placeholder for the value of a term."""
+        return self.bind(self.given.of(term))
+
+
+def condition(term: Term, values: Values) -> Condition:
+    """A condition. Raises ValidationError for what is wrong with it before any item is."""
+    taken = _Placeholders(given=values)
+    text = render_condition(_condition(term, taken))
+    made = compiled.compile_condition(text, taken.names, expression_messages.STATEMENT)
+    made.check(taken.values)
+    return Condition(made, taken.values, tuple(dict.fromkeys(attributes(term))))
+
+
+def _condition(term: Term, taken: _Placeholders) -> nodes.Condition:
+    match term:
+        case Joined():
+            parts = tuple(_joined_part(part, taken) for part in term.terms)
+            return nodes.And(parts) if term.operator == "and" else nodes.Or(parts)
+        case Not():
+            if isinstance(term.term, Path | Constant):
+                raise ValidationError(messages.NOT_OPERAND)
+            return nodes.Not(_condition(term.term, taken))
+        case Infix():
+            return _comparison(term, taken)
+        case Between():
+            operand, lower, upper = (_operand(part, taken) for part in (term.operand, term.lower, term.upper))
+            return nodes.Between(operand, lower, upper)
+        case In():
+            return _in(term, taken)
+        case Is():
+            return _is(term, taken)
+        case Call():
+            return _call(term, taken)
+        case _:
+            raise ValidationError(messages.WHERE_OPERAND)
+
+
+def _joined_part(term: Term, taken: _Placeholders) -> nodes.Condition:
+    if isinstance(term, Path | Constant):
+        raise ValidationError(messages.LOGICAL_OPERANDS)
+    return _condition(term, taken)
+
+
+def _in(term: In, taken: _Placeholders) -> nodes.Condition:
+    choices = choices_of(term)
+    if not choices or not (isinstance(term.operand, Path) or _is_test(term.operand)):
+        raise ValidationError(messages.IN_OPERANDS)
+    among = tuple(_operand(choice, taken) for choice in choices)
+    if isinstance(term.operand, Path):
+        return nodes.In(taken.path(term.operand.parts), among)
+    return _either(_compared(term.operand, taken), *(nodes.In(truth, among) for truth in _truths(taken)))
+
+
+def _comparison(term: Infix, taken: _Placeholders) -> nodes.Condition:
+    if term.operator not in COMPARISONS:
+        raise ValidationError(messages.unsupported_in_condition(term.operator))
+    for test, other in ((term.left, term.right), (term.right, term.left)):
+        if _is_test(test):
+            return _test_comparison(test, term.operator, other, taken)
+    return nodes.Compare(term.operator, _operand(term.left, taken), _operand(term.right, taken))
+
+
+def _is_test(term: Term) -> bool:
+    return term.function in CONDITION_FUNCTIONS if isinstance(term, Call) else is_test(term)
+
+
+def _test_comparison(test: Term, operator: str, other: Term, taken: _Placeholders) -> nodes.Condition:
+    """A condition compared with something else: it equals true or false, and nothing of another type."""
+    if operator not in ("=", "<>"):
+        raise ValidationError(expression_messages.operand_type(operator, "BOOL"))
+    made = _compared(test, taken)
+    equal: nodes.Condition
+    if isinstance(other, Constant) and other.kind == "BOOL":
+        equal = made if other.text == "true" else nodes.Not(made)
+    elif _is_test(other):
+        second = _compared(other, taken)
+        equal = _either(made, second, nodes.Not(second))
+    else:
+        operand = _operand(other, taken)
+        equal = _either(made, *(nodes.Compare("=", truth, operand) for truth in _truths(taken)))
+    return equal if operator == "=" else nodes.Not(equal)
+
+
+def _compared(test: Term, taken: _Placeholders) -> nodes.Condition:
+    """A condition that is compared; how deep these nest is bounded, so that no statement exhausts the stack."""
+    if taken.level == MOST_LEVELS:
+        raise ValidationError(expression_messages.too_many_operators(limits.EXPRESSION_OPERATORS + 1))
+    taken.level += 1
+    made = _condition(test, taken)
+    taken.level -= 1
+    return made
+
+
+def _truths(taken: _Placeholders) -> tuple[nodes.Value, nodes.Value]:
+    return taken.of(Constant("BOOL", "true")), taken.of(Constant("BOOL", "false"))
+
+
+def _either(test: nodes.Condition, if_true: nodes.Condition, if_false: nodes.Condition) -> nodes.Condition:
+    """What the one or the other condition says, as a third holds: it stands twice, since expressions compare none."""
+    if sum(map(_operators, (test, if_true, if_false))) > limits.EXPRESSION_OPERATORS:
+        raise ValidationError(expression_messages.too_many_operators(limits.EXPRESSION_OPERATORS + 1))
+    return nodes.Or((nodes.And((test, if_true)), nodes.And((nodes.Not(test), if_false))))
+
+
+def _operators(node: nodes.Condition) -> int:
+    match node:
+        case nodes.And() | nodes.Or():
+            return len(node.conditions) - 1 + sum(map(_operators, node.conditions))
+        case nodes.Not():
+            return 1 + _operators(node.condition)
+        case _:
+            return 1
+
+
+def _is(term: Is, taken: _Placeholders) -> nodes.Condition:
+    if not isinstance(term.operand, Path):
+        raise ValidationError(messages.IS_OPERAND)
+    path = taken.path(term.operand.parts)
+    if term.type_name == "missing":
+        return nodes.Call("attribute_not_exists", (path,))
+    kind = _TYPES.get(term.type_name)
+    if kind is None:
+        raise ValidationError(messages.unsupported_type(term.type_name.upper()))
+    return nodes.Call("attribute_type", (path, taken.of(Constant("S", kind))))
+
+
+def _call(term: Call, taken: _Placeholders) -> nodes.Call:
+    count = CONDITION_FUNCTIONS.get(term.function)
+    if count is None:
+        if term.function == "size":
+            raise ValidationError(messages.WHERE_OPERAND)
+        raise ValidationError(messages.unknown_function(term.function, term.place))
+    return _function(term, count, taken)
+
+
+def _function(term: Call, count: int, taken: _Placeholders) -> nodes.Call:
+    if len(term.arguments) != count:
+        raise ValidationError(expression_messages.operand_count(term.function, len(term.arguments)))
+    if term.function in _NEED_PATHS and not isinstance(term.arguments[0], Path):
+        raise ValidationError(expression_messages.path_required(term.function))
+    return nodes.Call(term.function, tuple(_operand(argument, taken) for argument in term.arguments))
+
+
+def _operand(term: Term, taken: _Placeholders) -> nodes.Operand:
+    match term:
+        case Path():
+            return taken.path(term.parts)
+        case Call(function="size"):
+            return _function(term, 1, taken)
+        case Call():
+            raise ValidationError(messages.unknown_function(term.function, term.place))
+        case Infix():
+            raise ValidationError(messages.unsupported_in_condition(term.operator))
+        case _:
+            return taken.of(term)
+
+
+# Updates
+
+
+def update(changes: Sequence[Assignment | Removal], values: Values) -> Update:
+    """An update. Raises ValidationError for what is wrong with it before any item is."""
+    taken = _Placeholders(given=values)
+    clauses: dict[str, list[nodes.Action]] = {}
+    for change in changes:
+        keyword, action = _action(change, taken)
+        clauses.setdefault(keyword, []).append(action)
+    text = render_update(nodes.Update(tuple(nodes.Clause(word, tuple(actions)) for word, actions in clauses.items())))
+    made = compiled.compile_update(text, taken.names, expression_messages.STATEMENT)
+    made.check(taken.values)
+    return Update(made, taken.values)
+
+
+def _action(change: Assignment | Removal, taken: _Placeholders) -> tuple[str, nodes.Action]:
+    path = taken.path(change.path.parts)
+    if isinstance(change, Removal):
+        return "REMOVE", nodes.RemoveAction(path)
+    value = change.value
+    if isinstance(value, Call) and value.function in _SET_FUNCTIONS:
+        return _set_change(change.path, path, value, taken)
+    return "SET", nodes.SetAction(path, _assigned(value, taken))
+
+
+def _set_change(target: Path, path: nodes.Path, call: Call, taken: _Placeholders) -> tuple[str, nodes.Action]:
+    name = call.function.upper()
+    if len(call.arguments) != 2:
+        raise ValidationError(messages.set_arguments(name, call.place))
+    first, second = call.arguments
+    if not isinstance(first, Path) or first.parts != target.parts:
+        raise ValidationError(messages.set_target(name, call.place))
+    value = taken.of(second)
+    if not {"SS", "NS", "BS"} & taken.values[value.name].keys():
+        raise ValidationError(messages.set_operand(name, first.place))
+    if call.function == "set_add":
+        return "ADD", nodes.AddAction(path, value)
+    return "DELETE", nodes.DeleteAction(path, value)
+
+
+def _assigned(term: Term, taken: _Placeholders) -> nodes.SetValue:
+    if isinstance(term, Infix):
+        if term.operator not in ("+", "-"):
+            raise ValidationError(messages.unsupported_in_update(term.operator))
+        return nodes.Arithmetic(
+            term.operator, _assigned_operand(term.left, taken), _assigned_operand(term.right, taken)
+        )
+    return _assigned_operand(term, taken)
+
+
+def _assigned_operand(term: Term, taken: _Placeholders) -> nodes.Operand:
+    match term:
+        case Path():
+            return taken.path(term.parts)
+        case Call(function="list_append"):
+            if len(term.arguments) != 2:
+                raise ValidationError(expression_messages.operand_count("list_append", len(term.arguments)))
+            return nodes.Call("list_append", tuple(_assigned_operand(part, taken) for part in term.arguments))
+        case Call():
+            raise ValidationError(messages.unknown_function(term.function, term.place))
+        case Is() | Not():
+            raise ValidationError(messages.IS_IN_UPDATE)
+        case Infix():
+            raise ValidationError(messages.unsupported_in_update(term.operator))
+        case _:
+            return taken.of(term)

@@ -1,0 +1,156 @@
+"""Literals and parameters made attribute values, canonical."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Sequence as Several
+from typing import Any
+
+from keyplan import limits
+from keyplan.dynamodb.messages import partiql as messages
+from keyplan.dynamodb.messages import values as value_messages
+from keyplan.dynamodb.partiql.nodes import Call, Constant, Infix, Parameter, Path, Sequence, Struct, Term
+from keyplan.dynamodb.partiql.tokens import INT_LIMIT, scale_of
+from keyplan.dynamodb.values import numbers
+from keyplan.dynamodb.values.attribute import normalise
+from keyplan.dynamodb.values.invalid import InvalidValueError
+from keyplan.dynamodb.values.types import AttributeValue
+from keyplan.errors import ValidationError
+
+
+class Values:
+    """The values that a statement's terms stand for."""
+
+    def __init__(self, given: Several[AttributeValue], wanted: int) -> None:
+        """`given` are the request's parameters, canonical, and `wanted` is how many the statement has.
+
+        Raises ValidationError if these are not the same.
+        """
+        if len(given) != wanted:
+            raise ValidationError(messages.PARAMETER_COUNT)
+        self._parameters = given
+
+    def of(self, term: Term) -> AttributeValue:
+        """The value of a term. Raises ValidationError if it is none."""
+        value = self._value(term, "root")
+        try:
+            return normalise(value, wire=True)[0]
+        except InvalidValueError as error:
+            raise ValidationError(error.older) from error
+
+    def _value(self, term: Term, path: str, level: int = 0) -> AttributeValue:
+        if level >= limits.NESTING_LEVELS:
+            raise ValidationError(messages.too_deep(path))
+        match term:
+            case Parameter() if path == "root":
+                return self._parameters[term.number]
+            case Parameter():
+                raise ValidationError(messages.unsupported_value("Parameter", term.place, path))
+            case Constant():
+                return _constant(term, path)
+            case Struct():
+                return {"M": self._members(term, lambda name: f"{path}.{name}", path, level + 1)}
+            case Sequence(kind="list"):
+                return {"L": [self._value(each, f"{path}[{at}]", level + 1) for at, each in enumerate(term.members)]}
+            case Sequence():
+                return self._set(term, path)
+            case Call():
+                raise ValidationError(messages.unsupported_value(term.function, term.place))
+            case Path():
+                raise ValidationError(messages.unsupported_value(str(term.parts[0]), term.place))
+            case _:
+                operation = term.operator if isinstance(term, Infix) else type(term).__name__
+                raise ValidationError(messages.unsupported_operation(operation))
+
+    def _members(
+        self, struct: Struct, path_of: Callable[[str], str], path: str, level: int
+    ) -> dict[str, AttributeValue]:
+        members: dict[str, AttributeValue] = {}
+        for name, term in struct.members:
+            if name in members:
+                raise ValidationError(messages.duplicate_member(name, path))
+            members[name] = self._value(term, path_of(name), level)
+        return members
+
+    def item(self, struct: Struct) -> dict[str, AttributeValue]:
+        """The attributes of an item; each value is a root of its own."""
+        return self._members(struct, lambda _name: "root", "root", 0)
+
+    def _set(self, bag: Sequence, path: str) -> AttributeValue:
+        if any(isinstance(member, Parameter) for member in bag.members):
+            raise ValidationError(messages.SET_MEMBERS)
+        members = [self._value(member, f"{path}[{at}]") for at, member in enumerate(bag.members)]
+        if not members:
+            raise ValidationError(messages.EMPTY_BAG)
+        kinds = {kind for member in members for kind in member}
+        if len(kinds) > 1 or not kinds <= {"S", "N", "B"}:
+            raise ValidationError(messages.SET_MEMBERS)
+        (kind,) = kinds
+        contents = [member[kind] for member in members]
+        if len(set(contents)) < len(contents):
+            written = [member.text for member in bag.members if isinstance(member, Constant)]
+            if len(set(written)) == len(written):
+                raise ValidationError(messages.equal_numbers(written, path))
+            raise ValidationError(value_messages.string_set_duplicates_older(contents))
+        return {f"{kind}S": contents}
+
+
+def _constant(constant: Constant, path: str) -> AttributeValue:
+    match constant.kind:
+        case "S":
+            return {"S": constant.text}
+        case "N":
+            try:
+                return {"N": numbers.canonical(constant.text)}
+            except ValidationError as error:
+                raise ValidationError(messages.under(error.message, path)) from error
+        case "BOOL":
+            return {"BOOL": constant.text == "true"}
+        case "NULL":
+            return {"NULL": True}
+        case "MISSING":
+            raise ValidationError(messages.MISSING_COMPARED)
+        case _:
+            raise ValidationError(messages.ion_literal(constant.text, path))
+
+
+def parameters(given: Several[dict[str, Any]], *, wire: bool) -> list[AttributeValue]:
+    """The parameters of a request, canonical. Raises ValidationError."""
+    canonical: list[AttributeValue] = []
+    for value in given:
+        try:
+            canonical.append(normalise(value, wire=wire)[0])
+        except InvalidValueError as error:
+            raise ValidationError(_number_fault(value, 0) or error.older) from error
+    return canonical
+
+
+def _number_fault(value: dict[str, Any] | None, level: int) -> str | None:
+    """What is said of the first number, in the order of the value, that no decimal of the service can be."""
+    if value is None or level > limits.NESTING_LEVELS:
+        return None  # nothing there, or the value nests too deeply, which is told by then
+    for kind, content in value.items():
+        if content is None:
+            continue
+        texts = [content] if kind == "N" else content if kind == "NS" else ()
+        inner = content if kind == "L" else content.values() if kind == "M" else ()
+        faults = [_of_number(text) for text in texts] + [_number_fault(member, level + 1) for member in inner]
+        for fault in faults:
+            if fault is not None:
+                return fault
+    return None
+
+
+def _of_number(text: str) -> str | None:
+    """The service reads numbers of parameters into decimals whose scale has 32 bits, and compares their
+    magnitude in as many: the largest exponents overflow there to the other side."""
+    if not numbers.is_number(text):
+        return value_messages.not_a_number_older(text)
+    scale = scale_of(text)
+    if scale is None:
+        return value_messages.not_a_number_older(text)
+    digits = text.lower().partition("e")[0]
+    precision = len(digits.lstrip("+-").replace(".", "").lstrip("0")) or 1
+    if precision - scale >= INT_LIMIT:
+        return value_messages.NUMBER_UNDERFLOW
+    return None

@@ -1,0 +1,301 @@
+"""Phase 2: the constraints of a request's members, and the one message that tells all that are broken.
+
+Which wording applies is the operation's `Layer`. Two things send a request back to the older wording
+whatever its layer: a required member that is missing, and a value nested 63 levels deep or deeper
+(seen on the service, October 2026).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeAlias
+
+from keyplan import limits
+from keyplan.dynamodb.messages import requests as messages
+from keyplan.dynamodb.messages import values as value_messages
+from keyplan.dynamodb.shapes.model import (
+    AttributeValue,
+    Demanded,
+    Integer,
+    Layer,
+    List,
+    Long,
+    Map,
+    Shape,
+    String,
+    Structure,
+)
+from keyplan.dynamodb.shapes.order import camel, hash_order
+from keyplan.dynamodb.shapes.rendering import shown
+from keyplan.errors import ValidationError
+
+_MOST_FAULTS = 10  # the service names no more
+OLDER_READING_LEVELS = 63
+
+_TABLE_ARN = re.compile(r"arn:[a-z-]+:dynamodb:[a-z0-9-]*:[0-9]*:table/[a-zA-Z0-9_.-]{1,255}")
+
+Path: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One broken constraint: where, what is there, and which. `enum` marks one of an enum."""
+
+    path: Path
+    shape: Shape
+    content: Any
+    text: str
+    enum: bool = False
+
+
+def check_constraints(shape: Structure, request: dict[str, Any]) -> None:
+    """Raise ValidationError that names every broken constraint; types are right by now."""
+    if shape.demanded is not None:
+        _check_demanded(shape, shape.demanded, request)
+    if shape.layer is not Layer.OLDER and not _missing(shape, request) and not reads_older(request):
+        _check_in_front(shape, request)
+        _check_alone(shape, request)
+        _raise_all(shape, request, newer=True)
+    else:
+        _raise_all(shape, request, newer=False)
+    message = _null_value(request, shape)
+    if message is not None:
+        raise ValidationError(messages.enveloped(message) if shape.layer is Layer.ENVELOPED else message)
+
+
+def _check_demanded(shape: Structure, demanded: Demanded, request: dict[str, Any]) -> None:
+    """The demanded member must be there, of the right length; its pattern alone is a constraint like all others."""
+    content, member = request.get(demanded.name), shape.members[demanded.name]
+    if content is None:
+        raise ValidationError(demanded.absent)
+    texts = [text for text, _ in _lengths(member, content)]
+    if not texts:
+        return
+    if demanded.misfit is not None:
+        raise ValidationError(demanded.misfit)
+    if isinstance(member, String):
+        texts += [text for text, _ in _patterns(member, content)]
+    faults = [Fault((demanded.name,), member, content, text) for text in texts]
+    raise ValidationError(messages.detected([_worded(fault, newer=False) for fault in faults]))
+
+
+def _missing(shape: Structure, request: dict[str, Any]) -> bool:
+    return any(request.get(name) is None for name in shape.required)
+
+
+def _check_in_front(shape: Structure, request: dict[str, Any]) -> None:
+    for fault in _faults(shape, request, (), _bounds):
+        path = ".".join(fault.path)
+        raise ValidationError(messages.detected([messages.front_constraint(path, fault.text)]))
+
+
+def _check_alone(shape: Structure, request: dict[str, Any]) -> None:
+    for name in shape.alone:
+        member = shape.members[name]
+        content = request.get(name)
+        if isinstance(member, String) and content is not None and content not in (member.enum or ()):
+            message = messages.newer_enum(member.newer_enum or ())
+            raise ValidationError(messages.enveloped(message) if shape.layer is Layer.ENVELOPED else message)
+
+
+def _raise_all(shape: Structure, request: dict[str, Any], newer: bool) -> None:
+    faults = []
+    for fault in _faults(shape, request, (), _all_constraints):
+        faults.append(_worded(fault, newer))
+        if len(faults) == _MOST_FAULTS:
+            break
+    if faults:
+        raise ValidationError(messages.detected(faults))
+
+
+def _worded(fault: Fault, newer: bool) -> str:
+    if newer and fault.enum and isinstance(fault.shape, String) and fault.shape.newer_enum:
+        return messages.newer_enum(fault.shape.newer_enum)
+    path = ".".join(camel(step) for step in fault.path)
+    return messages.constraint(shown(fault.shape, fault.content), path, fault.text)
+
+
+_Constraints: TypeAlias = Callable[[Shape, Any], Iterator[tuple[str, bool]]]
+
+
+def _faults(shape: Shape, content: Any, path: Path, constraints: _Constraints) -> Iterator[Fault]:
+    """Faults of a value itself, then of what is inside it."""
+    if content is None:
+        if constraints is _all_constraints and not isinstance(shape, AttributeValue):
+            yield Fault(path, shape, None, messages.NOT_NULL)
+        return
+    for text, enum in constraints(shape, content):
+        yield Fault(path, shape, content, text, enum)
+    for inner_path, inner_shape, inner in _inside(shape, content, hashed=constraints is _all_constraints):
+        yield from _faults(inner_shape, inner, (*path, *inner_path), constraints)
+
+
+def _inside(shape: Shape, content: Any, hashed: bool) -> Iterator[tuple[Path, Shape, Any]]:
+    """What a value holds, with the steps to it; attribute values have no constraints of their own."""
+    if isinstance(shape, Structure):
+        for name in _member_order(shape, hashed):
+            if content.get(name) is not None or name in shape.required:
+                yield (name,), shape.members[name], content.get(name)
+    elif isinstance(shape, Map) and not isinstance(shape.value, AttributeValue):
+        for key in hash_order(content):
+            yield (key, "member"), shape.value, content[key]
+    elif isinstance(shape, List) and not isinstance(shape.element, AttributeValue):
+        for place, element in enumerate(content, 1):
+            yield (str(place), "member"), shape.element, element
+
+
+def _member_order(shape: Structure, hashed: bool) -> list[str]:
+    return _hashed_members(shape.hidden, tuple(shape.members)) if hashed else list(shape.members)
+
+
+@cache
+def _hashed_members(hidden: int, names: tuple[str, ...]) -> list[str]:
+    by_camel = {camel(name): name for name in names}
+    return [by_camel[name] for name in hash_order(by_camel, hidden)]
+
+
+def _all_constraints(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
+    """Every constraint that the value itself breaks, and whether it is one of an enum."""
+    if isinstance(shape, String):
+        yield from _text_constraints(shape, content)
+        return
+    if isinstance(shape, Map) and shape.keys is not None:
+        keys = shape.keys
+        if any(next(_text_constraints(keys, key), None) for key in content):
+            yield messages.map_keys(_listed(keys)), False
+    yield from _bounds(shape, content)
+
+
+def _bounds(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
+    """Broken lengths and ranges."""
+    if isinstance(shape, Integer | Long):
+        if shape.min is not None and content < shape.min:
+            yield messages.min_value(shape.min), False
+        if shape.max is not None and content > shape.max:
+            yield messages.max_value(shape.max), False
+    elif not isinstance(shape, String) or not shape.arn:
+        yield from _lengths(shape, content)
+    elif shape.min is not None and len(content) < shape.min:
+        # The front layer takes names for ARNs, which may be longer.
+        yield messages.min_length(shape.min), False
+
+
+def _lengths(shape: Shape, content: Any) -> Iterator[tuple[str, bool]]:
+    """Broken lengths; an ARN in place of a name has none."""
+    if not isinstance(shape, String | List | Map):
+        return
+    if isinstance(shape, String) and shape.arn and is_table_arn(content):
+        return
+    if shape.min is not None and len(content) < shape.min:
+        yield messages.min_length(shape.min), False
+    if shape.max is not None and len(content) > shape.max:
+        yield messages.max_length(shape.max), False
+
+
+def _text_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
+    if shape.enum is not None and text not in shape.enum:
+        yield messages.enum(shape.enum), True
+    if shape.arn:
+        yield from _name_constraints(shape, text)
+        return
+    both = (_bounds, _patterns) if shape.length_first else (_patterns, _bounds)
+    for broken in both:
+        yield from broken(shape, text)
+
+
+def _patterns(shape: String, text: str) -> Iterator[tuple[str, bool]]:
+    """The pattern, if it is broken."""
+    if shape.pattern is not None and not re.fullmatch(shape.pattern, text):
+        yield messages.pattern(shape.pattern), False
+
+
+def _name_constraints(shape: String, text: str) -> Iterator[tuple[str, bool]]:
+    """A table's name or ARN: its characters, then its length; an empty one is told by its length alone."""
+    if is_table_arn(text):
+        return
+    if text:
+        yield from _patterns(shape, text)
+    too_long_or_short = next(_lengths(shape, text), None)
+    if too_long_or_short is not None:
+        yield too_long_or_short
+    elif len(text) < limits.TABLE_NAME_MIN:
+        yield messages.min_length(limits.TABLE_NAME_MIN), False
+
+
+def is_table_arn(text: str) -> bool:
+    """Whether the text is the ARN of a table."""
+    return text.startswith("arn:") and _TABLE_ARN.fullmatch(text) is not None
+
+
+def _listed(keys: String) -> list[str]:
+    """All constraints of a map's keys, as its message lists them."""
+    listed = []
+    if keys.max is not None:
+        listed.append(messages.max_length(keys.max))
+    if keys.min is not None:
+        listed.append(messages.min_length(keys.min))
+    if keys.pattern is not None:
+        listed.append(messages.pattern(keys.pattern))
+    return listed
+
+
+def reads_older(request: Any) -> bool:
+    """Whether some value is nested so deep that the service reads the request in its older way."""
+    pending = [(request, 0)]
+    while pending:
+        content, level = pending.pop()
+        if isinstance(content, dict):
+            for name, inner in content.items():
+                if isinstance(inner, dict | list | tuple):
+                    # Maps and lists nest only by the members M and L of attribute values.
+                    deeper = level + 1 if name in ("M", "L") else level
+                    if deeper >= OLDER_READING_LEVELS:
+                        return True
+                    pending.append((inner, deeper))
+        elif isinstance(content, list | tuple):
+            pending.extend((inner, level) for inner in content if isinstance(inner, dict))
+    return False
+
+
+def _null_value(content: Any, shape: Shape) -> str | None:
+    """What is said of an attribute value, or a member of a set, that is null."""
+    if isinstance(shape, AttributeValue):
+        return _null_inside(content)
+    if content is None:
+        return None
+    held: Iterable[tuple[Any, Shape]] = ()
+    if isinstance(shape, Structure):
+        held = ((content[name], member) for name, member in shape.members.items() if content.get(name) is not None)
+    elif isinstance(shape, Map):
+        held = ((inner, shape.value) for inner in content.values())
+    elif isinstance(shape, List):
+        held = ((inner, shape.element) for inner in content)
+    return next((message for inner, member in held if (message := _null_value(inner, member)) is not None), None)
+
+
+def _null_inside(value: Any) -> str | None:
+    pending = [value]
+    while pending:
+        value = pending.pop()
+        if value is None:
+            return value_messages.EMPTY_VALUE
+        for kind, inner in value.items():
+            if inner is None:
+                continue
+            if kind == "L":
+                pending.extend(inner)
+            elif kind == "M":
+                pending.extend(inner.values())
+            elif kind in ("SS", "NS", "BS") and None in inner:
+                return value_messages.NULL_STRING if kind == "SS" else value_messages.EMPTY_VALUE
+    return None
+
+
+def key_fault(shape: Map, content: Any, path: str) -> str | None:
+    """The fault of a map whose keys break their constraints, for those told apart from all others."""
+    for text, _ in _all_constraints(shape, content):
+        return messages.constraint(shown(shape, content), path, text)
+    return None

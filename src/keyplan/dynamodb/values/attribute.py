@@ -1,0 +1,244 @@
+"""Attribute values from outside made canonical, checked and measured in one walk."""
+
+from __future__ import annotations
+
+import binascii
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Mapping
+from types import UnionType
+from typing import Any
+
+from keyplan import limits
+from keyplan.dynamodb.messages import requests as request_messages
+from keyplan.dynamodb.messages import values as messages
+from keyplan.dynamodb.values import numbers, sets, sizes
+from keyplan.dynamodb.values.invalid import InvalidValueError
+from keyplan.dynamodb.values.types import TYPES, AttributeValue, Item
+from keyplan.errors import SerializationError, ValidationError
+
+
+class _EmptyNestedNameError(ValidationError):
+    """An attribute without a name in a map."""
+
+
+_is_ascii = str.isascii
+"""Raises TypeError for bytes, which have a method of that name too."""
+
+
+def normalise_item(item: Mapping[str, Any], *, wire: bool) -> tuple[Item, int]:
+    """An item made canonical and its size in bytes; what is canonical already is shared, not copied.
+
+    `wire` tells how binary is given: base64 text as in JSON, or bytes as in Python (where text stands
+    for its UTF-8 bytes, as botocore has it). Raises ValidationError with the service's text, and anything
+    else for content that is not of its type: the check of the request's shape has the words for that.
+    """
+    if "" in item:
+        raise ValidationError(messages.EMPTY_NAME)
+    try:
+        canonical, total = _normalise_members(item, wire, 0)
+    except _EmptyNestedNameError:
+        for value in item.values():
+            check_depth(value)  # is told before a name inside a document
+        raise
+    if total > limits.ATTRIBUTE_NAME_BYTES:
+        check_attribute_names(item)  # in a smaller item no name can be too long
+    return canonical, total
+
+
+def _normalise_members(members: Mapping[str, Any], wire: bool, level: int) -> tuple[Item, int]:
+    total = sizes.text_bytes("".join(members))
+    changed: Item = {}
+    for name, value in members.items():
+        if len(value) == 1:
+            # The commonest types in line: they are most of what items hold.
+            if "S" in value and (content := value["S"]) is not None:
+                total += len(content) if _is_ascii(content) else len(content.encode())
+                continue
+            if "N" in value and (content := value["N"]) is not None:
+                number, size = _known_number(content) or _measured_number(content)
+                total += size
+                if number != content:
+                    changed[name] = {"N": number}
+                continue
+            if "M" in value and (content := value["M"]) is not None:
+                named, size = _normalise_map(content, wire, level + 1)
+                total += size
+                if named is not content:
+                    changed[name] = {"M": named}
+                continue
+        canonical, size = normalise(value, wire=wire, level=level)
+        total += size
+        if canonical is not value:
+            changed[name] = canonical
+    return {**members, **changed} if changed else members, total  # type: ignore[return-value]  # no changes: an Item
+
+
+_known_numbers: dict[str, tuple[str, int]] = {}
+"""Numbers met lately: canonical, and their sizes. Forgotten all at once, for keeping count of uses would cost more."""
+_known_number = _known_numbers.get
+_MOST_KNOWN_NUMBERS = 8192
+
+
+def _measured_number(text: str) -> tuple[str, int]:
+    """The canonical spelling of a number and its size, noted for the next time."""
+    measured = _measured_plainly(text) or _measured_at_length(text)
+    if len(text) <= limits.NUMBER_DIGITS:
+        if len(_known_numbers) >= _MOST_KNOWN_NUMBERS:
+            _known_numbers.clear()
+        _known_numbers[text] = measured
+    return measured
+
+
+def _measured_at_length(text: str) -> tuple[str, int]:
+    number = numbers.canonical(text)
+    return number, sizes.number_bytes(number)
+
+
+def _measured_plainly(text: str) -> tuple[str, int] | None:
+    """The same for what most numbers are: 1 or more, without sign and exponent; None for others.
+
+    So short a number is neither too large nor too precise; all it may have too much of is zeros at its end.
+    """
+    whole, point, fraction = text.partition(".")
+    if not whole.isdigit() or whole[0] == "0" or len(text) > limits.NUMBER_DIGITS or not text.isascii():
+        return None
+    if point and not fraction.isdigit():
+        return None
+    kept = fraction.rstrip("0")
+    digits = len(whole) + len(kept) if kept else len(whole.rstrip("0"))
+    if len(kept) < len(fraction):
+        text = f"{whole}.{kept}" if kept else whole
+    return text, 1 + (digits + (len(whole) & 1) + 1) // 2
+
+
+def check_attribute_names(names: Iterable[str]) -> None:
+    """Raise ValidationError if an attribute name is empty or longer than the service allows."""
+    for name in names:
+        if not name:
+            raise ValidationError(messages.EMPTY_NAME)
+        if sizes.text_bytes(name) > limits.ATTRIBUTE_NAME_BYTES:
+            raise ValidationError(messages.NAME_TOO_LONG)
+
+
+def normalise(value: Mapping[str, Any], *, wire: bool, level: int = 0) -> tuple[AttributeValue, int]:
+    """A canonical value and its size in bytes, without a name."""
+    if len(value) != 1:
+        present = {kind: content for kind, content in value.items() if kind in TYPES and content is not None}
+        if not present:
+            raise ValidationError(messages.EMPTY_VALUE)
+        for kind, content in present.items():
+            _normalise_content(kind, content, wire, level)
+        if len(present) > 1:
+            raise ValidationError(messages.SEVERAL_TYPES)
+        value = present
+    ((kind, content),) = value.items()
+    if kind not in TYPES or content is None:
+        raise ValidationError(messages.EMPTY_VALUE)
+    canonical, size = _normalise_content(kind, content, wire, level)
+    return value if canonical is content else {kind: canonical}, size  # type: ignore[return-value]  # one member
+
+
+def _normalise_content(kind: str, content: Any, wire: bool, level: int) -> tuple[Any, int]:
+    if kind == "S":
+        return content, sizes.text_bytes(content)
+    if kind == "N":
+        return _known_number(content) or _measured_number(content)
+    if kind == "M":
+        return _normalise_map(content, wire, level + 1)
+    if kind == "L":
+        return _normalise_list(content, wire, level + 1)
+    if kind == "BOOL":
+        _expect(content, bool)
+        return content, 1
+    if kind == "NULL":
+        if content is not True:
+            raise ValidationError(messages.NULL_NOT_TRUE)
+        return True, 1
+    if kind == "B":
+        encoded = canonical_binary(content, wire=wire)
+        return encoded, sizes.binary_bytes(encoded)
+    return _normalise_set(kind, content, wire)
+
+
+def _expect(content: Any, kinds: type | UnionType) -> None:
+    if not isinstance(content, kinds):
+        raise TypeError(f"{type(content).__name__} where an attribute value cannot have it")
+
+
+def _normalise_map(content: Any, wire: bool, level: int) -> tuple[Item, int]:
+    if type(content) is not dict:
+        _expect(content, dict)
+    if level >= limits.NESTING_LEVELS and content:
+        raise ValidationError(messages.NESTING)  # what is inside lies one level deeper
+    if "" in content:
+        raise _EmptyNestedNameError(messages.EMPTY_NAME)
+    named, size = _normalise_members(content, wire, level)
+    total = sizes.DOCUMENT_BYTES + size + sizes.ELEMENT_BYTES * len(named)
+    if total > limits.ATTRIBUTE_NAME_BYTES:
+        check_attribute_names(content)
+    return named, total
+
+
+def _normalise_list(content: Any, wire: bool, level: int) -> tuple[list[AttributeValue], int]:
+    _expect(content, list | tuple)
+    if level >= limits.NESTING_LEVELS and content:
+        raise ValidationError(messages.NESTING)
+    total = sizes.DOCUMENT_BYTES + sizes.ELEMENT_BYTES * len(content)
+    members: list[AttributeValue] = []
+    for member in content:
+        canonical, size = normalise(member, wire=wire, level=level)
+        members.append(canonical)
+        total += size
+    return members, total
+
+
+def check_depth(value: Any, told: str = messages.NESTING) -> None:
+    """Raise ValidationError, with the text given, if something in a value lies deeper than the limit."""
+    pending = [(value, 1)]
+    while pending:
+        inner, level = pending.pop()
+        if level > limits.NESTING_LEVELS:
+            raise ValidationError(told)
+        pending.extend((member, level + 1) for member in inner.get("L") or ())
+        pending.extend((member, level + 1) for member in (inner.get("M") or {}).values())
+
+
+def _normalise_set(kind: str, content: Any, wire: bool) -> tuple[list[str], int]:
+    _expect(content, list | tuple)
+    if kind == "SS":
+        if not content:
+            raise ValidationError(messages.EMPTY_STRING_SET)
+        if len(set(content)) != len(content):
+            listed = sets.listed_with_duplicates("SS", content)
+            older = messages.string_set_duplicates_older(content)
+            raise InvalidValueError(messages.string_set_duplicates(listed), older)
+        return sets.in_order("SS", list(content)), sizes.text_bytes("".join(content))
+    if kind == "NS":
+        if not content:
+            raise ValidationError(messages.EMPTY_NUMBER_SET)
+        canonical = [numbers.canonical(member) for member in content]
+        if len(set(canonical)) != len(canonical):
+            raise InvalidValueError(messages.NUMBER_SET_DUPLICATES, messages.NUMBER_SET_DUPLICATES_OLDER)
+        return sets.in_order("NS", canonical), sum(map(sizes.number_bytes, canonical))
+    if not content:
+        raise ValidationError(messages.EMPTY_BINARY_SET)
+    encoded = [canonical_binary(member, wire=wire) for member in content]
+    if len(set(encoded)) != len(encoded):
+        listed = sets.listed_with_duplicates("BS", encoded)
+        raise InvalidValueError(messages.binary_set_duplicates(listed), messages.binary_set_duplicates_older(encoded))
+    return sets.in_order("BS", encoded), sum(map(sizes.binary_bytes, encoded))
+
+
+def canonical_binary(content: Any, *, wire: bool) -> str:
+    """Binary as canonical base64 text, from base64 text (wire) or from bytes (Python)."""
+    if not wire:
+        _expect(content, str | bytes | bytearray | memoryview)
+        return b64encode(content.encode() if isinstance(content, str) else bytes(content)).decode()
+    _expect(content, str)
+    try:
+        encoded = b64encode(b64decode(content, validate=True)).decode()
+    except (binascii.Error, ValueError) as error:
+        raise SerializationError(str(error)) from error
+    if encoded != content:  # the last character carries bits that stand for nothing
+        raise SerializationError(request_messages.BASE64_LAST_CHARACTER)
+    return encoded

@@ -1,0 +1,120 @@
+"""A thread that moves committed pages from the write-ahead log into the database file.
+
+Done in line with commits, a checkpoint stalls the writer for tens of milliseconds; done here, writers
+only pay for appending. PASSIVE checkpoints stand in nobody's way but cannot rewind the log while
+somebody writes, so once the log has grown far past its mark a RESTART checkpoint waits for a moment
+without readers and lets the log begin anew. A writer that never pauses, or a disk slower than the
+writer, would still let the log grow: past a last mark writers wait until the checkpoint is through.
+
+A checkpoint syncs both files, so the next one comes only when the log has grown by as much again. While
+a RESTART waits for readers it keeps writers out, so it is not tried where a long read is seen to hold the
+log, but for the last mark, which doubles each time that it was in vain.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+import apsw
+
+from keyplan.engine.store.threads import started
+
+PASSIVE_PAGES = 4000  # each checkpoint syncs twice and moves a page once, however often it was written since
+RESTART_PAGES = 4 * PASSIVE_PAGES
+CROWDED_PAGES = 12 * PASSIVE_PAGES
+BUSY_MS = 500
+
+_log = logging.getLogger(__name__)
+
+
+class Checkpointer:
+    """Owns one connection and one thread, asleep until the log has grown."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._connection.set_busy_timeout(BUSY_MS)
+        self._wake = threading.Event()
+        self.pages = 0
+        """How long the log was after this process's last commit."""
+        self._checkpoint_at, self._crowded_at = PASSIVE_PAGES, CROWDED_PAGES
+        self.crowded = False
+        """Whether the next writer is to call `wait_for_room` before it begins."""
+        self._room = threading.Event()
+        self._stopping = False
+        self._thread: threading.Thread | None = None
+
+    def committed(self, _connection: apsw.Connection, _schema: str, pages: int) -> int:
+        """The write-ahead log's hook: called after each commit with the log's length in pages."""
+        if pages < self.pages:  # the log has begun anew
+            self._begin_anew()
+        self.pages = pages
+        if pages >= self._checkpoint_at:
+            if self._thread is None:
+                self._thread = started(self._run, "keyplan-checkpoint")
+            if self._thread is None:  # the commit stands, and the log grows
+                self._checkpoint_at = pages + PASSIVE_PAGES
+                return apsw.SQLITE_OK
+            if pages >= self._crowded_at:
+                self._have_writers_wait()
+            self._wake.set()
+        return apsw.SQLITE_OK
+
+    def wait_for_room(self) -> None:
+        """Let the checkpoint that is under way end, so that the log can begin anew."""
+        self._room.wait(2 * BUSY_MS / 1000)
+
+    def _have_writers_wait(self) -> None:
+        """Until this checkpoint is through. They are woken then, where SQLite has them ask again now and then."""
+        self._room.clear()
+        self.crowded = True
+
+    def stop(self) -> None:
+        """End the thread and close the connection."""
+        self._stopping = True
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+        self._connection.close()
+
+    def _run(self) -> None:
+        while True:
+            self._wake.wait()
+            self._wake.clear()
+            if self._stopping:
+                return
+            self._checkpoint()
+            self.crowded = False
+            self._room.set()
+
+    def _checkpoint(self) -> None:
+        pages, writers_wait = self.pages, self.crowded and not self._room.is_set()
+        self._checkpoint_at = pages + PASSIVE_PAGES
+        try:
+            log, moved = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            held = log - moved >= PASSIVE_PAGES
+            if pages >= self._crowded_at or (pages >= RESTART_PAGES and not held):
+                # Most of what was committed meanwhile goes first, so that writers are kept out for less.
+                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+                self._have_writers_wait()
+                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+                self._begin_anew()
+        except (apsw.BusyError, apsw.LockedError):
+            # Another process is at it, a long read holds the log, or writers did not let it in.
+            self._give_up_for_now(writers_wait)
+        except apsw.Error:
+            # Nothing is lost: the log keeps what was committed. The writer meets the same
+            # failure on its own connection and reports it to its caller.
+            self._give_up_for_now(writers_wait)
+            _log.exception("checkpoint failed")
+
+    def _begin_anew(self) -> None:
+        """Set the marks, in pages of log, for a log that begins anew."""
+        self._checkpoint_at = PASSIVE_PAGES
+        self._crowded_at = CROWDED_PAGES
+
+    def _give_up_for_now(self, writers_wait: bool) -> None:
+        """Move the last mark up if writers waited in vain: they are not to do so again and again, but as long as
+        they only were too fast, they have to wait."""
+        if writers_wait:
+            self._crowded_at = max(self._crowded_at, 2 * self.pages)

@@ -1,0 +1,104 @@
+"""The file of a database: opened, known for ours or laid out, copied."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from keyplan.engine.store import statements
+from keyplan.engine.store.failures import storage_error
+from keyplan.errors import DatabaseCorruptError, DatabaseVersionError
+
+BUSY_MS = 30_000
+CACHED_STATEMENTS = 512
+CACHE_KIB = 64 * 1024
+"""The most pages that a connection keeps in memory."""
+
+
+def connect(path: str) -> apsw.Connection:
+    """A connection to a file, or to a new database in memory. Raises StorageError."""
+    try:
+        connection = apsw.Connection(path, statementcachesize=CACHED_STATEMENTS)
+    except apsw.Error as error:
+        raise storage_error(error, path) from error
+    connection.set_busy_timeout(BUSY_MS)
+    try:
+        connection.pragma("cache_size", -CACHE_KIB)
+        connection.pragma("synchronous", "NORMAL")
+        connection.pragma("temp_store", "MEMORY")  # what savepoints keep aside is small and short-lived
+        connection.wal_autocheckpoint(0)
+    except apsw.Error as error:
+        connection.close()
+        raise storage_error(error, path) from error
+    return connection
+
+
+def prepare(connection: apsw.Connection, path: str) -> None:
+    """Check that the file is ours and of a version we know; lay out a new one.
+
+    Raises DatabaseVersionError, DatabaseCorruptError, and SQLite's own exceptions.
+    """
+    if _is_ours(connection, path) and connection.pragma("journal_mode") == "wal":
+        return
+    # Ours without a log is a copy made by SQLite's VACUUM. A database in memory stays as it is.
+    connection.pragma("journal_mode", "wal")
+    connection.execute(statements.BEGIN)
+    try:
+        if not _is_ours(connection, path):  # another process may have been first
+            connection.execute(statements.CREATE_SCHEMA)
+            connection.pragma("application_id", statements.APPLICATION_ID)
+            connection.pragma("user_version", statements.SCHEMA_VERSION)
+        connection.execute(statements.COMMIT)
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute(statements.ROLLBACK)
+        raise
+
+
+def _is_ours(connection: apsw.Connection, path: str) -> bool:
+    application, version = connection.pragma("application_id"), connection.pragma("user_version")
+    if application == statements.APPLICATION_ID:
+        if version > statements.SCHEMA_VERSION:
+            raise DatabaseVersionError(
+                f"{path} has layout {version}; this keyplan knows up to {statements.SCHEMA_VERSION}:"
+                " open it with the newer keyplan that wrote it"
+            )
+        return True
+    if application or connection.pragma("schema_version"):
+        raise DatabaseCorruptError(f"{path} is an SQLite database, but not keyplan's")
+    return False
+
+
+def copy(source: apsw.Connection, target: apsw.Connection) -> None:
+    """One step copies everything under a settled read lock, so writers never tear it."""
+    with target.backup("main", source, "main") as backup:
+        backup.step()
+
+
+def check_free(path: str) -> None:
+    """Raise FileExistsError if there is a file."""
+    if Path(path).exists():
+        raise FileExistsError(f"{path} exists already")
+
+
+@contextmanager
+def new_file(path: str) -> Iterator[apsw.Connection]:
+    """A database to be filled; it stands at its path once it is whole, and nothing does if that fails."""
+    unfinished = Path(f"{path}-{uuid.uuid4().hex[:8]}-unfinished")  # its own, whoever else makes one
+    connection = apsw.Connection(str(unfinished))
+    try:
+        yield connection
+        connection.pragma("journal_mode", "wal")
+        connection.close()
+        check_free(path)  # anybody may have made one meanwhile
+        for left in ("-wal", "-shm"):  # by a database of that name that is gone: SQLite would take it for this one's
+            Path(f"{path}{left}").unlink(missing_ok=True)
+        unfinished.replace(path)
+    except BaseException:
+        connection.close()
+        unfinished.unlink(missing_ok=True)
+        raise

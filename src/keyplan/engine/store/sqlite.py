@@ -1,0 +1,348 @@
+"""The store on SQLite: one writer, a reader for each thread, grouped commits.
+
+A database in a file is in write-ahead mode: readers see the last commit and never wait. There is one
+write connection, guarded by a lock in this process and by SQLite's own lock between processes. With
+`durability="full"` every commit is synced before it is acknowledged (`store/sync.py`), outside the lock,
+so that writers share syncs. A database in memory has a settled connection for everything.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Literal, TypeVar, cast, get_args
+
+import apsw
+
+from keyplan.engine.store import statements
+from keyplan.engine.store.checkpoint import Checkpointer
+from keyplan.engine.store.combine import Call, Combiner
+from keyplan.engine.store.failures import failures, storage_error
+from keyplan.engine.store.files import check_free, connect, copy, new_file, prepare
+from keyplan.engine.store.forks import LeftBehind, watch
+from keyplan.engine.store.readers import FileReaders, MemoryReaders
+from keyplan.engine.store.rows import Row, Transaction, Tree
+from keyplan.engine.store.sync import LogSync
+from keyplan.engine.store.views import Writing
+from keyplan.errors import EngineClosedError, KeyplanError, StorageError
+
+T = TypeVar("T")
+Durability = Literal["normal", "full"]
+
+MEMORY = ":memory:"
+
+
+class SqliteStore:
+    """A database file, or one in memory."""
+
+    def __init__(self, path: str, *, durability: Durability = "normal") -> None:
+        if not path:  # SQLite takes it for a database that is gone when it is closed
+            raise StorageError(f'a database has a path, or is "{MEMORY}"')
+        if durability not in get_args(Durability):  # any other word would sync nothing, and say nothing
+            raise ValueError(f'durability is "normal" or "full", not {durability!r}')
+        self.path = path
+        self.in_memory = path == MEMORY
+        self._lock = threading.RLock()
+        self._closed = False
+        self.left_behind = False
+        """Whether this is in a child of the process that opened it."""
+        self._group_thread: int | None = None
+        self._group_begun = False
+        self._group_lost: StorageError | None = None
+        connection = connect(self.path)
+        try:
+            with failures(self.path):
+                prepare(connection, self.path)
+        except BaseException:
+            connection.close()
+            raise
+        self._writing = Writing(connection)
+        self._readers = (
+            MemoryReaders(connection, self._lock) if self.in_memory else FileReaders(path, self._writing, self._lock)
+        )
+        self.view = self._readers.view
+        """The calling thread's reads, each at its own moment, of committed rows."""
+        self.snapshot = self._readers.snapshot
+        """Reads that all see one moment."""
+        self.sync = LogSync(path) if durability == "full" and not self.in_memory else None
+        """What makes commits durable; None where a commit is acknowledged without."""
+        self._combiner = Combiner(self._run_batch, self._settle_batch) if self.sync is not None else None
+        self._checkpointer: Checkpointer | None = None
+        if not self.in_memory:
+            self._checkpointer = Checkpointer(connect(self.path))
+            connection.set_wal_hook(self._checkpointer.committed)
+            watch(self)
+
+    # Writes.
+
+    def write(self, work: Callable[[Transaction], T], *, settled: bool = False) -> T:
+        """Run the work in one transaction and commit; an exception rolls back what it wrote.
+
+        `settled`: the work raises nothing of its own once it has written, so that a group need keep nothing
+        aside to undo it by; if SQLite fails in it, the whole group fails.
+        """
+        if self._group_thread == threading.get_ident():
+            return self._write_in_group(work, settled)
+        if self._combiner is not None:
+            result: T = self._combiner.submit(work, settled)
+            return result
+        with self._lock:
+            return self._write_alone(work)
+
+    @property
+    def commits_at_once(self) -> bool:
+        """Whether a write of this thread is a transaction of its own, and not part of a larger one."""
+        return self._combiner is None and self._group_thread != threading.get_ident()
+
+    def put_while(self, tree: Tree, row: Row, sequence: str, value: int) -> bool:
+        """Write a row in a transaction of its own, if a named sequence has that value; whether it had.
+
+        One statement does all of it, for less than a begin, a write and a commit. Raises SQLite's own
+        exceptions: a statement that fails leaves nothing to undo, and a tree that is gone is for the caller.
+        """
+        with self._lock:
+            self._wait_for_room()
+            writing = self._writing
+            writing.thread = threading.get_ident()
+            writing.execute(tree.upsert_while, (*row, sequence, value))
+            written = writing.connection.changes() > 0
+            if written:  # whatever others have committed, it was not that sequence
+                writing.seen = writing.connection.data_version()
+            return written
+
+    def write_apart(self, work: Callable[[Transaction], T]) -> T:
+        """Run the work in a transaction of its own, even inside a group; the next one counts as foreign.
+
+        A group's earlier writes are committed first. For changes after which whatever a caller keeps
+        of the database must be looked at anew.
+        """
+        with self._lock:
+            if self._group_thread == threading.get_ident():
+                self._end_group()
+            result = self._write_alone(work)
+            self._writing.seen = -1
+        if self.sync is not None:
+            self.sync.wait(self.sync.committed)
+        return result
+
+    @contextmanager
+    def group(self) -> Iterator[None]:
+        """Writes of this thread inside share one commit, made at the end."""
+        if self.in_memory or self._group_thread == threading.get_ident():
+            yield
+            return
+        with self._lock:
+            self._group_thread = threading.get_ident()
+            try:
+                yield
+                self._end_group()
+            finally:
+                self._group_thread = None
+                self._group_lost = None
+                if self._group_begun:
+                    self._group_begun = False
+                    with failures(self.path):
+                        self._rollback()
+        if self.sync is not None:
+            self.sync.wait(self.sync.committed)
+
+    def _end_group(self) -> None:
+        """Commit what the group has written so far."""
+        if self._group_lost is not None:
+            raise self._group_lost
+        if self._group_begun:
+            with failures(self.path):
+                self._commit()
+
+    def _write_alone(self, work: Callable[[Transaction], T]) -> T:
+        # The common path of every write: no context manager, one try.
+        try:
+            self._begin()
+            result = work(self._writing)
+            self._commit()
+        except BaseException as error:
+            self._undo(error)
+            raise
+        return result
+
+    def _undo(self, error: BaseException) -> None:
+        """Roll back, and raise what SQLite's failures mean."""
+        with failures(self.path):
+            self._rollback()
+            if isinstance(error, apsw.Error):
+                raise error
+
+    def _write_in_group(self, work: Callable[[Transaction], T], settled: bool) -> T:
+        if self._group_lost is not None:
+            raise self._group_lost
+        try:
+            if not self._group_begun:
+                try:
+                    self._begin()
+                finally:  # where a signal's handler interrupts, too
+                    self._group_begun = self._writing.connection.in_transaction
+            return work(self._writing) if settled else self._write_at_savepoint(work)
+        except apsw.Error as error:
+            if self._group_begun and (settled or not self._writing.connection.in_transaction):
+                self._lose_group(error)
+            with failures(self.path):
+                raise
+
+    def _lose_group(self, error: apsw.Error) -> None:
+        """Nothing of the group may be acknowledged: SQLite undid all of it (a full disk), or it is undone here."""
+        self._group_lost = storage_error(error, self.path)
+        self._group_begun = False
+        self._rollback()
+
+    def _write_at_savepoint(self, work: Callable[[Transaction], T]) -> T:
+        connection = self._writing.connection
+        execute = self._writing.execute
+        execute(statements.SAVEPOINT)
+        try:
+            result = work(self._writing)
+        except BaseException:
+            if connection.in_transaction:
+                execute(statements.ROLLBACK_TO)
+                execute(statements.RELEASE)
+            raise
+        execute(statements.RELEASE)
+        return result
+
+    def _run_batch(self, calls: list[Call]) -> int:
+        """Run the calls of several threads in one transaction; the number of its commit.
+
+        Raises what a signal's handler raises here, which is for none of the other threads.
+        """
+        try:
+            with self._lock:
+                self._run_in_one(calls)
+        except BaseException as error:
+            if len(calls) > 1 and not isinstance(error, KeyplanError):
+                raise
+            for call in calls:
+                call.error = error  # nothing of the batch is kept, whatever became of each call
+        return self.sync.committed if self.sync is not None else 0
+
+    def _run_in_one(self, calls: list[Call]) -> None:
+        try:
+            with failures(self.path):
+                self._begin()
+                self._run_calls(calls)
+                self._commit()
+        except BaseException as error:
+            with suppress(StorageError):
+                self._undo(error)
+            raise
+
+    def _run_calls(self, calls: list[Call]) -> None:
+        if len(calls) == 1:
+            calls[0].result = calls[0].work(self._writing)
+            return
+        for call in calls:
+            try:
+                call.result = call.work(self._writing) if call.settled else self._write_at_savepoint(call.work)
+            except apsw.Error:
+                raise
+            except Exception as error:  # noqa: BLE001 - this call's own; the savepoint undid what it wrote
+                call.error = error
+
+    def _settle_batch(self, calls: list[Call], commit: int) -> None:
+        """Wait until the commit is on the disk; if the disk fails, no call of it succeeded."""
+        if self.sync is None or all(call.error is not None for call in calls):
+            return
+        try:
+            self.sync.wait(commit)
+        except StorageError as error:
+            for call in calls:
+                call.error = call.error or error
+
+    def _wait_for_room(self) -> None:
+        if self._checkpointer is not None and self._checkpointer.crowded:
+            self._checkpointer.wait_for_room()
+
+    def _begin(self) -> None:
+        writing = self._writing
+        writing.thread = threading.get_ident()
+        self._wait_for_room()
+        try:
+            writing.execute(statements.BEGIN)
+        except (apsw.ConnectionClosedError, apsw.CursorClosedError):
+            raise EngineClosedError(f"{self.path} is closed") from None
+        if writing.connection.data_version() != writing.seen:
+            writing.foreign = True  # and stays so: this transaction may be one that does not ask
+
+    def _commit(self) -> None:
+        writing = self._writing
+        if self.sync is not None and self._checkpointer is not None:
+            self.sync.make_room(self._checkpointer.pages)
+        writing.execute(statements.COMMIT)
+        writing.seen = writing.connection.data_version()
+        self._group_begun = False
+        if self.sync is not None:
+            self.sync.committed += 1
+
+    def _rollback(self) -> None:
+        connection = self._writing.connection
+        # SQLite rolls back by itself on some failures (a full disk); only what is left is undone.
+        if connection.in_transaction:
+            connection.execute(statements.ROLLBACK)
+        self._writing.seen = -1
+
+    # The file.
+
+    def copy_to(self, path: str) -> None:
+        """Copy the whole database, as of one moment, into a file that is not there yet."""
+        check_free(path)
+        with failures(f"{path}, a copy of {self.path},"), new_file(path) as target:
+            self._copy(target)
+
+    def copy(self) -> SqliteStore:
+        """A database in memory with the same content, as of one moment."""
+        made = SqliteStore(MEMORY)
+        with failures(self.path):
+            self._copy(made._writing.connection)
+        made._writing.seen = made._writing.connection.data_version()
+        return made
+
+    def _copy(self, target: apsw.Connection) -> None:
+        if self.in_memory:
+            with self._lock:
+                copy(self._writing.connection, target)
+            return
+        source = connect(self.path)
+        try:
+            copy(source, target)
+        finally:
+            source.close()
+
+    def integrity(self) -> list[str]:
+        """What SQLite itself finds wrong with the file; empty when sound."""
+        with failures(self.path):
+            rows = self.view().connection.execute(statements.INTEGRITY).fetchall()
+        return [str(told) for (told,) in rows if told != "ok"]
+
+    def leave_behind(self) -> object:
+        """In a child of the process that opened it: count as closed. What is not to be freed there."""
+        left = self._writing, self._checkpointer, self._readers.leave_behind()
+        self._lock = threading.RLock()  # a thread that is not there any more may have had it
+        self._writing = cast(Writing, LeftBehind(self.path))
+        self._checkpointer = self._combiner = self._group_thread = None
+        self._closed = self.left_behind = True
+        return left
+
+    def close(self) -> None:
+        """Close every connection. Calling twice is harmless."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            if self.sync is not None:
+                with suppress(StorageError):  # told to whoever waits for it, outside the lock
+                    self.sync.wait(self.sync.committed)
+            if self._checkpointer is not None:
+                self._checkpointer.stop()
+            self._readers.close()
+            self._writing.connection.close()
+            if self.sync is not None:
+                self.sync.close()

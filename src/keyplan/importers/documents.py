@@ -1,0 +1,89 @@
+"""Files read as JSON or YAML, and what a document looks like."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from keyplan.importers.errors import ImportSourceError
+
+CLOUDFORMATION = "a CloudFormation template"
+DESCRIBE_TABLE = "output of aws dynamodb describe-table"
+WORKBENCH = "a NoSQL Workbench model"
+
+_HINTS: tuple[tuple[str, str], ...] = (
+    ("ModelName", f"{WORKBENCH}: keyplan import nosql-workbench"),
+    ("DataModel", f"{WORKBENCH}: keyplan import nosql-workbench"),
+    ("Resources", f"{CLOUDFORMATION}: keyplan import cloudformation"),
+    ("AWSTemplateFormatVersion", f"{CLOUDFORMATION}: keyplan import cloudformation"),
+    ("resources", "a serverless.yml: import the template that `serverless package` makes of it"),
+    ("planned_values", "a Terraform plan: import the table itself, keyplan import describe-table --from aws://region"),
+    ("Table", f"{DESCRIBE_TABLE}: keyplan import describe-table"),
+    ("TableDescription", f"{DESCRIBE_TABLE}: keyplan import describe-table"),
+    ("TableStatus", f"{DESCRIBE_TABLE}: keyplan import describe-table"),
+    ("TableNames", "output of aws dynamodb list-tables, which says only names"),
+)
+"""By a member of a document: what it looks like, and what reads it."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """One document of a file."""
+
+    name: str
+    """What it is called in messages: its file's name."""
+    value: Any
+
+    def member(self, name: str) -> Any:
+        """A member of a mapping; None where there is none."""
+        return self.value.get(name) if isinstance(self.value, Mapping) else None
+
+
+def documents(name: str, text: str) -> list[Document]:
+    """The documents of a file: JSON, one or several after each other, or YAML. Raises ImportSourceError."""
+    called = PurePath(name).name or name
+    text = text.removeprefix("\ufeff")
+    if not text.strip():
+        raise ImportSourceError(f"{called} is empty")
+    try:
+        if text.lstrip()[0] in "{[":
+            return [Document(called, value) for value in _json(called, text)]
+        from keyplan.importers.yaml_text import load  # noqa: PLC0415 - PyYAML is an extra
+
+        return [Document(called, load(called, text))]
+    except RecursionError:
+        raise ImportSourceError(f"{called} is nested too deeply to be read") from None
+
+
+def _json(name: str, text: str) -> Iterator[Any]:
+    """JSON values that follow each other, as several calls of the AWS CLI print them."""
+    decoder, at = json.JSONDecoder(), 0
+    while at < len(text):
+        if text[at].isspace():
+            at += 1
+            continue
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except ValueError as error:  # also an integer of more digits than Python reads
+            place = f" (line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
+            message = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+            raise ImportSourceError(f"{name} is no JSON: {message}{place}") from None
+        yield value
+
+
+def not_a(what: str, document: Document) -> ImportSourceError:
+    """The error for a document that is another than what was asked for."""
+    keys = document.value if isinstance(document.value, Mapping) else {}
+    hint = next((text for member, text in _HINTS if member in keys and not text.startswith(what)), None)
+    seen = f"it looks like {hint}" if hint else f"it is {_shape(document.value)}"
+    return ImportSourceError(f"{document.name} is not {what}: {seen}")
+
+
+def _shape(value: Any) -> str:
+    if isinstance(value, Mapping):
+        named = ", ".join(str(key) for key in list(value)[:4])
+        return f"a mapping with {named}{', ...' if len(value) > 4 else ''}" if value else "an empty mapping"
+    return f"a list of {len(value)}" if isinstance(value, list) else f"only the text {str(value)[:40]!r}"

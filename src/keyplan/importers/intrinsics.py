@@ -1,0 +1,236 @@
+"""CloudFormation's functions, as far as a template and its parameters decide them.
+
+Source: CloudFormation User Guide, "Intrinsic function reference", "Pseudo parameters reference" and "Parameters";
+template reference, "Fn::FindInMap enhancements" (DefaultValue).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from keyplan.importers.nodes import Unknown
+
+NO_VALUE = Unknown("it is AWS::NoValue")
+"""What takes a property away."""
+_PSEUDO = {"AWS::Partition": "aws", "AWS::URLSuffix": "amazonaws.com"}
+_HOLE = re.compile(r"\$\{(!?)([^}]*)\}")
+_DYNAMIC = "{{resolve:"
+
+
+class Resolver:
+    """Values of a template with its functions carried out; Unknown where that cannot be done."""
+
+    def __init__(self, template: Mapping[str, Any], given: Mapping[str, str]) -> None:
+        """`given`: values of parameters, also of pseudo parameters, by name."""
+        self._parameters = _mapping(template.get("Parameters"))
+        self._mappings = _mapping(template.get("Mappings"))
+        self._conditions = _mapping(template.get("Conditions"))
+        self._resources = _mapping(template.get("Resources"))
+        self._given = given
+        self._deciding: set[str] = set()
+        self._functions: dict[str, Callable[[Any], Any]] = {
+            "Ref": self._ref,
+            "Condition": self.condition,
+            "Fn::And": lambda told: self._all(told, stops=False),
+            "Fn::Equals": self._equals,
+            "Fn::FindInMap": self._find_in_map,
+            "Fn::If": self._if,
+            "Fn::Join": self._join,
+            "Fn::Not": self._not,
+            "Fn::Or": lambda told: self._all(told, stops=True),
+            "Fn::Select": self._select,
+            "Fn::Split": self._split,
+            "Fn::Sub": self._sub,
+        }
+
+    def resolve(self, value: Any) -> Any:
+        """A value as it will be, all the way down; what is NO_VALUE is left out of mappings and lists."""
+        if isinstance(value, Mapping):
+            if len(value) == 1:
+                ((name, told),) = value.items()
+                if name in self._functions:
+                    return self._functions[name](told)
+                if isinstance(name, str) and name.startswith("Fn::"):
+                    return Unknown(f"{name} cannot be told from the template alone")
+            found = {name: self.resolve(one) for name, one in value.items()}
+            return {name: one for name, one in found.items() if one is not NO_VALUE}
+        if isinstance(value, list):
+            return [found for one in value if (found := self.resolve(one)) is not NO_VALUE]
+        if isinstance(value, str) and _DYNAMIC in value:
+            return Unknown(f"{value} is looked up when the stack is made")
+        return value
+
+    def condition(self, name: Any) -> Any:
+        """Whether a condition of the template holds."""
+        if not isinstance(name, str) or name not in self._conditions:
+            return Unknown(f"the template has no condition {name!r}")
+        if name in self._deciding:
+            return Unknown(f"the condition {name!r} depends on itself")
+        self._deciding.add(name)
+        try:
+            holds = self.resolve(self._conditions[name])
+        finally:
+            self._deciding.discard(name)
+        if isinstance(holds, Unknown):
+            return Unknown(f"the condition {name} cannot be decided: {holds.reason}")
+        return _truth(holds)
+
+    # References.
+
+    def _ref(self, name: Any) -> Any:
+        if not isinstance(name, str):
+            return Unknown(f"Ref is wanted with a name, not {name!r}")
+        if name == "AWS::NoValue":
+            return NO_VALUE
+        if name in self._given:
+            return self._typed(name, self._given[name])
+        if name in _PSEUDO:
+            return _PSEUDO[name]
+        if name in self._parameters:
+            return self._default(name)
+        if name in self._resources:
+            return Unknown(f"{name} is a resource, whose name is known when it is made")
+        if name.startswith("AWS::"):
+            return Unknown(f"{name} is not said: give --parameter {name}=VALUE")
+        return Unknown(f"the template declares no {name!r} to refer to")
+
+    def _default(self, name: str) -> Any:
+        declared = _mapping(self._parameters[name])
+        default, kind = declared.get("Default"), str(declared.get("Type", "String"))
+        if default is None:
+            return Unknown(f"parameter {name} has no default: give --parameter {name}=VALUE")
+        if kind.startswith("AWS::SSM::Parameter::Value"):
+            return Unknown(f"parameter {name} is looked up in Parameter Store: give --parameter {name}=VALUE")
+        return self._typed(name, default)
+
+    def _typed(self, name: str, value: Any) -> Any:
+        """A parameter's value: lists are given as text with commas."""
+        kind = str(_mapping(self._parameters.get(name)).get("Type", "String"))
+        kind = kind.removeprefix("AWS::SSM::Parameter::Value<")
+        if isinstance(value, str) and kind.startswith(("CommaDelimitedList", "List<")):
+            return [part.strip() for part in value.split(",")]
+        return value
+
+    def _sub(self, told: Any) -> Any:
+        text, own = (told[0], _mapping(told[1])) if isinstance(told, list) and len(told) == 2 else (told, {})
+        if not isinstance(text, str):
+            return Unknown("Fn::Sub has no text")
+        missing: list[Unknown] = []
+
+        def filled(hole: re.Match[str]) -> str:
+            literal, name = hole.groups()
+            if literal:
+                return f"${{{name}}}"
+            value = self.resolve(own[name]) if name in own else self._ref(name) if "." not in name else _attribute(name)
+            if isinstance(value, Unknown):
+                missing.append(value)
+            return _text(value)
+
+        made = _HOLE.sub(filled, text)
+        return missing[0] if missing else self.resolve(made)
+
+    # Texts and lists.
+
+    def _join(self, told: Any) -> Any:
+        if not (isinstance(told, list) and len(told) == 2 and isinstance(told[0], str)):
+            return Unknown("Fn::Join is wanted with a separator and a list")
+        parts = self.resolve(told[1])
+        unknown = next(_unknown(parts), None)
+        if unknown is not None or not isinstance(parts, list):
+            return unknown or Unknown("Fn::Join is wanted with a list")
+        return told[0].join(map(_text, parts))
+
+    def _split(self, told: Any) -> Any:
+        found = self._both(told)
+        if isinstance(found, Unknown):
+            return found
+        separator, text = found
+        if not (isinstance(separator, str) and separator and isinstance(text, str)):
+            return Unknown("Fn::Split is wanted with a separator and a text")
+        return text.split(separator)
+
+    def _select(self, told: Any) -> Any:
+        if not (isinstance(told, list) and len(told) == 2):
+            return Unknown("Fn::Select is wanted with a number and a list")
+        at, listed = self.resolve(told[0]), self.resolve(told[1])
+        if isinstance(listed, Unknown):
+            return listed
+        at = int(at) if isinstance(at, str) and at.isdecimal() and at.isascii() else at
+        if not (isinstance(at, int) and isinstance(listed, list) and 0 <= at < len(listed)):
+            return Unknown(f"Fn::Select finds nothing at {at!r}")
+        return listed[at]
+
+    def _find_in_map(self, told: Any) -> Any:
+        """A value of a mapping; what a fourth member says as DefaultValue where there is none."""
+        default = _mapping(told[3]) if isinstance(told, list) and len(told) == 4 else {}
+        path = self.resolve(told[:3] if default else told)
+        unknown = next(_unknown(path), None)
+        if unknown is not None:
+            return unknown
+        found: Any = self._mappings
+        for name in path if isinstance(path, list) and len(path) == 3 else ("",):
+            found = _mapping(found).get(_text(name))
+        if found is None and "DefaultValue" in default:
+            return self.resolve(default["DefaultValue"])
+        return Unknown(f"Fn::FindInMap finds nothing at {path!r}") if found is None else found
+
+    # Conditions.
+
+    def _if(self, told: Any) -> Any:
+        if not (isinstance(told, list) and len(told) == 3):
+            return Unknown("Fn::If is wanted with a condition and two values")
+        holds = self.condition(told[0])
+        if isinstance(holds, Unknown):
+            return holds
+        return self.resolve(told[1] if holds else told[2])
+
+    def _equals(self, told: Any) -> Any:
+        found = self._both(told)
+        return found if isinstance(found, Unknown) else _text(found[0]) == _text(found[1])
+
+    def _not(self, told: Any) -> Any:
+        if not (isinstance(told, list) and len(told) == 1):
+            return Unknown("Fn::Not is wanted with one condition")
+        holds = self.resolve(told[0])
+        return holds if isinstance(holds, Unknown) else not _truth(holds)
+
+    def _all(self, told: Any, *, stops: bool) -> Any:
+        """Fn::Or stops at the first that is true, Fn::And at the first that is false; an unknown one may not matter."""
+        if not (isinstance(told, list) and told):
+            return Unknown(f"Fn::{'Or' if stops else 'And'} is wanted with conditions")
+        found = [self.resolve(one) for one in told]
+        known = [_truth(one) for one in found if not isinstance(one, Unknown)]
+        if stops in known:
+            return stops
+        return next(_unknown(found), not stops)
+
+    def _both(self, told: Any) -> Any:
+        """Two values, or the first of them that is unknown."""
+        found = self.resolve(told)
+        if not (isinstance(found, list) and len(found) == 2):
+            return found if isinstance(found, Unknown) else Unknown(f"two values are wanted, not {told!r}")
+        return next(_unknown(found), found)
+
+
+def _attribute(name: str) -> Unknown:
+    return Unknown(f"{name} is known when the resource is made")
+
+
+def _unknown(found: Any) -> Iterator[Unknown]:
+    """What is unknown of a value or of the elements of a list."""
+    return (one for one in (found if isinstance(found, list) else [found]) if isinstance(one, Unknown))
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: Any) -> str:
+    """A value as CloudFormation puts it into text."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _truth(value: Any) -> bool:
+    return _text(value).lower() == "true"

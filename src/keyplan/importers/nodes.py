@@ -1,0 +1,111 @@
+"""Values of a document, each with its path, so that what is wrong is told with where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from keyplan.importers.errors import ImportSourceError
+
+_MOST_DIGITS = 18
+"""Of a whole number: more than any figure of the service has."""
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Stands for a value that cannot be told from the document alone."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Node:
+    """A value, and its path from the top of the document."""
+
+    value: Any
+    path: str
+
+    def fail(self, problem: str) -> ImportSourceError:
+        """An error of this value."""
+        return ImportSourceError(f"{self.path}: {problem}")
+
+    def _known(self) -> Any:
+        if isinstance(self.value, Unknown):
+            raise self.fail(self.value.reason)
+        return self.value
+
+    def _wanted(self, what: str) -> ImportSourceError:
+        shown = repr(self.value)
+        return self.fail(f"{what} is wanted, not {shown if len(shown) <= 60 else shown[:57] + '...'}")
+
+    def mapping(self) -> Mapping[str, Any]:
+        """It as a mapping."""
+        value = self._known()
+        if not isinstance(value, Mapping):
+            raise self._wanted("a mapping")
+        return value
+
+    def items(self) -> Iterator[Node]:
+        """The elements of a list."""
+        value = self._known()
+        if not isinstance(value, list):
+            raise self._wanted("a list")
+        return (Node(one, f"{self.path}[{number}]") for number, one in enumerate(value))
+
+    def text(self) -> str:
+        """It as a text that is not empty; a YAML name that looks like a number or a truth value is one."""
+        value = self._known()
+        if isinstance(value, int):
+            value = str(value).lower()
+        if not isinstance(value, str) or not value:
+            raise self._wanted("a text")
+        return value
+
+    def one_of(self, *choices: str) -> str:
+        """It as one of some words."""
+        if self.text() not in choices:
+            raise self._wanted(f"one of {', '.join(choices)}")
+        return self.text()
+
+    def whole(self, least: int = 0) -> int:
+        """It as a whole number; a parameter gives it as text."""
+        value = self._known()
+        if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS:
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 10**_MOST_DIGITS:
+            raise self._wanted(f"a whole number from {least}")
+        return value
+
+    def flag(self) -> bool:
+        """It as a truth value; a parameter gives it as text."""
+        value = self._known()
+        if isinstance(value, str) and value.lower() in {"true", "false"}:
+            value = value.lower() == "true"
+        if not isinstance(value, bool):
+            raise self._wanted("true or false")
+        return value
+
+    def get(self, member: str) -> Node | None:
+        """A member of a mapping; None where there is none."""
+        value = self.mapping().get(member)
+        return None if value is None else Node(value, f"{self.path}.{member}")
+
+    def need(self, member: str) -> Node:
+        """A member that must be there."""
+        found = self.get(member)
+        if found is None:
+            raise self.fail(f"{member} is missing")
+        return found
+
+    def at(self, *members: str) -> Node | None:
+        """A member of a member; None where one is missing."""
+        found: Node | None = self
+        for member in members:
+            found = None if found is None else found.get(member)
+        return found
+
+    def each(self, member: str) -> Iterator[Node]:
+        """The elements of a list that may be missing."""
+        found = self.get(member)
+        return iter(()) if found is None else found.items()

@@ -1,0 +1,183 @@
+"""Data models of NoSQL Workbench: tables, indexes, facets, sample data.
+
+Source: developer guide, "NoSQL Workbench for DynamoDB" (data modeler, facets, sample data), and models that are
+published. They differ by version: capacity and facets came later, so each may be missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from keyplan.importers.documents import WORKBENCH, Document, not_a
+from keyplan.importers.errors import ImportSourceError
+from keyplan.importers.nodes import Node
+from keyplan.importers.samples import is_item
+from keyplan.importers.schemas import source_table
+from keyplan.importers.source import Item, Source, SourceEntity, SourceTable
+
+_OF_MODEL = frozenset({"DataModel", "ModelMetadata", "ModelName"})
+_OF_TABLE = frozenset({
+    "BillingMode", "DataAccess", "GlobalSecondaryIndexes", "KeyAttributes", "LocalSecondaryIndexes",
+    "NonKeyAttributes", "ProvisionedCapacitySettings", "SampleDataFormats", "TableData", "TableFacets", "TableName",
+})  # fmt: skip
+_OF_INDEX = frozenset({
+    "IndexName", "KeyAttributes", "Projection", "ProvisionedCapacitySettings", "ProvisionedThroughput",
+})  # fmt: skip
+_OF_FACET = frozenset({"DataAccess", "FacetName", "KeyAttributeAlias", "NonKeyAttributes", "TableData"})
+_INDEXES = ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
+_KEY_TYPES = ("S", "N", "B")
+
+
+def nosql_workbench(documents: Sequence[Document]) -> Source:
+    """The tables of data models. Raises ImportSourceError."""
+    tables: list[SourceTable] = []
+    gaps: list[str] = []
+    for document in documents:
+        if not isinstance(document.member("DataModel"), list):
+            raise not_a(WORKBENCH, document)
+        service = Node(document.member("ModelMetadata") or {}, f"{document.name}: ModelMetadata").get("AWSService")
+        if service is not None and "DynamoDB" not in service.text():
+            raise service.fail(f"it is a model of {service.text()}, not of Amazon DynamoDB")
+        found = [_table(one) for one in Node(document.member("DataModel"), f"{document.name}: DataModel").items()]
+        if not found:
+            raise ImportSourceError(f"{document.name} has no table in its DataModel")
+        tables += found
+        whole = Node(document.value, document.name)
+        gaps += _unknown(whole, _OF_MODEL, whole)
+    names = ", ".join(document.name for document in documents)
+    return Source(f"{names}, {WORKBENCH}", tuple(tables), tuple(gaps), _about(documents[0]))
+
+
+def _about(document: Document) -> str:
+    metadata = document.member("ModelMetadata")
+    described = metadata.get("Description") if isinstance(metadata, Mapping) else ""
+    return ": ".join(str(text) for text in (document.member("ModelName"), described) if text)
+
+
+def _table(model: Node) -> SourceTable:
+    name = model.need("TableName").text()
+    node = Node(model.value, f"{model.path.rpartition(': ')[0]}: table {name}")
+    others = {one.need("AttributeName").text(): _type(one) for one in node.each("NonKeyAttributes")}
+    types = _key_types(node, others)
+    facets = list(node.each("TableFacets"))
+    told = [*_unknown(node, _OF_TABLE, node), *(gap for one in facets for gap in _unknown(one, _OF_FACET, node))]
+    found = source_table(_properties(node, types, told), name, told)
+    return replace(found, types={**others, **found.types}, entities=tuple(_entities(node, found, others)))
+
+
+def _key_types(table: Node, others: Mapping[str, str]) -> dict[str, str]:
+    """The type of each attribute of a key; where a key does not say it, what it is among the other attributes."""
+    keys = [table.need("KeyAttributes")]
+    keys += [index.need("KeyAttributes") for kind in _INDEXES for index in table.each(kind)]
+    types: dict[str, str] = {}
+    for one in (part for key in keys for part in _parts(key)):
+        attribute = one.need("AttributeName").text()
+        kind = _type(one) if one.get("AttributeType") is not None else others.get(attribute, "S")
+        if kind not in _KEY_TYPES:
+            raise one.fail(f"{attribute!r} is a key attribute of type {kind}, which keys cannot have")
+        if types.setdefault(attribute, kind) != kind:
+            raise one.fail(f"{attribute!r} is of type {types[attribute]} in one key and of {kind} in another")
+    return types
+
+
+def _type(attribute: Node) -> str:
+    return attribute.need("AttributeType").one_of("S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS")
+
+
+def _parts(key: Node) -> Iterator[Node]:
+    yield key.need("PartitionKey")
+    if (sort := key.get("SortKey")) is not None:
+        yield sort
+
+
+def _properties(table: Node, types: Mapping[str, str], told: list[str]) -> Node:
+    """The table's properties as CloudFormation names them."""
+    made: dict[str, Any] = {
+        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": kind} for name, kind in types.items()],
+        "KeySchema": _key_schema(table.need("KeyAttributes")),
+    }
+    mode, capacity = table.get("BillingMode"), table.at("ProvisionedCapacitySettings", "ProvisionedThroughput")
+    on_demand = mode.text() == "PAY_PER_REQUEST" if mode is not None else capacity is None
+    if mode is None and on_demand:
+        told.append("BillingMode is not said: the table is on demand here")
+    made["BillingMode"] = "PAY_PER_REQUEST" if on_demand else "PROVISIONED"
+    if not on_demand and capacity is not None:
+        made["ProvisionedThroughput"] = capacity.value
+    told += _scaling(table, table) if not on_demand else []
+    for kind in _INDEXES:
+        indexes = [_index(one, made, table, told) for one in table.each(kind)]
+        if indexes:
+            made[kind] = indexes
+    return Node(made, table.path)
+
+
+def _unknown(holder: Node, known: frozenset[str], within: Node) -> Iterator[str]:
+    """A sentence for each member that is not known, of a table or of what is within one."""
+    for member in holder.mapping():
+        if member not in known:
+            yield f"{_short(holder, within)}{member}: it is no member that is known here"
+
+
+def _scaling(holder: Node, within: Node) -> Iterator[str]:
+    """A sentence for each capacity that scales."""
+    settings = holder.get("ProvisionedCapacitySettings")
+    for member in () if settings is None else settings.mapping():
+        if str(member).startswith("AutoScaling"):
+            yield f"{_short(holder, within)}{member}: capacity scales, here it is what is bought at first"
+
+
+def _short(holder: Node, within: Node) -> str:
+    """The path from a table to something within it."""
+    path = holder.path.removeprefix(within.path).removeprefix(".")
+    return f"{path}." if path else ""
+
+
+def _key_schema(key: Node) -> list[dict[str, str]]:
+    parts = [one.need("AttributeName").text() for one in _parts(key)]
+    return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(parts, ("HASH", "RANGE"), strict=False)]
+
+
+def _index(index: Node, made_table: Mapping[str, Any], table: Node, told: list[str]) -> dict[str, Any]:
+    """An index; one that does not say its capacity has the table's."""
+    told += _unknown(index, _OF_INDEX, table)
+    own = index.at("ProvisionedCapacitySettings", "ProvisionedThroughput") or index.get("ProvisionedThroughput")
+    projection = index.get("Projection")
+    made: dict[str, Any] = {
+        "IndexName": index.need("IndexName").text(),
+        "KeySchema": _key_schema(index.need("KeyAttributes")),
+        "Projection": {"ProjectionType": "ALL"} if projection is None else projection.value,
+    }
+    if "ProvisionedThroughput" in made_table:
+        told += _scaling(index, table)
+        made["ProvisionedThroughput"] = made_table["ProvisionedThroughput"] if own is None else own.value
+    return made
+
+
+def _entities(table: Node, found: SourceTable, others: Mapping[str, str]) -> Iterator[SourceEntity]:
+    """The facets, or where there are none the table's items as one kind."""
+    facets = list(table.each("TableFacets"))
+    for facet in facets:
+        alias = facet.get("KeyAttributeAlias")
+        called = [None if alias is None else alias.get(f"{part}KeyAlias") for part in ("Partition", "Sort")]
+        yield SourceEntity(
+            name=facet.need("FacetName").text(),
+            attributes=tuple(one.text() for one in facet.each("NonKeyAttributes")),
+            samples=_samples(facet),
+            aliases={
+                name: one.text() for name, one in zip(found.key, called, strict=False) if one is not None and one.value
+            },
+        )
+    if not facets:
+        yield SourceEntity(name="", attributes=tuple(others), samples=_samples(table))
+
+
+def _samples(holder: Node) -> tuple[Item, ...]:
+    return tuple(_sample(one) for one in holder.each("TableData"))
+
+
+def _sample(node: Node) -> Item:
+    if not is_item(node.value):
+        raise node.fail("it is no item: each attribute is wanted as its type and value, such as {'S': 'text'}")
+    return node.mapping()

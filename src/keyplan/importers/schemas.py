@@ -1,0 +1,230 @@
+"""A table's properties, as CloudFormation names them, made a SourceTable. All sources are brought to this form.
+
+Source: CloudFormation Template Reference, "AWS::DynamoDB::Table"; API reference, CreateTable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast, get_args
+
+from keyplan.design.schema import Index, Projection, StreamView, TableClass
+from keyplan.design.workload import Billing, OnDemand, Provisioned
+from keyplan.importers.nodes import Node
+from keyplan.importers.source import SourceTable
+
+_CARRIED = frozenset({
+    "AttributeDefinitions", "BillingMode", "DeletionProtectionEnabled", "GlobalSecondaryIndexes", "KeySchema",
+    "LocalSecondaryIndexes", "PointInTimeRecoverySpecification", "ProvisionedThroughput", "StreamSpecification",
+    "TableClass", "TableName", "TimeToLiveSpecification", "WarmThroughput",
+})  # fmt: skip
+_OF_INDEX = frozenset({"IndexName", "KeySchema", "Projection", "ProvisionedThroughput", "WarmThroughput"})
+_NOT_OF_DESIGNS = {
+    "ContributorInsightsSpecification": "contributor insights are not part of a design",
+    "GlobalTableSettingsReplicationMode": "replication is not part of a design",
+    "GlobalTableSourceArn": "replication is not part of a design",
+    "GlobalTableWitnesses": "replication is not part of a design",
+    "ImportSourceSpecification": "an import from S3 is not part of a design",
+    "KinesisStreamSpecification": "a Kinesis stream is not part of a design",
+    "MultiRegionConsistency": "replication is not part of a design",
+    "OnDemandThroughput": "a design sets no maximum of on-demand throughput",
+    "ReadOnDemandThroughputSettings": "a design sets no maximum of on-demand throughput",
+    "Replicas": "replication is not part of a design",
+    "ResourcePolicy": "a policy of the table is not part of a design",
+    "SSEDescription": "how it is encrypted is not part of a design",
+    "SSESpecification": "how it is encrypted is not part of a design",
+    "Tags": "tags are not part of a design",
+    "VectorIndexes": "a design has no vector indexes",
+    "WriteOnDemandThroughputSettings": "a design sets no maximum of on-demand throughput",
+}
+_RECOVERY_DAYS = 35
+"""How far back recovery goes where nothing is said (API reference, PointInTimeRecoverySpecification)."""
+_STREAMS: tuple[str, ...] = tuple(view for view in get_args(StreamView) if view != "UNSTATED")
+
+
+def source_table(table: Node, name: str, gaps: Sequence[str] = ()) -> SourceTable:
+    """The table of a mapping of properties. Raises ImportSourceError."""
+    types = _types(table)
+    key = _key(table, types)
+    if len(key[0]) != 1 or len(key[1]) > 1:
+        raise table.need("KeySchema").fail("a table's key is one HASH attribute, and perhaps one RANGE attribute")
+    other_indexes = list(_other_indexes(table))
+    told = [*gaps, *_left_out(table, _CARRIED), *other_indexes]
+    billing = _billing(table, told)
+    protected, kind = table.get("DeletionProtectionEnabled"), table.get("TableClass")
+    found = SourceTable(
+        name=name,
+        key=(*key[0], *key[1]),
+        types=types,
+        indexes=tuple(_indexes(table, types, billing, told)),
+        billing=billing,
+        stream=_stream(table, told),
+        ttl=_ttl(table, types, told),
+        table_class="STANDARD" if kind is None else cast("TableClass", kind.one_of(*get_args(TableClass))),
+        point_in_time_recovery=_recovery(table, told),
+        deletion_protection=protected is not None and protected.flag(),
+        gaps=tuple(told),
+    )
+    if not other_indexes:
+        _check_definitions(table, found)
+    return found
+
+
+def _other_indexes(table: Node) -> Iterator[str]:
+    """Yield a sentence for each index that is neither global nor local.
+
+    Its key attributes are defined beside those of the table, and what names them is not known. Source:
+    CloudFormation Template Reference, "AWS::DynamoDB::Table SearchSchemaElement".
+    """
+    for member, value in table.mapping().items():
+        if not member.endswith("Indexes") or member in _CARRIED or not isinstance(value, list):
+            continue
+        for one in table.each(member):
+            name = one.need("IndexName").text()
+            yield f"index {name!r} is left out: {member} is a kind of index that a design does not have"
+
+
+def _types(table: Node) -> dict[str, str]:
+    types: dict[str, str] = {}
+    for one in table.need("AttributeDefinitions").items():
+        name, kind = one.need("AttributeName").text(), one.need("AttributeType").one_of("S", "N", "B")
+        if types.setdefault(name, kind) != kind:
+            raise one.fail(f"{name!r} is defined as {types[name]} and as {kind}")
+    return types
+
+
+def _key(holder: Node, types: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The attributes of a KeySchema: of the partition key, and of the sort key."""
+    parts: dict[str, list[str]] = {"HASH": [], "RANGE": []}
+    for one in holder.need("KeySchema").items():
+        name = one.need("AttributeName").text()
+        if name not in types:
+            raise one.fail(f"{name!r} is part of the key, and AttributeDefinitions do not say its type")
+        parts[one.need("KeyType").one_of("HASH", "RANGE")].append(name)
+    if not parts["HASH"]:
+        raise holder.need("KeySchema").fail("no attribute of it is of KeyType HASH, the partition key")
+    return tuple(parts["HASH"]), tuple(parts["RANGE"])
+
+
+def _check_definitions(table: Node, found: SourceTable) -> None:
+    unused = [name for name in found.types if name not in found.key_attributes]
+    if unused:
+        names = ", ".join(map(repr, unused))
+        raise table.need("AttributeDefinitions").fail(f"{names}: no key uses what is defined here, which is refused")
+
+
+def _indexes(table: Node, types: Mapping[str, str], billing: Billing, told: list[str]) -> Iterator[Index]:
+    for one in table.each("GlobalSecondaryIndexes"):
+        name = one.need("IndexName").text()
+        partition, sort = _key(one, types)
+        own = _provisioned(one) if isinstance(billing, Provisioned) else None
+        told += [f"index {name!r}: {gap}" for gap in (*_left_out(one, _OF_INDEX), *_other_warmth(one, billing))]
+        yield Index(name, "GSI", partition, sort, _projection(one), own)
+    for one in table.each("LocalSecondaryIndexes"):
+        name = one.need("IndexName").text()
+        partition, sort = _key(one, types)
+        if len(sort) != 1:
+            raise one.need("KeySchema").fail("a local index has one RANGE attribute, its sort key")
+        told += [f"index {name!r}: {gap}" for gap in _left_out(one, _OF_INDEX)]
+        yield Index(name, "LSI", partition, sort, _projection(one))
+
+
+def _projection(index: Node) -> Projection | tuple[str, ...]:
+    projection = index.need("Projection")
+    kind = projection.need("ProjectionType").one_of("ALL", "KEYS_ONLY", "INCLUDE")
+    if kind != "INCLUDE":
+        return "all" if kind == "ALL" else "keys"
+    names = tuple(one.text() for one in projection.each("NonKeyAttributes"))
+    if not names:
+        raise projection.fail("INCLUDE is said, and NonKeyAttributes name none")
+    return names
+
+
+def _billing(table: Node, told: list[str]) -> Billing:
+    mode = table.get("BillingMode")
+    if (mode.one_of("PROVISIONED", "PAY_PER_REQUEST") if mode is not None else "PROVISIONED") == "PROVISIONED":
+        billing = _provisioned(table)
+        if _warmth(table, billing) is not None:
+            told.append("WarmThroughput: a design says it only of tables on demand")
+        return billing
+    if any(units and units.value not in (0, "0") for units in _units(table)):
+        told.append("ProvisionedThroughput: a table on demand buys no capacity")
+    warm = _warmth(table, OnDemand())
+    return OnDemand() if warm is None else OnDemand(warm_read=warm[0], warm_write=warm[1])
+
+
+def _provisioned(holder: Node) -> Provisioned:
+    throughput = holder.get("ProvisionedThroughput")
+    if throughput is None:
+        raise holder.fail("it has no ProvisionedThroughput, and its table is not PAY_PER_REQUEST")
+    read, write = (throughput.need(f"{kind}CapacityUnits").whole(1) for kind in ("Read", "Write"))
+    return Provisioned(read=read, write=write)
+
+
+def _units(table: Node) -> list[Node | None]:
+    return [table.at("ProvisionedThroughput", f"{kind}CapacityUnits") for kind in ("Read", "Write")]
+
+
+def _warmth(holder: Node, billing: Billing) -> tuple[int, int] | None:
+    """What is to be served at once, where it is more than the billing mode gives by itself."""
+    warm = holder.get("WarmThroughput")
+    if warm is None:
+        return None
+    floor = (billing.warm_read, billing.warm_write) if isinstance(billing, OnDemand) else (billing.read, billing.write)
+    told = (warm.get(f"{kind}UnitsPerSecond") for kind in ("Read", "Write"))
+    read, write = (max(least, 0 if one is None else one.whole()) for least, one in zip(floor, told, strict=True))
+    return None if (read, write) == floor else (read, write)
+
+
+def _other_warmth(index: Node, billing: Billing) -> Iterator[str]:
+    """A design gives all global indexes the warmth of their table."""
+    if isinstance(billing, Provisioned):
+        own = _provisioned(index)
+        if _warmth(index, own) is not None:
+            yield "WarmThroughput: a design says it only of tables on demand"
+        return
+    warm = _warmth(index, OnDemand()) or (OnDemand().warm_read, OnDemand().warm_write)
+    if warm != (billing.warm_read, billing.warm_write):
+        yield f"WarmThroughput {warm[0]} read and {warm[1]} write: in a design each index is as warm as its table"
+
+
+def _recovery(table: Node, told: list[str]) -> bool:
+    recovery = table.get("PointInTimeRecoverySpecification")
+    if recovery is None:
+        return False
+    days, enabled = recovery.get("RecoveryPeriodInDays"), recovery.get("PointInTimeRecoveryEnabled")
+    if days is not None and days.value not in (_RECOVERY_DAYS, str(_RECOVERY_DAYS)):
+        told.append(f"RecoveryPeriodInDays: a design says of recovery only that there is one, of {_RECOVERY_DAYS} days")
+    return enabled is not None and enabled.flag()
+
+
+def _stream(table: Node, told: list[str]) -> StreamView | None:
+    stream = table.get("StreamSpecification")
+    if stream is not None and stream.get("ResourcePolicy") is not None:
+        told.append("StreamSpecification.ResourcePolicy: a policy of the stream is not part of a design")
+    if stream is None or ((enabled := stream.get("StreamEnabled")) is not None and not enabled.flag()):
+        return None
+    return cast("StreamView", stream.need("StreamViewType").one_of(*_STREAMS))
+
+
+def _ttl(table: Node, types: Mapping[str, str], told: list[str]) -> str | None:
+    expiry = table.get("TimeToLiveSpecification")
+    if expiry is None:
+        return None
+    enabled, named = expiry.get("Enabled"), expiry.get("AttributeName")
+    if enabled is not None and not enabled.flag():
+        if named is not None:
+            told.append(f"TimeToLiveSpecification names {named.text()!r} and is not enabled: nothing expires")
+        return None
+    attribute = expiry.need("AttributeName").text()
+    if types.get(attribute, "N") != "N":
+        told.append(f"ttl {attribute!r}: it is a key attribute of type {types[attribute]}, by which nothing expires")
+        return None
+    return attribute
+
+
+def _left_out(holder: Node, carried: frozenset[str]) -> Iterator[str]:
+    """A sentence for each member that a design has no place for."""
+    for member in holder.mapping():
+        if member not in carried:
+            yield f"{member}: {_NOT_OF_DESIGNS.get(member, 'it is no member that is known here')}"

@@ -1,0 +1,107 @@
+"""YAML with the short forms of CloudFormation's functions: !Ref, !Sub, !GetAtt and the others.
+
+Source: CloudFormation User Guide, "Intrinsic function reference": each function has a full form, and
+a short form as a tag; "CloudFormation quotas": a template has 1 MB at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from keyplan.importers.errors import ImportSourceError
+
+try:
+    import yaml
+except ModuleNotFoundError as missing:
+    raise ImportSourceError("PyYAML is needed to read YAML: install keyplan[import], or give JSON") from missing
+
+_TIMESTAMP = "tag:yaml.org,2002:timestamp"
+_WITHOUT_PREFIX = frozenset({"Ref", "Condition"})
+_MOST_VALUES = 1_000_000
+"""More than a template can have; a text with aliases of aliases can stand for any number."""
+
+
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML ships no types
+    """Plain values and functions; a date stays text, as a name that looks like one is meant."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - as the base class has it
+        first: [(tag, pattern) for tag, pattern in known if tag != _TIMESTAMP]
+        for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def get_single_node(self) -> Any:
+        """The document, if it is of a size that can be gone through."""
+        node = super().get_single_node()
+        if node is not None and _size(node, {}) > _MOST_VALUES:
+            raise yaml.composer.ComposerError(None, None, f"it has more than {_MOST_VALUES:,} values", node.start_mark)
+        return node
+
+
+def _size(node: Any, known: dict[int, int]) -> int:
+    """How many values a node stands for, those of an alias each time that it is named."""
+    if id(node) not in known:
+        known[id(node)] = 1
+        parts = [] if isinstance(node, yaml.ScalarNode) else node.value
+        if isinstance(node, yaml.MappingNode):
+            parts = [part for pair in parts for part in pair]
+        known[id(node)] += sum(_size(part, known) for part in parts)
+    return known[id(node)]
+
+
+def _function(loader: _Loader, tag: str, node: yaml.Node) -> dict[str, Any]:
+    """A short form as the full one."""
+    name = tag if tag in _WITHOUT_PREFIX else f"Fn::{tag}"
+    value: Any
+    if isinstance(node, yaml.ScalarNode):
+        value = loader.construct_scalar(node)
+        if tag == "GetAtt":
+            value = str(value).split(".", 1)
+    elif isinstance(node, yaml.SequenceNode):
+        value = loader.construct_sequence(node, deep=True)
+    else:
+        value = _mapping(loader, node)
+    return {name: value}
+
+
+def _mapping(loader: _Loader, node: Any) -> dict[Any, Any]:
+    """A mapping in which no key is given twice: the second would hide the first. One of `<<` is there to be hidden."""
+    own = {id(key_node) for key_node, _ in node.value}
+    loader.flatten_mapping(node)
+    made: dict[Any, Any] = {}
+    given: set[Hashable] = set()
+    for key_node, value_node in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        if not isinstance(key, Hashable):
+            raise yaml.constructor.ConstructorError(None, None, "a key is no text", key_node.start_mark)
+        if key in given:
+            raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is given twice", key_node.start_mark)
+        if id(key_node) in own:
+            given.add(key)
+        made[key] = loader.construct_object(value_node, deep=True)
+    return made
+
+
+def _whole(loader: _Loader, node: yaml.Node) -> int:
+    """A whole number, refused where it has more digits than Python writes: only 0x and 0b could give them."""
+    found: int = loader.construct_yaml_int(node)
+    str(found)
+    return found
+
+
+_Loader.add_multi_constructor("!", _function)
+_Loader.add_constructor("tag:yaml.org,2002:int", _whole)
+_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+
+
+def load(name: str, text: str) -> Any:
+    """The value of a YAML text. Raises ImportSourceError."""
+    try:
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark is not None else ""
+        problem = " ".join(str(getattr(error, "problem", None) or error).split())
+        raise ImportSourceError(f"{name} is no YAML: {problem}{place}") from None
+    except ValueError as error:  # a number that is none, such as 0o9, or one of too many digits
+        raise ImportSourceError(f"{name} is no YAML: {error}") from None

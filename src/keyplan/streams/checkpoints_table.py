@@ -1,0 +1,186 @@
+"""Checkpoints as items of a small table: one for each lane, one for each runner, one for each consumer's start.
+
+    consumer (partition key)   what (sort key)              attributes
+    orders/notify              start                        begins_at
+    orders/notify              shard/LABEL/SHARD            position, done, owner, until, fence, starts
+    orders/notify              runner/NAME                  until
+
+Lanes that are done, and runners that died, expire a week later (`expires_at`, the table's TTL).
+"""
+
+from __future__ import annotations
+
+from keyplan.client.connection import Connection
+from keyplan.client.outcomes import CONDITION
+from keyplan.client.steps import Transport
+from keyplan.clock import Clock
+from keyplan.design.entities import Entity
+from keyplan.design.tables import Table
+from keyplan.errors import ServiceError
+from keyplan.streams.checkpoints import Board, Lane
+from keyplan.streams.errors import LeaseLostError
+from keyplan.streams.own_table import Item, OwnTable
+
+DEFAULT_NAME = "keyplan-checkpoints"
+_KEPT_S = 7 * 24 * 3600
+_REMEDY = (
+    "for checkpoints: make it (consumer, what: both String; TTL expires_at), or let it be made:"
+    " Runner(..., checkpoints=TableCheckpoints(db, create=True))"
+)
+
+
+def checkpoint_table(name: str = DEFAULT_NAME) -> Table:
+    """The table as it is declared, for designs and exports that are to hold it."""
+    table = Table(name, pk="consumer", sk="what", ttl="expires_at")
+
+    @table.entity(name="Checkpoint")
+    class Checkpoint(Entity):
+        consumer: str
+        what: str
+
+    return table
+
+
+class TableCheckpoints:
+    """Checkpoints in a table, which may be in another database than the one whose changes are read."""
+
+    def __init__(
+        self,
+        db: Connection | Transport,
+        *,
+        table: str = DEFAULT_NAME,
+        create: bool | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """`create`: whether to make the table where it is missing; of itself only for an engine in this process."""
+        self._table = OwnTable(db, checkpoint_table, table, remedy=_REMEDY, create=create, clock=clock)
+        self._service, self.table = self._table.service, self._table.name
+
+    def prepare(self) -> None:
+        """Make the table, or see that it is there. Raises TableMissingError."""
+        if self._table.creates:
+            self._table.make()
+        else:
+            self._table.check()
+
+    def board(self, consumer: str) -> Board:
+        """What is kept of a consumer."""
+        begins_at_s, is_known = None, False
+        lanes: dict[str, Lane] = {}
+        runners: dict[str, float] = {}
+        for item in self._table.items(consumer):
+            kind, _, name = item["what"]["S"].partition("/")
+            if kind == "shard":
+                lanes[name] = _lane(item)
+            elif kind == "runner":
+                runners[name] = float(item["until"]["N"])
+            else:
+                is_known = True
+                begins_at_s = float(item["begins_at"]["N"]) if "begins_at" in item else None
+        return Board(begins_at_s, is_known, lanes, runners)
+
+    def begin(self, consumer: str, begins_at_s: float | None) -> bool:
+        """Note that a consumer begins."""
+        item = _key(consumer, "start")
+        if begins_at_s is not None:
+            item["begins_at"] = {"N": repr(begins_at_s)}
+        request = {"TableName": self.table, "Item": item, "ConditionExpression": "attribute_not_exists(consumer)"}
+        return self._is_met("PutItem", request) is not None
+
+    def acquire(self, consumer: str, shard: str, runner: str, now_s: float, until_s: float) -> Lane | None:
+        """Take a lane that is free."""
+        answer = self._is_met(
+            "UpdateItem",
+            {
+                "TableName": self.table,
+                "Key": _key(consumer, f"shard/{shard}"),
+                "UpdateExpression": "SET #owner = :runner, #until = :until,"
+                " #fence = if_not_exists(#fence, :none) + :one",
+                "ConditionExpression": "(attribute_not_exists(#done) OR #done = :false) AND"
+                " (attribute_not_exists(#owner) OR #owner = :runner OR #until <= :now)",
+                "ExpressionAttributeNames": {name: name[1:] for name in ("#owner", "#until", "#fence", "#done")},
+                "ExpressionAttributeValues": {
+                    ":runner": {"S": runner},
+                    ":until": {"N": repr(until_s)},
+                    ":now": {"N": repr(now_s)},
+                    ":none": {"N": "0"},
+                    ":one": {"N": "1"},
+                    ":false": {"BOOL": False},
+                },
+                "ReturnValues": "ALL_NEW",
+            },
+        )
+        return None if answer is None else _lane(answer["Attributes"])
+
+    def save(self, lane: Lane) -> None:
+        """Keep a lane's position and lease."""
+        self._keep(lane, {"until": {"N": repr(lane.until_s)}})
+
+    def release(self, lane: Lane) -> None:
+        """Keep a lane's position and give it up."""
+        self._keep(lane, {}, gone=("owner", "until"))
+
+    def _keep(self, lane: Lane, lease: Item, *, gone: tuple[str, ...] = ()) -> None:
+        """Set a lane's attributes, those of its lease among them, and take some away."""
+        sets: Item = {"done": {"BOOL": lane.done}, **lease}
+        if lane.position is not None:
+            sets["position"] = {"S": str(lane.position)}
+        if lane.starts is not None:
+            sets["starts"] = {"S": str(lane.starts)}
+        if lane.done:
+            sets["expires_at"] = {"N": str(int(self._service.clock.now()) + _KEPT_S)}
+        update = "SET " + ", ".join(f"#{name} = :{name}" for name in sets)
+        if gone:
+            update += " REMOVE " + ", ".join(f"#{name}" for name in gone)
+        request = {
+            "TableName": self.table,
+            "Key": _key(lane.consumer, f"shard/{lane.shard}"),
+            "UpdateExpression": update,
+            "ConditionExpression": "#fence = :fence",
+            "ExpressionAttributeNames": {f"#{name}": name for name in ("fence", *sets, *gone)},
+            "ExpressionAttributeValues": {
+                ":fence": {"N": str(lane.fence)},
+                **{f":{name}": value for name, value in sets.items()},
+            },
+        }
+        if self._is_met("UpdateItem", request) is None:
+            raise LeaseLostError(f"{lane.consumer}: {lane.shard} was taken over by another runner")
+
+    def announce(self, consumer: str, runner: str, until_s: float) -> None:
+        """Note that a runner is alive."""
+        item = {
+            **_key(consumer, f"runner/{runner}"),
+            "until": {"N": repr(until_s)},
+            "expires_at": {"N": str(int(until_s) + _KEPT_S)},
+        }
+        self._table.put(item)
+
+    def withdraw(self, consumer: str, runner: str) -> None:
+        """Note that a runner is gone."""
+        self._service.call("DeleteItem", {"TableName": self.table, "Key": _key(consumer, f"runner/{runner}")})
+
+    def _is_met(self, operation: str, request: Item) -> Item | None:
+        """The answer of a conditional write; None where its condition was not true."""
+        try:
+            return self._service.call(operation, request)
+        except ServiceError as error:
+            if error.code != CONDITION:
+                raise
+            return None
+
+
+def _key(consumer: str, what: str) -> Item:
+    return {"consumer": {"S": consumer}, "what": {"S": what}}
+
+
+def _lane(item: Item) -> Lane:
+    return Lane(
+        item["consumer"]["S"],
+        item["what"]["S"].partition("/")[2],
+        int(item["position"]["S"]) if "position" in item else None,
+        item.get("done", {}).get("BOOL", False),
+        item.get("owner", {}).get("S"),
+        float(item["until"]["N"]) if "until" in item else 0.0,
+        int(item.get("fence", {}).get("N", "0")),
+        int(item["starts"]["S"]) if "starts" in item else None,
+    )

@@ -1,0 +1,191 @@
+"""Which runner reads which shards: lanes acquired up to a fair share, kept by leases, given up to newcomers.
+
+Every runner announces itself; each takes as many of the shards that can be read as their number divided by the
+number of runners that are alive, rounded up. One that has more, because another runner has come, gives some up.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from keyplan.clock import Clock
+from keyplan.streams.checkpoints import Board, Checkpoints, Lane
+from keyplan.streams.consumers import BoundConsumer
+from keyplan.streams.delivery import Track
+from keyplan.streams.errors import LeaseLostError
+from keyplan.streams.notices import Gap, LeaseLost, Notify
+from keyplan.streams.streams import Call, Shard, Stream, is_gone, ready_shards
+
+
+class Claims:
+    """The lanes of one runner."""
+
+    def __init__(
+        self, checkpoints: Checkpoints, call: Call, *, clock: Clock, runner: str, lease_s: float, notify: Notify
+    ) -> None:
+        self._kept, self._call, self._clock, self._notify = checkpoints, call, clock, notify
+        self.runner, self.lease_s = runner, lease_s
+        self.tracks: list[Track] = []
+        self._announced: dict[str, float] = {}
+        self._looked_at_s = 0.0
+
+    def prepare(self) -> None:
+        """Make what keeps the lanes."""
+        self._kept.prepare()
+
+    def board(self, consumer: BoundConsumer, *, latest: bool) -> tuple[Board, bool]:
+        """What is kept of a consumer, which begins with that if it never has; and whether it has begun just now."""
+        self._announce(consumer.name)
+        board = self._kept.board(consumer.name)
+        if board.is_known:
+            return board, False
+        begun = self._kept.begin(consumer.name, self._clock.now() if latest else None)
+        return self._kept.board(consumer.name), begun
+
+    def _announce(self, consumer: str) -> None:
+        now_s = self._clock.now()
+        if self._announced.get(consumer, 0.0) - now_s < self.lease_s * 2 / 3:
+            self._announced[consumer] = now_s + self.lease_s
+            self._kept.announce(consumer, self.runner, now_s + self.lease_s)
+
+    def settle(self, consumer: BoundConsumer, board: Board, streams: Sequence[Stream]) -> int:
+        """Give up what is more than our share, take what is free up to it; how many gaps were found."""
+        ready = ready_shards(streams, lambda key: key in board.lanes and board.lanes[key].done)
+        now_s = self._clock.now()
+        alive = {name for name, until_s in board.runners.items() if until_s > now_s} | {self.runner}
+        share = -(-len(ready) // len(alive))
+        mine = [track for track in self.tracks if track.consumer is consumer]
+        for track in sorted(mine, key=lambda track: len(track.segments))[: max(0, len(mine) - share)]:
+            self.release(track)
+        self._take(consumer, board, ready, share - len(mine))
+        self._let_go(consumer, board)
+        return self._bury(consumer, board, streams) + self._tell_of_trimmed(consumer, board, streams)
+
+    def _take(self, consumer: BoundConsumer, board: Board, ready: Sequence[Shard], wanted: int) -> None:
+        """Acquire free lanes, beginning where other runners do not."""
+        held = {track.lane.shard for track in self.tracks if track.consumer is consumer}
+        first = zlib.crc32(self.runner.encode()) % max(1, len(ready))
+        ours = {lane.shard for lane in board.lanes.values() if lane.owner == self.runner}
+        for shard in sorted((*ready[first:], *ready[:first]), key=lambda shard: shard.key not in ours):
+            if wanted <= 0:
+                break
+            now_s = self._clock.now()
+            known = board.lanes.get(shard.key)
+            if shard.key in held or (known is not None and not known.is_free(self.runner, now_s)):
+                continue
+            lane = self._kept.acquire(consumer.name, shard.key, self.runner, now_s, now_s + self.lease_s)
+            if lane is not None:
+                self.tracks.append(Track(consumer, lane, board.begins_at_s, lane.position))
+                wanted -= 1
+
+    def _let_go(self, consumer: BoundConsumer, board: Board) -> None:
+        """Free what we held before we were restarted and do not take up again, instead of letting its lease run out."""
+        held = {track.lane.shard for track in self.tracks if track.consumer is consumer}
+        for lane in board.lanes.values():
+            if lane.owner == self.runner and lane.shard not in held:
+                now_s = self._clock.now()
+                taken = self._kept.acquire(consumer.name, lane.shard, self.runner, now_s, now_s + self.lease_s)
+                if taken is not None:
+                    self._kept.release(taken)
+
+    def _bury(self, consumer: BoundConsumer, board: Board, streams: Sequence[Stream]) -> int:
+        """Close lanes whose shards are gone, and tell of it: what they still held cannot be read any more."""
+        listed = {shard.key for stream in streams for shard in stream.shards}
+        held = {track.lane.shard for track in self.tracks if track.consumer is consumer}
+        unlisted = [lane for lane in board.lanes.values() if not lane.done and lane.shard not in listed | held]
+        stem = streams[-1].arn.rpartition("/")[0]
+        buried = 0
+        for lane in unlisted:
+            label, _, name = lane.shard.partition("/")
+            arn = f"{stem}/{label}"
+            if not is_gone(self._call, arn, name):
+                continue
+            now_s = self._clock.now()
+            taken = self._kept.acquire(consumer.name, lane.shard, self.runner, now_s, now_s + self.lease_s)
+            if taken is not None:
+                self._kept.release(replace(taken, done=True))
+                after = None if taken.position is None else str(taken.position)
+                self._notify(Gap((consumer.name,), arn, name, after))
+                buried += 1
+        return buried
+
+    def _tell_of_trimmed(self, consumer: BoundConsumer, board: Board, streams: Sequence[Stream]) -> int:
+        """Tell of lanes of which nothing was read, and whose shards begin later than when they were first taken.
+
+        Not where a consumer began with the latest changes: what was trimmed may be older than that.
+        """
+        shards = {shard.key: shard for stream in streams for shard in stream.shards}
+        unread = [track for track in self.tracks if track.consumer is consumer and track.is_unread]
+        found = 0
+        for track in unread if board.begins_at_s is None else ():
+            shard, since = shards.get(track.lane.shard), track.lane.starts
+            if shard is None or shard.starts is None or (since is not None and shard.starts <= since):
+                continue
+            if since is not None:
+                self._notify(Gap((consumer.name,), shard.arn, shard.name, None))
+                found += 1
+            track.lane = replace(track.lane, starts=shard.starts)
+            with suppress(LeaseLostError):
+                self.save(track)
+        return found
+
+    def keep(self, track: Track) -> None:
+        """See that a lane is still ours. Raises LeaseLostError.
+
+        All other lanes are kept alive on this occasion, for one shard may take long while the others wait.
+        """
+        now_s = self._clock.now()
+        if now_s - self._looked_at_s >= self.lease_s / 6:
+            self._looked_at_s = now_s
+            for one in [one for one in self.tracks if one.lane.until_s - now_s < self.lease_s * 2 / 3]:
+                with suppress(LeaseLostError):
+                    self.save(one)
+            for consumer in list(self._announced):
+                self._announce(consumer)
+        self._check_held(track)
+
+    @staticmethod
+    def _check_held(track: Track) -> None:
+        """Raise LeaseLostError for a lane that is known to be lost; that it is has been told."""
+        if track.is_lost:
+            raise LeaseLostError(f"{track.consumer.name}: {track.lane.shard} is another runner's")
+
+    def save(self, track: Track) -> None:
+        """Move the checkpoint to where the track stands, and prolong the lease. Raises LeaseLostError."""
+        lane = replace(track.lane, position=track.position, until_s=self._clock.now() + self.lease_s)
+        self._keeping(track, lane, self._kept.save)
+
+    def finish(self, track: Track) -> None:
+        """Close a lane whose shard has ended."""
+        self._keeping(track, replace(track.lane, position=track.position, done=True), self._kept.release)
+        self.tracks.remove(track)
+
+    def release(self, track: Track) -> None:
+        """Give a lane up to whoever wants it. One that was lost is simply forgotten."""
+        try:
+            self._keeping(track, replace(track.lane, position=track.position), self._kept.release)
+        except LeaseLostError:
+            return
+        self.tracks.remove(track)
+
+    def _keeping(self, track: Track, lane: Lane, keep: Callable[[Lane], None]) -> None:
+        self._check_held(track)
+        try:
+            keep(lane)
+        except LeaseLostError:
+            track.is_lost = True
+            self.tracks.remove(track)
+            self._notify(LeaseLost(track.consumer.name, track.lane.shard))
+            raise
+        track.lane, track.unsaved = lane, 0
+
+    def leave(self, consumers: Sequence[BoundConsumer]) -> None:
+        """Give up every lane, and be gone."""
+        for track in list(self.tracks):
+            self.release(track)
+        for consumer in consumers:
+            if self._announced.pop(consumer.name, None) is not None:
+                self._kept.withdraw(consumer.name, self.runner)

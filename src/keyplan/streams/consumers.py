@@ -1,0 +1,216 @@
+"""Consumers bound to their table: whose entity each record is about, and which typed changes it is to a consumer."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from keyplan.client.codec import OWNER, Reader, Sorter
+from keyplan.design.consumers import Change, Consumer, EventName, Expired, Inserted, Modified, Removed
+from keyplan.design.entities import EntitySpec
+from keyplan.design.schema import IMAGES
+from keyplan.design.tables import Table
+from keyplan.streams.errors import ConsumerSetupError
+from keyplan.streams.filters import Filter, filter_of
+from keyplan.streams.records import Item, StreamRecord
+from keyplan.streams.streams import Shard, Stream
+
+Changes = tuple[Change[Any], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Sorted:
+    """A record, and the readers of the entities that its images are; None for an image that is none's, or absent."""
+
+    record: StreamRecord
+    old: Reader | None
+    new: Reader | None
+
+
+class RecordSorter:
+    """Tells of which entity a record's images are; once for all consumers of a table."""
+
+    def __init__(self, table: Table, wanted: Sequence[EntitySpec]) -> None:
+        self._reader = Sorter(wanted, table.entities).reader
+        self._by_key = table.schema.discriminator is None
+
+    def sort(self, record: StreamRecord) -> Sorted:
+        """The record with its readers."""
+        old, new = record.old, record.new
+        if old is None or new is None or not self._by_key or (OWNER in old) != (OWNER in new):
+            return Sorted(record, self._one(old), self._one(new))
+        reader = self._reader(new)  # both images have the same key, and the key tells
+        return Sorted(record, reader, reader)
+
+    def _one(self, image: Item | None) -> Reader | None:
+        return None if image is None else self._reader(image)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundConsumer:
+    """A consumer with its name in checkpoints."""
+
+    name: str
+    """The table's real name and the consumer's: orders/notify."""
+    declared: Consumer
+    entities: frozenset[EntitySpec]
+    passes: Filter | None
+
+    def changes(self, found: Sorted) -> Changes:
+        """What a record is to the consumer, made anew at each call; nothing where it is not for it.
+
+        Raises RunError for an image that is not what its entity declares, and what a condition may raise.
+        """
+        record = found.record
+        old = found.old if found.old is not None and found.old.spec in self.entities else None
+        new = found.new if found.new is not None and found.new.spec in self.entities else None
+        if old is None and new is None:
+            return ()
+        if record.event_name == "INSERT":
+            return self._one("inserted", record, None, new)
+        if record.event_name == "REMOVE":
+            return self._one("expired" if record.by_service else "removed", record, old, None)
+        if old is new or record.old is None or record.new is None:
+            return self._one("modified", record, old or new, new or old)
+        # The item became another entity's, or ceased to be one.
+        return (
+            *self._one("removed", record, old, None, ":removed"),
+            *self._one("inserted", record, None, new, ":inserted"),
+        )
+
+    def needs_more_than(self, view: str) -> bool:
+        """Whether a stream with this view lacks an image that the consumer needs."""
+        return not self.declared.needs <= IMAGES.get(view, frozenset())
+
+    def hand_over(self, changes: list[Change[Any]]) -> None:
+        """Call the consumer's function: once with all changes where it takes lists, else with each."""
+        function: Callable[[Any], Any] = self.declared.function
+        if self.declared.takes_list:
+            function(changes)
+            return
+        for change in changes:
+            function(change)
+
+    def _one(
+        self, event: EventName, record: StreamRecord, old: Reader | None, new: Reader | None, suffix: str = ""
+    ) -> Changes:
+        if event not in self.declared.events or (old is None and new is None):
+            return ()
+        change = _MAKE[event](record, old, new, record.event_id + suffix)
+        return (change,) if self.passes is None or self.passes(change) else ()
+
+
+def _inserted(record: StreamRecord, _old: Reader | None, new: Reader | None, event_id: str) -> Change[Any]:
+    assert new is not None, "an insert has an entity"
+    return Inserted(record.sequence_number, event_id, record.at_s, new.entity(record.new or {}))
+
+
+def _modified(record: StreamRecord, old: Reader | None, new: Reader | None, event_id: str) -> Change[Any]:
+    assert new is not None, "a modification has an entity"
+    assert old is not None, "and had one"
+    before, after = old.entity(record.old or {}), new.entity(record.new or {})
+    return Modified(record.sequence_number, event_id, record.at_s, before, after)
+
+
+def _removed(record: StreamRecord, old: Reader | None, _new: Reader | None, event_id: str) -> Change[Any]:
+    assert old is not None, "what was removed had an entity"
+    return Removed(record.sequence_number, event_id, record.at_s, old.entity(record.old or {}))
+
+
+def _expired(record: StreamRecord, old: Reader | None, _new: Reader | None, event_id: str) -> Change[Any]:
+    assert old is not None, "what expired had an entity"
+    return Expired(record.sequence_number, event_id, record.at_s, old.entity(record.old or {}))
+
+
+_MAKE: dict[EventName, Callable[[StreamRecord, Reader | None, Reader | None, str], Change[Any]]] = {
+    "inserted": _inserted,
+    "modified": _modified,
+    "removed": _removed,
+    "expired": _expired,
+}
+
+
+def bind(table: Table, real_name: str, wanted: Sequence[Callable[..., Any] | str] | None) -> list[BoundConsumer]:
+    """The consumers of a table that are to run: all, or those of the given functions or names."""
+    declared = table.consumers if wanted is None else [_named(table, one) for one in wanted]
+    if not declared:
+        raise ConsumerSetupError(f"table {table.name} has no consumer: declare one with @table.on_change(...)")
+    names = [consumer.name for consumer in declared]
+    for consumer in declared:
+        if not consumer.entities:
+            raise ConsumerSetupError(f"{consumer.name} names no entity: @table.on_change(Order), {consumer.place}")
+        if names.count(consumer.name) > 1:
+            raise ConsumerSetupError(
+                f"table {table.name} has two consumers called {consumer.name}, whose checkpoints would be one;"
+                f" rename one: {consumer.place}"
+            )
+    for consumer in declared:
+        _check_callable(consumer.name, consumer.function)
+    return [
+        BoundConsumer(
+            f"{real_name}/{consumer.name}",
+            consumer,
+            frozenset(consumer.entities),
+            filter_of(consumer.when),
+        )
+        for consumer in declared
+    ]
+
+
+def with_handlers(
+    table: Table, bound: Sequence[BoundConsumer], handlers: Mapping[Callable[..., Any] | str, Callable[[Any], Any]]
+) -> list[BoundConsumer]:
+    """The consumers with handlers called in place of the functions they were declared with."""
+    by_name = {_named(table, wanted).name: handler for wanted, handler in handlers.items()}
+    for name, handler in by_name.items():
+        _check_callable(name, handler)
+    return [
+        replace(one, declared=replace(one.declared, function=by_name.get(one.declared.name, one.declared.function)))
+        for one in bound
+    ]
+
+
+def _check_callable(name: str, function: Callable[..., Any]) -> None:
+    if inspect.iscoroutinefunction(function):
+        raise ConsumerSetupError(
+            f"{name} is a coroutine function, which a runner would call and never await:"
+            " give it a plain function that runs it, with asyncio.run(...)"
+        )
+
+
+def sorter_of(table: Table, consumers: Sequence[BoundConsumer]) -> RecordSorter:
+    """The sorter for some consumers of a table."""
+    return RecordSorter(table, list(dict.fromkeys(spec for one in consumers for spec in one.declared.entities)))
+
+
+def _named(table: Table, wanted: Callable[..., Any] | str) -> Consumer:
+    for consumer in table.consumers:
+        if wanted in (consumer.name, consumer.function):
+            return consumer
+    known = ", ".join(consumer.name for consumer in table.consumers) or "none"
+    raise ConsumerSetupError(f"table {table.name} has no consumer {wanted}; it has: {known}")
+
+
+def check_destinations(consumers: Sequence[BoundConsumer], destinations: Container[str]) -> None:
+    """Raise ConsumerSetupError where a consumer sends what failed to a destination that is not among these."""
+    for consumer in consumers:
+        wanted = consumer.declared.on_failure
+        if wanted is not None and wanted not in destinations:
+            raise ConsumerSetupError(
+                f'{consumer.name} sends failed records to "{wanted}", which the runner was not given:'
+                f' destinations={{"{wanted}": JsonLinesFolder(...)}}'
+            )
+
+
+def check_views(consumer: BoundConsumer, taken: Sequence[Shard], streams: Sequence[Stream]) -> None:
+    """Raise ConsumerSetupError where a shard's stream lacks an image that the consumer needs."""
+    views = {stream.arn: stream.view for stream in streams}
+    for shard in taken:
+        if consumer.needs_more_than(views[shard.arn]):
+            needs = " and ".join(sorted(consumer.declared.needs))
+            raise ConsumerSetupError(
+                f"{consumer.name} needs the {needs} image of items, and stream {shard.arn} has {views[shard.arn]}:"
+                " a stream's view cannot be altered; switch it off, and on again with the view that is needed"
+            )

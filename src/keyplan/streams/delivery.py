@@ -1,0 +1,268 @@
+"""Delivery: changes handed to a consumer in order, retried, halved to find the one that fails, given up in the end.
+
+What a consumer takes of a page becomes segments: single records, or batches where it takes lists. Only the first
+segment is ever delivered, and only once it is handled does the lane's position move past it. Nothing here
+sleeps: a segment that failed has a moment before which it is not tried again, and whoever drives comes back.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from keyplan import limits
+from keyplan.client.context import jittered_s
+from keyplan.clock import Clock
+from keyplan.streams.checkpoints import Lane
+from keyplan.streams.consumers import BoundConsumer, Changes, Sorted
+from keyplan.streams.failures import Destination, Failure, error_text, trace_of
+from keyplan.streams.notices import GivenUp, Notify, Retrying, Trouble
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """How patiently failed deliveries are repeated; each wait is drawn evenly from 0 to its bound."""
+
+    first_s: float = 0.2
+    """The bound of the first wait; each next one is twice the last."""
+    most_s: float = 60.0
+    """The bound of every wait."""
+
+    def wait_s(self, attempt: int, clock: Clock) -> float:
+        """How long to wait after so many failures in a row, with full jitter."""
+        return jittered_s(attempt, self.first_s, self.most_s, clock)
+
+
+@dataclass
+class Counts:
+    """What a run did."""
+
+    read: int = 0
+    """Records read from the stream, each once however many consumers take it."""
+    delivered: int = 0
+    """Changes that consumers have handled."""
+    skipped: int = 0
+    """Records that were not for a consumer, counted for each."""
+    retried: int = 0
+    """Deliveries that failed and are tried again, halved ones included."""
+    failed: int = 0
+    """Records handed to a destination."""
+    gaps: int = 0
+    """Shards of which records were trimmed unread."""
+    waiting: int = 0
+    """Consumers' shards that wait to try something again, at the end of the run."""
+
+
+@dataclass
+class Segment:
+    """Records that are delivered together, and what became of that."""
+
+    records: list[Sorted]
+    changes: list[Changes] | None
+    """What each record is to the consumer; None: to be made again, for handlers may have altered it."""
+    upto: int
+    """Where the lane stands once this is handled."""
+    error: Exception | None = None
+    """Why it cannot be delivered at all."""
+    attempts: int = 0
+    """How often just this was tried."""
+    before: int = 0
+    """How often it was tried as a part of more."""
+    failures: list[Failure] = field(default_factory=list)
+    """What is to go to the destination, once it has been given up."""
+
+
+@dataclass(eq=False)
+class Track:
+    """A lane while a runner has it."""
+
+    consumer: BoundConsumer
+    lane: Lane
+    begins_at_s: float | None
+    position: int | None
+    segments: deque[Segment] = field(default_factory=deque)
+    page_end: int | None = None
+    failures_in_a_row: int = 0
+    not_before_s: float = 0.0
+    unsaved: int = 0
+    """Records handled since the last checkpoint."""
+    stopped: Failure | None = None
+    """The record that stopped it."""
+    is_lost: bool = False
+    """Whether another runner has taken the lane over."""
+    is_at_tip: bool = False
+    """Whether it has handled all that there was at the last look."""
+    last_at_s: float | None = None
+    """When the record at hand, or the last one, was written."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether everything that was read is handled."""
+        return not self.segments
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether nothing of the shard was read, now or before."""
+        return self.position is None and self.page_end is None
+
+    def take(self, records: Sequence[Sorted], counts: Counts) -> None:
+        """Accept the next page of the shard."""
+        if not records:
+            return
+        self.page_end = records[-1].record.sequence
+        self.last_at_s = records[-1].record.at_s
+        found = 0
+        for segment in _segments(self.consumer, records, self.begins_at_s):
+            self.segments.append(segment)
+            found += len(segment.records)
+        counts.skipped += len(records) - found
+        if self.segments:
+            self.segments[-1].upto = self.page_end
+        else:
+            self._move(self.page_end, len(records))
+
+    def pass_first(self) -> None:
+        """Go on behind the first segment."""
+        segment = self.segments.popleft()
+        self.failures_in_a_row = 0
+        self._move(segment.upto, len(segment.records))
+
+    def _move(self, position: int, records: int) -> None:
+        self.position = position
+        self.unsaved += records
+
+    def halve_first(self) -> None:
+        """Put two halves in the place of the first segment."""
+        whole = self.segments.popleft()
+        middle = len(whole.records) // 2
+        left, right = whole.records[:middle], whole.records[middle:]
+        before = whole.before + whole.attempts
+        self.segments.appendleft(Segment(right, None, whole.upto, before=before))
+        self.segments.appendleft(Segment(left, None, left[-1].record.sequence, before=before))
+
+
+def _segments(consumer: BoundConsumer, records: Sequence[Sorted], begins_at_s: float | None) -> list[Segment]:
+    size = consumer.declared.batch if consumer.declared.takes_list else 1
+    # The stream tells seconds only, so what was written in the second of the beginning counts.
+    oldest = float("-inf") if begins_at_s is None else begins_at_s // 1
+    found: list[Segment] = []
+    batch: Segment | None = None
+    for one in records:
+        if one.record.at_s < oldest:
+            continue
+        try:
+            changes = consumer.changes(one)
+        except Exception as error:  # noqa: BLE001 - whatever a model's or a condition's own code raises
+            found.append(Segment([one], [()], one.record.sequence, error=error))
+            batch = None
+            continue
+        if not changes:
+            continue
+        if batch is None or len(batch.records) >= size:
+            batch = Segment([], [], one.record.sequence)
+            found.append(batch)
+        assert batch.changes is not None, "made just here"
+        batch.records.append(one)
+        batch.changes.append(changes)
+        batch.upto = one.record.sequence
+    return found
+
+
+class Delivery:
+    """Delivers the first segments of tracks."""
+
+    def __init__(
+        self, *, clock: Clock, backoff: Backoff, destinations: Mapping[str, Destination], notify: Notify
+    ) -> None:
+        self._clock, self._backoff, self._destinations, self._notify = clock, backoff, destinations, notify
+
+    def is_due(self, track: Track) -> bool:
+        """Whether there is something to try now."""
+        return bool(track.segments) and track.stopped is None and track.not_before_s <= self._clock.monotonic()
+
+    def deliver(self, track: Track, counts: Counts) -> bool:
+        """Try the first segment; whether the track went on behind it."""
+        segment = track.segments[0]
+        track.last_at_s = segment.records[0].record.at_s
+        if segment.failures:
+            return self._send(track, segment, counts)
+        if segment.error is not None:
+            return self._give_up(track, segment, segment.error, counts)
+        try:
+            handled = _call(track.consumer, segment)
+        except Exception as error:  # noqa: BLE001 - whatever a handler raises is what is retried
+            return self._failed(track, segment, error, counts)
+        counts.delivered += handled
+        track.pass_first()
+        return True
+
+    def _failed(self, track: Track, segment: Segment, error: Exception, counts: Counts) -> bool:
+        segment.attempts += 1
+        segment.changes = None
+        declared = track.consumer.declared
+        halves = declared.bisect and len(segment.records) > 1
+        if not halves and self._is_final(declared.retries, segment):
+            return self._give_up(track, segment, error, counts)
+        counts.retried += 1
+        wait_s = self._wait(track)
+        self._notify(
+            Retrying(
+                track.consumer.name,
+                track.lane.shard,
+                len(segment.records),
+                segment.records[0].record.event_id,
+                segment.attempts + segment.before,
+                wait_s,
+                error_text(error),
+            )
+        )
+        if halves:
+            track.halve_first()
+        return False
+
+    def _is_final(self, retries: int | None, segment: Segment) -> bool:
+        if retries is not None:
+            return segment.attempts > retries
+        return self._clock.now() - segment.records[-1].record.at_s > limits.STREAM_RETENTION_S
+
+    def _wait(self, track: Track) -> float:
+        track.failures_in_a_row += 1
+        wait_s = self._backoff.wait_s(track.failures_in_a_row, self._clock)
+        track.not_before_s = self._clock.monotonic() + wait_s
+        return wait_s
+
+    def _give_up(self, track: Track, segment: Segment, error: Exception, counts: Counts) -> bool:
+        attempts = max(1, segment.attempts + segment.before)
+        told = error_text(error), trace_of(error), attempts, self._clock.now()
+        failures = [Failure(track.consumer.name, one.record, *told) for one in segment.records]
+        if track.consumer.declared.on_failure is None:
+            track.stopped = failures[0]
+            return False
+        segment.failures = failures
+        return self._send(track, segment, counts)
+
+    def _send(self, track: Track, segment: Segment, counts: Counts) -> bool:
+        name = track.consumer.declared.on_failure
+        assert name is not None, "only what has a destination is sent there"
+        try:
+            self._destinations[name].send(segment.failures)
+        except Exception as error:  # noqa: BLE001 - nothing is passed over before its destination has it
+            wait_s = self._wait(track)
+            self._notify(Trouble(f"{track.consumer.name}: destination {name}", wait_s, error_text(error)))
+            return False
+        for failure in segment.failures:
+            self._notify(GivenUp(failure, name))
+        counts.failed += len(segment.failures)
+        track.pass_first()
+        return True
+
+
+def _call(consumer: BoundConsumer, segment: Segment) -> int:
+    """Hand a segment to the consumer's function; how many changes it held."""
+    made = segment.changes
+    if made is None:
+        made = segment.changes = [consumer.changes(one) for one in segment.records]
+    changes = [change for of_record in made for change in of_record]
+    consumer.hand_over(changes)
+    return len(changes)

@@ -1,0 +1,133 @@
+"""Records that failed for good, and where they go: a folder of JSON lines, or items of a table.
+
+A destination may be handed a record twice: when a runner is killed after sending and before its next
+checkpoint. A record's event id tells.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from keyplan.streams.records import StreamRecord, as_plain, from_plain
+
+
+def error_text(error: Exception) -> str:
+    """The type and text of an error."""
+    return f"{type(error).__name__}: {error}"
+
+
+def trace_of(error: Exception) -> str:
+    """An error's traceback."""
+    return "".join(traceback.format_exception(error))
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A record that a consumer could not handle."""
+
+    consumer: str
+    """The table's name and the consumer's: orders/notify."""
+    record: StreamRecord
+    error: str
+    """The type and text of the last error."""
+    trace: str
+    """The last error's traceback."""
+    attempts: int
+    """How often it was tried, alone or in a batch."""
+    failed_at_s: float
+    """When it was given up, seconds since 1970."""
+
+    @property
+    def key_text(self) -> str:
+        """The item's key, for people."""
+        return " ".join(f"{name}={next(iter(value.values()))!r}" for name, value in self.record.keys.items())
+
+    def again(self, error: Exception) -> Failure:
+        """The same after one more attempt, which failed too."""
+        return replace(self, error=error_text(error), trace=trace_of(error), attempts=self.attempts + 1)
+
+    def as_plain(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return {
+            "consumer": self.consumer,
+            "error": self.error,
+            "trace": self.trace,
+            "attempts": self.attempts,
+            "failed_at_s": self.failed_at_s,
+            "record": as_plain(self.record),
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Failure:
+        """The failure that `as_plain` wrote."""
+        return cls(
+            plain["consumer"],
+            from_plain(plain["record"]),
+            plain["error"],
+            plain["trace"],
+            plain["attempts"],
+            plain["failed_at_s"],
+        )
+
+
+class Destination(Protocol):
+    """Where records go that failed for good."""
+
+    def send(self, failures: Sequence[Failure]) -> None:
+        """Keep them for good, or raise: they are handled only once this returns."""
+
+
+class JsonLinesFolder:
+    """A folder with a file of JSON lines for each consumer, appended to and synced."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self._lock = threading.Lock()
+
+    def path_of(self, consumer: str) -> Path:
+        """The file of a consumer's failures."""
+        return self.folder / f"{consumer.replace('/', '.')}.jsonl"
+
+    def send(self, failures: Sequence[Failure]) -> None:
+        """Append a line for each."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for consumer in dict.fromkeys(failure.consumer for failure in failures):
+            lines = [json.dumps(one.as_plain()).encode() for one in failures if one.consumer == consumer]
+            with self._lock:
+                _append(self.path_of(consumer), b"\n".join(lines) + b"\n")
+
+    def read(self, consumer: str) -> Iterator[Failure]:
+        """The failures of a consumer, each record once, in order.
+
+        A line that a crash has cut short is passed over: its record was not checkpointed, and comes again.
+        """
+        path, seen = self.path_of(consumer), set()
+        for line in path.read_bytes().splitlines() if path.exists() else ():
+            try:
+                failure = Failure.from_plain(json.loads(line))
+            except ValueError:
+                continue
+            if failure.record.event_id not in seen:
+                seen.add(failure.record.event_id)
+                yield failure
+
+
+def _append(path: Path, lines: bytes) -> None:
+    """Add whole lines in one write; one that a crash has cut short is ended first."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        size = os.fstat(file).st_size
+        torn = size > 0 and os.lseek(file, size - 1, os.SEEK_SET) >= 0 and os.read(file, 1) != b"\n"
+        left = memoryview(b"\n" + lines if torn else lines)
+        while left:
+            left = left[os.write(file, left) :]
+        os.fsync(file)
+    finally:
+        os.close(file)

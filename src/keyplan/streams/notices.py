@@ -1,0 +1,109 @@
+"""What a runner tells beside its results: gaps, retries, failures, shards lost to other runners.
+
+A notice is handed to the runner's `notify`; without one it goes to the log `keyplan.streams`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from keyplan.streams.failures import Failure
+
+_log = logging.getLogger("keyplan.streams")
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Records that were trimmed before a consumer had them: they cannot be delivered any more."""
+
+    consumers: tuple[str, ...]
+    arn: str
+    """The stream's."""
+    shard: str
+    after: str | None
+    """The sequence number of the last record that was handled; None where none was."""
+
+    def __str__(self) -> str:
+        since = "the shard's start" if self.after is None else f"record {self.after}"
+        who = ", ".join(self.consumers)
+        return f"{who}: records of {self.shard} after {since} may have been trimmed before they were read"
+
+
+@dataclass(frozen=True)
+class StreamReplaced:
+    """The table has a newer stream: what changed while neither was on is in none of them."""
+
+    table: str
+    old: str
+    new: str
+
+    def __str__(self) -> str:
+        return f"{self.table}: stream {self.old} was followed by {self.new}; changes made between them are in neither"
+
+
+@dataclass(frozen=True)
+class Retrying:
+    """A delivery failed and will be tried again."""
+
+    consumer: str
+    shard: str
+    records: int
+    first_event_id: str
+    attempts: int
+    wait_s: float
+    error: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.consumer}: {self.records} records from {self.first_event_id} failed ({self.error}),"
+            f" attempt {self.attempts}, again in {self.wait_s:.1f} s"
+        )
+
+
+@dataclass(frozen=True)
+class GivenUp:
+    """A record failed for good and was handed to the consumer's destination."""
+
+    failure: Failure
+    destination: str
+
+    def __str__(self) -> str:
+        failure = self.failure
+        return (
+            f"{failure.consumer}: {failure.record.event_name} {failure.key_text} went to {self.destination}"
+            f" after {failure.attempts} attempts: {failure.error}"
+        )
+
+
+@dataclass(frozen=True)
+class LeaseLost:
+    """Another runner has taken over a shard; what of it was handled since its last checkpoint comes again, there."""
+
+    consumer: str
+    shard: str
+
+    def __str__(self) -> str:
+        return f"{self.consumer}: another runner has taken over {self.shard}"
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """The service or a destination could not be used; it is tried again."""
+
+    what: str
+    wait_s: float
+    error: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.error}; again in {self.wait_s:.1f} s"
+
+
+Notice = Gap | StreamReplaced | Retrying | GivenUp | LeaseLost | Trouble
+Notify = Callable[[Notice], None]
+
+
+def log_notice(notice: Notice) -> None:
+    """Write a notice to the log: what loses records or gives them up as errors, the rest as warnings."""
+    _log.log(logging.ERROR if isinstance(notice, (Gap, GivenUp, StreamReplaced)) else logging.WARNING, "%s", notice)

@@ -1,0 +1,302 @@
+"""Runners: what reads a table's stream and calls its consumers, once or until told to stop.
+
+Delivery is at least once, and in order for each item. A checkpoint moves only past records that were handled,
+or that a destination has; what was handled after the last checkpoint of a killed runner is delivered again.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+import threading
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Literal
+
+from keyplan.client.connection import Connection
+from keyplan.client.errors import ThrottledError, TransactionConflictError, UnavailableError
+from keyplan.client.steps import Transport
+from keyplan.clock import Clock
+from keyplan.design.tables import Table
+from keyplan.errors import DatabaseLockedError
+from keyplan.streams.checkpoints import Board, Checkpoints
+from keyplan.streams.checkpoints_table import TableCheckpoints
+from keyplan.streams.claims import Claims
+from keyplan.streams.consumers import BoundConsumer, bind, check_destinations, check_views, sorter_of, with_handlers
+from keyplan.streams.delivery import Backoff, Counts, Delivery
+from keyplan.streams.errors import ConsumerSetupError, ConsumerStoppedError
+from keyplan.streams.failures import Destination
+from keyplan.streams.notices import Notify, StreamReplaced, Trouble, log_notice
+from keyplan.streams.service import StreamService
+from keyplan.streams.shards import Reading
+from keyplan.streams.streams import Cursor, Stream, label_of, streams_of
+
+Start = Literal["horizon", "latest"]
+_PASSING = (ThrottledError, UnavailableError, TransactionConflictError, DatabaseLockedError)
+"""What a runner goes on through: it says that something could not be reached or written just now."""
+_UNLIMITED = 1 << 60
+
+
+class Runner:
+    """Runs consumers of one table, all on one reading of its stream. One thread at a time may drive it."""
+
+    def __init__(
+        self,
+        db: Connection | Transport,
+        table: Table,
+        consumers: Sequence[Callable[..., Any] | str] | None = None,
+        *,
+        checkpoints: Checkpoints | None = None,
+        destinations: Mapping[str, Destination] | None = None,
+        handlers: Mapping[Callable[..., Any] | str, Callable[[Any], Any]] | None = None,
+        start: Start = "horizon",
+        runner: str | None = None,
+        lease_s: float = 30.0,
+        poll_s: float = 0.5,
+        refresh_s: float = 10.0,
+        checkpoint_every: int = 100,
+        backoff: Backoff | None = None,
+        notify: Notify = log_notice,
+        streams: Any = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """Raises ConsumerSetupError for what cannot run.
+
+        `consumers`: functions or their names; all of the table's when not said. `checkpoints`: by default in
+        the table keyplan-checkpoints of the same database. `destinations`: by the name that consumers give as
+        `on_failure`. `handlers`: by consumer, what is called in place of the declared function, for example a method
+        of an object that holds a connection. `start`: where a consumer begins that never ran: with the oldest records
+        there are, or with what comes from now on. `runner`: its name among runners; one that restarts under its old
+        name takes its shards up at once. `lease_s`: after how long without a sign of life its shards are free for
+        others, which is to be longer than one delivery takes. `poll_s`: how long it waits when nothing is to do.
+        `refresh_s`: how often it looks for new shards and runners. `checkpoint_every`: after how many records
+        within a page progress is kept. `streams`: a boto3 client of dynamodbstreams, if not the obvious one.
+        """
+        self._db, self.table = db, table
+        self._service = StreamService(db, streams=streams, clock=clock)
+        self.clock = self._service.clock
+        self._name = self._service.table_name(table)
+        self.consumers = with_handlers(table, bind(table, self._name, consumers), handlers or {})
+        self._destinations = destinations or {}
+        check_destinations(self.consumers, self._destinations)
+        self._start, self._poll_s, self._refresh_s = start, poll_s, refresh_s
+        self._backoff, self._notify = backoff or Backoff(), notify
+        self._claims = Claims(
+            checkpoints or TableCheckpoints(db, clock=self.clock),
+            self._service.call,
+            clock=self.clock,
+            runner=runner or f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}",
+            lease_s=lease_s,
+            notify=notify,
+        )
+        self._reading = self._make_reading(checkpoint_every)
+        self._hurries = False
+        self._is_prepared = False
+        self._refreshed_s = -math.inf
+        self._told_of: set[str] = set()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+
+    def _make_reading(self, checkpoint_every: int) -> Reading:
+        return Reading(
+            self._claims,
+            sorter_of(self.table, self.consumers),
+            Delivery(clock=self.clock, backoff=self._backoff, destinations=self._destinations, notify=self._notify),
+            self.clock,
+            self._backoff,
+            self._notify,
+            checkpoint_every,
+            lambda: self._hurries,
+        )
+
+    @property
+    def name(self) -> str:
+        """Its name among the runners of its consumers."""
+        return self._claims.runner
+
+    # Driving.
+
+    def run_once(self, limit: int | None = None) -> Counts:
+        """Deliver what there is, at most `limit` records of it, and give what was done.
+
+        What failed and is to be tried again later is not waited for: `waiting` tells. Raises
+        ConsumerStoppedError once all else is done, and RunError where the service cannot be reached.
+        """
+        return self._pass(limit, refresh=True)
+
+    def run(self, stop: threading.Event, *, drain: bool = True) -> None:
+        """Deliver changes as they come until `stop` is set, then what is left if `drain`, and give up its shards.
+
+        Goes on through failures of the service. Raises ConsumerStoppedError where a consumer cannot go on.
+        """
+        troubles = 0
+        try:
+            while not stop.is_set():
+                try:
+                    counts = self._pass(None, refresh=self.clock.monotonic() - self._refreshed_s >= self._refresh_s)
+                except _PASSING as error:
+                    troubles += 1
+                    wait_s = self._backoff.wait_s(troubles, self.clock)
+                    self._notify(Trouble(f"consumers of {self._name}", wait_s, str(error)))
+                    self.clock.wait(stop, wait_s)
+                    continue
+                troubles = 0
+                if not counts.read:
+                    self.clock.wait(stop, self._rest_s())
+            if drain:
+                self._pass(None, refresh=True)
+        finally:
+            self.close()
+
+    def start(self) -> None:
+        """Run in a thread of its own, until `stop`."""
+        if self._thread is not None:
+            raise RuntimeError("the runner has been started already")
+        self._stop.clear()
+        self._hurries, self._error = False, None
+        thread = threading.Thread(target=self._run_thread, name=f"keyplan-changes-{self._name}", daemon=True)
+        thread.start()
+        self._thread = thread
+
+    def stop(self, *, drain: bool = True) -> None:
+        """End the thread, after what is left has been delivered, or with `drain=False` after the present delivery.
+
+        Raises what ended the thread before, if anything did.
+        """
+        self._hurries = self._hurries or not drain
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        self._hurries = False
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    @property
+    def error(self) -> BaseException | None:
+        """What ended the thread, if it has ended by itself."""
+        return self._error
+
+    def _run_thread(self) -> None:
+        try:
+            self.run(self._stop)
+        except BaseException as error:  # noqa: BLE001 - it is raised by stop(), in the thread that waits for this one
+            self._error = error
+
+    def close(self) -> None:
+        """Keep how far it has come, and give its shards up to others. It may be driven again."""
+        try:
+            if self._is_prepared:
+                self._claims.leave(self.consumers)
+                self._reading.cohorts.clear()
+                self._is_prepared = False
+                self._refreshed_s = -math.inf
+        finally:
+            self._service.close()
+
+    def __enter__(self) -> Runner:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._thread is not None:
+            self.stop()
+        self.close()
+
+    def lags_s(self) -> dict[str, float]:
+        """By consumer: the age in seconds of the oldest record, of those known, that it has not handled yet.
+
+        0 for one that has handled all there was when it last looked.
+        """
+        now_s = self.clock.now()
+        lags = {consumer.name: 0.0 for consumer in self.consumers}
+        for track in list(self._claims.tracks):
+            if track.last_at_s is not None and not (track.is_idle and track.is_at_tip):
+                name = track.consumer.name
+                lags[name] = max(lags[name], now_s - track.last_at_s)
+        return lags
+
+    # Within.
+
+    def _pass(self, limit: int | None, *, refresh: bool) -> Counts:
+        """Turn every cohort until none has more to do."""
+        counts = Counts()
+        if refresh:
+            self._refresh(counts)
+        is_active = True
+        while is_active and not self._hurries:
+            is_active = False
+            for cohort in list(self._reading.cohorts):
+                left = _UNLIMITED if limit is None else limit - counts.read
+                is_active = self._reading.turn(cohort, counts, left) or is_active
+            ended = any(not cohort.tracks for cohort in self._reading.cohorts)
+            self._reading.prune()
+            if ended:
+                self._refresh(counts)
+        counts.waiting = sum(not track.is_idle for track in self._claims.tracks)
+        self._raise_stopped()
+        return counts
+
+    def _raise_stopped(self) -> None:
+        for track in self._claims.tracks:
+            if track.stopped is not None:
+                raise ConsumerStoppedError(track.stopped)
+
+    def _rest_s(self) -> float:
+        """How long there is nothing to do: until the next poll, or the next repetition if that is sooner."""
+        now_s = self.clock.monotonic()
+        due = [track.not_before_s - now_s for track in self._claims.tracks if not track.is_idle]
+        return max(0.0, min([self._poll_s, *due]))
+
+    def _refresh(self, counts: Counts) -> None:
+        """Look for streams, shards and other runners, and take what is ours."""
+        if not self._is_prepared:
+            self._prepare()
+        streams = streams_of(self._service.call, self._name)
+        if not streams:
+            raise ConsumerSetupError(
+                f'table {self._name} has no stream: declare it with stream="NEW_AND_OLD_IMAGES", or switch it on'
+            )
+        for consumer in self.consumers:
+            self._give_up_unlisted(consumer, streams)
+            board, has_begun = self._claims.board(consumer, latest=self._start == "latest")
+            self._tell_of_new_stream(board, streams)
+            counts.gaps += self._claims.settle(consumer, board, streams)
+            self._read_on(consumer, streams, from_latest=has_begun and self._start == "latest")
+        self._reading.prune()
+        self._refreshed_s = self.clock.monotonic()
+
+    def _give_up_unlisted(self, consumer: BoundConsumer, streams: Sequence[Stream]) -> None:
+        """Let go of what a look took that failed, and that is listed no more: nothing reads it, and it may be gone."""
+        listed = {shard.key for stream in streams for shard in stream.shards}
+        for track in self._reading.unread(consumer):
+            if track.lane.shard not in listed:
+                self._claims.release(track)
+
+    def _read_on(self, consumer: BoundConsumer, streams: Sequence[Stream], *, from_latest: bool) -> None:
+        """Read what was taken from where it was left."""
+        shards = {shard.key: shard for stream in streams for shard in stream.shards}
+        unread = self._reading.unread(consumer)
+        check_views(consumer, [shards[track.lane.shard] for track in unread], streams)
+        for track in unread:
+            latest = from_latest and track.position is None
+            cursor = Cursor(self._service.call, shards[track.lane.shard], track.position, from_latest=latest)
+            self._reading.add(cursor, track)
+
+    def _prepare(self) -> None:
+        if self._service.is_embedded and isinstance(self._db, Connection):
+            self._db.create_tables(self.table)
+        self._claims.prepare()
+        self._is_prepared = True
+
+    def _tell_of_new_stream(self, board: Board, streams: Sequence[Stream]) -> None:
+        newest = label_of(streams[-1].arn)
+        known = {shard.partition("/")[0] for shard in board.lanes}
+        if known and newest not in known and newest not in self._told_of:
+            self._told_of.add(newest)
+            self._notify(StreamReplaced(self._name, max(known), newest))

@@ -1,0 +1,97 @@
+"""Effects that happen once although deliveries repeat: a mark for each change, written with its effect.
+
+A handler writes the mark and its effect in one transaction. If the mark is there already, the change has had its
+effect, and nothing is written.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Protocol
+
+from pydantic import create_model
+
+from keyplan.client.errors import AlreadyExistsError, TransactionFailedError
+from keyplan.design.consumers import Change as ItemChange
+from keyplan.design.entities import Entity
+from keyplan.design.field_marks import Attribute
+from keyplan.design.keys import key
+from keyplan.design.patterns import TransactionCall, WriteCall
+from keyplan.design.places import DesignError, caller
+from keyplan.design.tables import Table
+from keyplan.design.terms_writes import Change, put
+
+DEFAULT_NAME = "keyplan-seen"
+_KEPT = timedelta(days=7)
+
+
+class Transacts(Protocol):
+    """A connection, as far as it is needed here."""
+
+    def transact(self, *calls: WriteCall[Any] | TransactionCall[Any], token: str | None = None) -> None:
+        """Apply writes together or not at all."""
+
+
+class Seen:
+    """Marks of changes that have had their effect, in a table of their own or among the items of another."""
+
+    def __init__(self, table: Table | None = None, *, kept: timedelta = _KEPT) -> None:
+        """`table`: where marks are kept; it needs a TTL. By default the table keyplan-seen, of its own.
+
+        `kept`: how long a mark stays, which must be longer than a change can still be delivered: a stream keeps
+        its records for a day. Declare it beside the design's tables, so that tables that are made hold it.
+        """
+        self.kept = kept
+        self.table = table if table is not None else Table(DEFAULT_NAME, pk="pk", ttl="expires_at")
+        if self.table.schema.ttl is None:
+            raise DesignError(
+                f"table {self.table.name} has no expiry, and marks would stay for ever",
+                place=caller(),
+                other=self.table.schema.place,
+                fix='declare it with ttl="expires_at", or leave out the table',
+            )
+        self._mark, self._create = _declare(self.table)
+
+    def once(self, consumer: str, change: ItemChange[Any]) -> WriteCall[Any]:
+        """The write of a change's mark, to be part of the transaction that has the change's effect.
+
+        `consumer` tells apart what several consumers do about one change. Such a transaction fails, with an
+        AlreadyExistsError as its reason, where the mark is there.
+        """
+        mark = f"{consumer}/{change.event_id}"
+        # Counted from the change itself, so that a repetition is the same write.
+        expires_at = datetime.fromtimestamp(change.at_s, UTC) + self.kept
+        call: WriteCall[Any] = self._create(self._mark(mark=mark, mark_expires_at=expires_at))
+        return call
+
+    def apply(
+        self, db: Transacts, consumer: str, change: ItemChange[Any], *effects: WriteCall[Any] | TransactionCall[Any]
+    ) -> bool:
+        """Write a change's effects, unless they were written before; whether they were written now."""
+        mark = self.once(consumer, change)
+        try:
+            db.transact(mark, *effects)
+        except TransactionFailedError as failed:
+            if isinstance(failed.reasons[0], AlreadyExistsError):
+                return False
+            raise
+        return True
+
+
+def _declare(table: Table) -> tuple[Any, Any]:
+    """The entity of marks, and the pattern that creates one."""
+    ttl = table.schema.ttl
+    assert ttl is not None, "looked at before"
+    # Made by a function, because the attribute's name is the table's.
+    mark: type[Entity] = create_model(
+        "SeenMark", __base__=Entity, mark=(str, ...), mark_expires_at=(Annotated[datetime, Attribute(ttl)], ...)
+    )
+    sort = None if table.schema.sort is None else "SEEN"
+    mark = table.entity(key=key("SEEN#{mark}", sort))(mark)
+
+    @table.create(mark)
+    def mark_seen(item: Entity) -> Change:
+        """Mark a change as having had its effect."""
+        return put(item)
+
+    return mark, mark_seen

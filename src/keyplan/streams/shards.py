@@ -1,0 +1,177 @@
+"""Shards as they are read: once for all consumers that stand at the same place, and apart for those that lag.
+
+A cohort is the consumers that share a cursor. One whose delivery failed and waits leaves the others, with what it
+has not handled yet and a cursor of its own; when it has caught up, the two become one again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from keyplan import limits
+from keyplan.clock import Clock
+from keyplan.errors import ServiceError
+from keyplan.streams.claims import Claims
+from keyplan.streams.consumers import BoundConsumer, RecordSorter
+from keyplan.streams.delivery import Backoff, Counts, Delivery, Track
+from keyplan.streams.errors import LeaseLostError
+from keyplan.streams.notices import Gap, Notify, Trouble
+from keyplan.streams.streams import Cursor, Page
+
+_LIMIT_EXCEEDED = "LimitExceededException"
+
+
+@dataclass(eq=False)
+class Cohort:
+    """Consumers that stand at the same place of a shard."""
+
+    cursor: Cursor
+    tracks: list[Track]
+    has_ended: bool = False
+    not_before_s: float = 0.0
+    failures_in_a_row: int = 0
+
+    @property
+    def can_read(self) -> bool:
+        """Whether everything that was read before is handled."""
+        return all(track.is_idle for track in self.tracks)
+
+    @property
+    def can_join(self) -> bool:
+        """Whether its place tells all: two that have read nothing yet may still have iterators at different places."""
+        return self.can_read and not self.has_ended and (self.cursor.position is not None or not self.cursor.iterator)
+
+
+@dataclass
+class Reading:
+    """Reads the shards that a runner has, and has them delivered."""
+
+    claims: Claims
+    sorter: RecordSorter
+    delivery: Delivery
+    clock: Clock
+    backoff: Backoff
+    notify: Notify
+    checkpoint_every: int
+    is_stopping: Callable[[], bool]
+    cohorts: list[Cohort] = field(default_factory=list)
+
+    def unread(self, consumer: BoundConsumer) -> list[Track]:
+        """The lanes of a consumer that are ours and that nothing reads: new ones, or left by a look that failed."""
+        read = {id(track) for cohort in self.cohorts for track in cohort.tracks}
+        return [track for track in self.claims.tracks if track.consumer is consumer and id(track) not in read]
+
+    def add(self, cursor: Cursor, track: Track) -> None:
+        """Read a shard for one more consumer."""
+        self.cohorts.append(Cohort(cursor, [track]))
+
+    def prune(self) -> None:
+        """Forget lanes that are no longer ours, and join cohorts that have come to the same place."""
+        mine = {id(track) for track in self.claims.tracks}
+        found: dict[tuple[str, int | None, bool], Cohort] = {}
+        kept = []
+        for cohort in self.cohorts:
+            cohort.tracks = [track for track in cohort.tracks if id(track) in mine]
+            if not cohort.tracks:
+                continue
+            if not cohort.can_join:
+                kept.append(cohort)
+                continue
+            place = (cohort.cursor.shard.key, cohort.cursor.position, cohort.cursor.from_latest)
+            if place in found:
+                found[place].tracks += cohort.tracks
+            else:
+                found[place] = cohort
+                kept.append(cohort)
+        self.cohorts = kept
+
+    def turn(self, cohort: Cohort, counts: Counts, limit: int) -> bool:
+        """Deliver what is due, then read on; whether there may be more to do at once."""
+        cohort.tracks = [track for track in cohort.tracks if not track.is_lost]
+        moved = self._work(cohort, counts)
+        self._part(cohort)
+        if not cohort.can_read or not cohort.tracks or self.is_stopping():
+            return moved
+        if cohort.has_ended:
+            self._finish(cohort)
+            return True
+        if limit <= 0 or cohort.not_before_s > self.clock.monotonic():
+            return moved
+        page = self._read(cohort, min(limit, limits.GET_RECORDS_LIMIT))
+        if page is None:
+            return moved
+        self._hand_out(cohort, page, counts)
+        self._work(cohort, counts)
+        self._part(cohort)
+        # An empty page of a closed shard is not its end: only a missing iterator is.
+        return bool(page.records) or page.ended or cohort.cursor.shard.ends is not None
+
+    def _read(self, cohort: Cohort, limit: int) -> Page | None:
+        try:
+            page = cohort.cursor.read(limit)
+        except ServiceError as error:
+            if error.code != _LIMIT_EXCEEDED:
+                raise
+            cohort.failures_in_a_row += 1
+            wait_s = self.backoff.wait_s(cohort.failures_in_a_row, self.clock)
+            cohort.not_before_s = self.clock.monotonic() + wait_s
+            what = f"{cohort.cursor.shard.name}: read too often; a shard serves two readers at most"
+            self.notify(Trouble(what, wait_s, error.message))
+            return None
+        cohort.failures_in_a_row = 0
+        return page
+
+    def _hand_out(self, cohort: Cohort, page: Page, counts: Counts) -> None:
+        shard = cohort.cursor.shard
+        if page.gap:
+            counts.gaps += 1
+            after = cohort.tracks[0].position
+            names = tuple(track.consumer.name for track in cohort.tracks)
+            self.notify(Gap(names, shard.arn, shard.name, None if after is None else str(after)))
+        counts.read += len(page.records)
+        cohort.has_ended = page.ended
+        found = [self.sorter.sort(record) for record in page.records]
+        for track in cohort.tracks:
+            track.take(found, counts)
+            track.is_at_tip = not page.records
+
+    def _work(self, cohort: Cohort, counts: Counts) -> bool:
+        """Deliver what is due, and move checkpoints behind it; whether anything was handled."""
+        moved = False
+        for track in list(cohort.tracks):
+            try:
+                moved = self._work_one(track, counts) or moved
+                if track.unsaved:
+                    self.claims.save(track)
+                else:
+                    self.claims.keep(track)
+            except LeaseLostError:
+                cohort.tracks.remove(track)
+        return moved
+
+    def _work_one(self, track: Track, counts: Counts) -> bool:
+        moved = False
+        while self.delivery.is_due(track) and not self.is_stopping():
+            self.claims.keep(track)
+            if not self.delivery.deliver(track, counts):
+                break
+            moved = True
+            if track.unsaved >= self.checkpoint_every:
+                self.claims.save(track)
+        return moved
+
+    def _part(self, cohort: Cohort) -> None:
+        """Let consumers that wait go their own way, so that they hold up nobody else."""
+        waiting = [track for track in cohort.tracks if not track.is_idle]
+        if waiting and len(waiting) < len(cohort.tracks):
+            cohort.tracks = [track for track in cohort.tracks if track.is_idle]
+            self.cohorts += [Cohort(cohort.cursor.clone(), [track], cohort.has_ended) for track in waiting]
+
+    def _finish(self, cohort: Cohort) -> None:
+        for track in cohort.tracks:
+            try:
+                self.claims.finish(track)
+            except LeaseLostError:
+                continue
+        cohort.tracks = []

@@ -1,0 +1,381 @@
+"""Entities as items and back: every type a field may have, whose item it is, and what cannot be read."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum, IntEnum
+from typing import Annotated, Any, Literal, cast
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from tests.client import board
+
+import keyplan
+from keyplan.client.codec import Sorter, reader_of
+from keyplan.client.errors import KeyValueError, UnreadableItemError
+from keyplan.design import (
+    GSI,
+    Attribute,
+    Change,
+    Cond,
+    DesignError,
+    Entity,
+    Key,
+    Table,
+    add,
+    attr,
+    everything,
+    key,
+    key_of,
+    pk,
+    put,
+    set_,
+    set_if_missing,
+    unique,
+)
+from keyplan.design.entities import spec_of
+from keyplan.design.requests_items import maker_of
+from keyplan.engine.engine import Engine
+
+store = Table("store", pk="id", ttl="until", indexes=[GSI("by_rank", pk="kind", sk="rank_copy")])
+
+
+class Colour(Enum):
+    red = "r"
+    green = "g"
+
+
+class Level(IntEnum):
+    low = 1
+    high = 2
+
+
+class Part(BaseModel):
+    name: str
+    weight: Annotated[Decimal | None, Attribute("w")] = None
+    made_at: Annotated[datetime | None, Attribute(stored="epoch_ms")] = None
+
+
+@store.entity(indexes={"by_rank": key(attr("kind"), attr("rank"))})
+class Thing(Entity):
+    model_config = ConfigDict(populate_by_name=True)
+
+    id: UUID
+    kind: Literal["a", "b"] = "a"
+    rank: int = 0
+    flag: bool = False
+    ratio: float = 0.0
+    exact: Decimal = Decimal(0)
+    raw: bytes = b""
+    day: date | None = None
+    at: datetime | None = None
+    clock: time | None = None
+    lasts: timedelta | None = None
+    colour: Colour = Colour.red
+    level: Level = Level.low
+    words: frozenset[str] = frozenset()
+    numbers: set[int] = Field(default_factory=set)
+    blobs: set[bytes] = Field(default_factory=set)
+    pair: tuple[int, str] | None = None
+    parts: list[Part] = Field(default_factory=list)
+    by_name: dict[str, Part] = Field(default_factory=dict)
+    anything: dict[str, Any] = Field(default_factory=dict)
+    renamed: Annotated[str, Field(alias="reNamed"), Attribute("rn")] = ""
+    until: datetime | None = None
+
+
+@store.put(Thing)
+def keep(new: Thing) -> Change:
+    return put(new)
+
+
+@store.get(Thing, expired=True)
+def thing(id: UUID) -> Key:
+    return key_of(id=id)
+
+
+@store.update(Thing)
+def describe(id: UUID, words: frozenset[str], renamed: str, colour: Colour) -> Change:
+    return key_of(id=id) & set_(words=words, renamed=renamed) & set_if_missing(colour=colour)
+
+
+moments = st.datetimes(min_value=datetime(1970, 1, 2), max_value=datetime(2200, 1, 1), timezones=st.just(UTC))
+whole_ms = moments.map(lambda moment: moment.replace(microsecond=moment.microsecond // 1000 * 1000))
+decimals = st.decimals(allow_nan=False, allow_infinity=False, places=4, min_value=-(10**20), max_value=10**20)
+floats = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e100, max_value=1e100).filter(
+    lambda number: number == 0 or abs(number) > 1e-100
+)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+parts = st.builds(Part, name=texts, weight=st.none() | decimals, made_at=st.none() | whole_ms)
+things = st.builds(
+    Thing,
+    id=st.uuids(),
+    kind=st.sampled_from(["a", "b"]),
+    rank=st.integers(-(10**30), 10**30),
+    flag=st.booleans(),
+    ratio=floats,
+    exact=decimals,
+    raw=st.binary(max_size=8),
+    day=st.none() | st.dates(),
+    at=st.none() | moments,
+    clock=st.none() | st.times(),
+    lasts=st.none() | st.timedeltas(min_value=timedelta(days=-999), max_value=timedelta(days=999)),
+    colour=st.sampled_from(Colour),
+    level=st.sampled_from(Level),
+    words=st.frozensets(texts.filter(bool), max_size=3),
+    numbers=st.sets(st.integers(-(10**9), 10**9), max_size=3),
+    blobs=st.sets(st.binary(min_size=1, max_size=3), max_size=3),
+    pair=st.none() | st.tuples(st.integers(-9, 9), texts),
+    parts=st.lists(parts, max_size=2),
+    by_name=st.dictionaries(texts.filter(bool), parts, max_size=2),
+    anything=st.dictionaries(texts.filter(bool), st.none() | st.booleans() | texts | st.integers(-9, 9), max_size=2),
+    renamed=texts,
+    until=st.none() | moments.map(lambda moment: moment.replace(microsecond=0)),
+)
+
+
+@pytest.fixture(scope="module")
+def shared() -> Any:
+    with Engine.memory(ttl_sweep_s=None) as engine:
+        yield keyplan.connect(engine=engine)
+
+
+@settings(
+    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+@given(things)
+def test_what_is_stored_comes_back_as_it_was_whatever_its_types(shared: Any, new: Thing) -> None:
+    shared.run(keep(new))
+    found = shared.run(thing(new.id))
+    assert found == new
+    assert type(found.rank) is int
+
+
+def test_a_set_without_members_is_no_default_and_no_gap() -> None:
+    table = Table("sets", pk="id")
+
+    @table.entity()
+    class Bag(Entity):
+        id: str
+        needed: set[int]
+        filled: set[str] = Field(default_factory=lambda: {"x"})
+        perhaps: set[str] | None = None
+
+    @table.put(Bag)
+    def fill(new: Bag) -> Change:
+        return put(new)
+
+    @table.get(Bag)
+    def bag(id: str) -> Key:
+        return key_of(id=id)
+
+    with keyplan.connect(":memory:") as db:
+        empty = db.run(fill(Bag(id="b", needed=set(), filled=set())))
+        assert db.run(bag("b")) == empty
+
+
+def test_index_keys_are_made_of_what_the_model_makes_of_a_value(db: Any) -> None:
+    user, name = board.UserId("u"), board.TaskId("t")
+    db.run(board.add_task(board.Task(user_id=user, task_id=name, title="t", points=3)))
+    high: Any = "high"  # a caller that no type checker has seen
+    assert db.run(board.set_priority(user, name, high, 3)).priority is board.Priority.high
+    with pytest.raises(KeyValueError, match="points='many' is not what the entity takes"):
+        db.run(board.set_priority(user, name, board.Priority.low, "many"))
+
+
+def test_an_update_takes_only_what_the_model_takes(shared: Any) -> None:
+    new = Thing(id=UUID(int=1))
+    shared.run(keep(new))
+    changed = shared.run(describe(new.id, frozenset({"x"}), "y", Colour.green))
+    assert (changed.words, changed.renamed, changed.colour) == ({"x"}, "y", Colour.red)
+    with pytest.raises(KeyValueError, match=r"describe: renamed=5 is not what the entity takes: .*valid string"):
+        shared.run(describe(new.id, frozenset(), 5, Colour.red))
+    assert shared.run(thing(new.id)).renamed == "y"
+
+
+def test_a_field_that_every_item_has_is_not_taken_away_by_none(db: Any) -> None:
+    user, name, nothing = board.UserId("u"), board.TaskId("t"), cast("Any", None)
+    db.run(board.add_task(board.Task(user_id=user, task_id=name, title="t")))
+    with pytest.raises(KeyValueError, match="title=None is not what the entity takes"):
+        db.run(board.rename(user, name, nothing, 1))
+    assert db.run(board.task(user, name)).title == "t"
+
+
+def test_an_item_that_cannot_be_read_names_its_entity_key_and_field(shared: Any) -> None:
+    item = {"id": {"S": str(UUID(int=2))}, "rank": {"S": "first"}, "kind": {"S": "c"}}
+    shared.transport.call("PutItem", {"TableName": "store", "Item": item})
+    with pytest.raises(UnreadableItemError, match=r"id='00000000-.*cannot be read as Thing: kind: Input") as caught:
+        shared.run(thing(UUID(int=2)))
+    assert caught.value.key == {"id": str(UUID(int=2))}
+    assert "rank" in str(caught.value)
+
+
+def test_a_models_own_validators_are_asked_when_items_are_read() -> None:
+    table = Table("spans", pk="PK")
+
+    @table.entity(key=key("SPAN#{name}"))
+    class Span(Entity):
+        name: str
+        first: int
+        last: int
+
+        @model_validator(mode="after")
+        def _in_order(self) -> Span:
+            if self.first > self.last:
+                raise ValueError("first is after last")
+            return self
+
+    reader = reader_of(spec_of(Span))
+    good = {"PK": {"S": "SPAN#x"}, "first": {"N": "1"}, "last": {"N": "2"}}
+    assert reader.entity(good) == Span(name="x", first=1, last=2)
+    with pytest.raises(UnreadableItemError, match="the whole: Value error, first is after last"):
+        reader.entity({**good, "first": {"N": "3"}})
+
+
+def test_of_several_entities_that_a_key_fits_the_most_literal_is_meant() -> None:
+    specs = [spec_of(board.Task), spec_of(board.Comment), spec_of(board.Profile)]
+    sorter = Sorter(specs[:1], specs)
+    maker = maker_of(specs[1])
+    comment = maker.item(board.Comment(user_id=board.UserId("u"), task_id=board.TaskId("t"), number=1, text=""))
+    assert sorter.reader(comment) is None
+    assert Sorter(specs, specs).reader(comment) is reader_of(specs[1])
+    assert sorter.reader({"PK": {"S": "USER#u"}, "SK": {"S": "OTHER#1"}}) is None
+    assert sorter.reader({"PK": {"N": "1"}}) is None
+    task = {"PK": {"S": "USER#u"}, "SK": {"S": "TASK#1"}}
+    assert sorter.reader(task) is reader_of(specs[0])
+
+
+def test_a_discriminator_tells_by_name_or_by_a_fields_values() -> None:
+    table = Table("zoo", pk="id", discriminator="type")
+
+    @table.entity()
+    class Cat(Entity):
+        id: str
+        lives: int = 9
+
+    @table.entity()
+    class Dog(Entity):
+        id: str
+        type: Literal["hound", "poodle"] = "hound"
+
+    class Plumage(Enum):
+        RED = "robin"
+        BLUE = "jay"
+
+    @table.entity()
+    class Bird(Entity):
+        id: str
+        type: Plumage
+
+    @table.scan(Bird, Cat, Dog)
+    def animals() -> Cond:
+        return everything()
+
+    @table.put(Bird)
+    def add_bird(new: Bird) -> Change:
+        return put(new)
+
+    @table.put(Cat)
+    def add_cat(new: Cat) -> Change:
+        return put(new)
+
+    @table.put(Dog)
+    def add_dog(new: Dog) -> Change:
+        return put(new)
+
+    with keyplan.connect(":memory:") as db:
+        db.run(add_bird(Bird(id="b", type=Plumage.BLUE)))
+        db.run(add_cat(Cat(id="c")))
+        db.run(add_dog(Dog(id="d", type="poodle")))
+        db.transport.call("PutItem", {"TableName": "zoo", "Item": {"id": {"S": "x"}, "type": {"S": "Fish"}}})
+        found = sorted(db.all(animals()), key=lambda one: one.id)
+        assert found == [Bird(id="b", type=Plumage.BLUE), Cat(id="c"), Dog(id="d", type="poodle")]
+        stored = db.transport.call("GetItem", {"TableName": "zoo", "Key": {"id": {"S": "c"}}})["Item"]
+        assert stored["type"] == {"S": "Cat"}
+
+
+def test_sentinels_in_a_table_without_templates_are_no_items_of_it() -> None:
+    table = Table("accounts", pk="id")
+
+    @table.entity(unique=(unique("email"), unique("realm", "name")))
+    class Account(Entity):
+        id: str
+        email: str
+        realm: str = "r"
+        name: str = "n"
+
+    @table.create(Account)
+    def sign_up(new: Account) -> Change:
+        return put(new)
+
+    @table.get(Account)
+    def account(id: str) -> Key:
+        return key_of(id=id)
+
+    @table.scan(Account)
+    def accounts() -> Cond:
+        return everything()
+
+    @table.query(Account)
+    def just(id: str) -> Cond:
+        return pk(id=id)
+
+    with keyplan.connect(":memory:") as db:
+        new = Account(id="1", email="a@b.c", name="a#b")
+        db.run(sign_up(new))
+        assert db.all(accounts()) == [new]
+        stored = db.transport.call("Scan", {"TableName": "accounts"})["Items"]
+        keys = sorted(item["id"]["S"] for item in stored)
+        assert keys == ["1", "UNIQUE#Account#email#a@b.c", "UNIQUE#Account#realm#name#r#a#b"]
+        assert db.run(account("UNIQUE#Account#email#a@b.c")) is None
+        assert len(db.run(just("UNIQUE#Account#email#a@b.c"))) == 0
+
+
+def test_a_required_field_that_may_be_none_is_read_from_nothing(engine: Engine) -> None:
+    class Part(BaseModel):
+        label: str | None
+        marks: set[str]
+
+    table = Table("parts", pk="id")
+
+    @table.entity()
+    class Whole(Entity):
+        id: str
+        note: str | None
+        seen: set[str] | None
+        parts: list[Part]
+
+    @table.create(Whole)
+    def make(new: Whole) -> Change:
+        return put(new)
+
+    @table.get(Whole)
+    def one(id: str) -> Key:
+        return key_of(id=id)
+
+    whole = Whole(id="1", note=None, seen=None, parts=[Part(label=None, marks=set())])
+    with keyplan.connect(engine=engine) as db:
+        db.run(make(whole))
+        assert db.run(one("1")) == whole
+
+
+def test_an_upsert_that_would_create_what_cannot_be_read_is_refused(engine: Engine) -> None:
+    table = Table("named", pk="id")
+
+    @table.entity()
+    class Named(Entity):
+        id: str
+        name: str
+        count: int = 0
+
+    @table.update(Named, upsert=True)
+    def count(id: str) -> Change:
+        return key_of(id=id) & add(count=1)
+
+    with keyplan.connect(engine=engine) as db, pytest.raises(DesignError, match="leaves out name") as refused:
+        db.run(count("1"))
+    assert refused.value.code == "KP607"

@@ -1,0 +1,47 @@
+"""The errors of connections: the tree in the docstring is the one there is, and one class catches them all."""
+
+from __future__ import annotations
+
+import re
+
+from keyplan.client import errors
+from keyplan.client.errors import NoAnswerError, RunError
+from keyplan.client.sending import is_passing, is_uncertain
+from keyplan.client.transports import service_error, snake
+from keyplan.errors import KeyplanError, ProvisionedThroughputExceededError, ServiceError
+
+
+def test_every_error_is_drawn_where_it_stands() -> None:
+    drawn = re.findall(r"^( +(?:[│ ]*[├└]── )?)(\w+Error)\b", errors.__doc__ or "", re.MULTILINE)
+    parents: dict[int, type] = {}
+    for indent, name in drawn:
+        kind = KeyplanError if name == "KeyplanError" else getattr(errors, name)
+        depth = len(indent)
+        above = [parents[one] for one in parents if one < depth]
+        if above:
+            assert kind.__mro__[1] is above[-1], name
+        parents = {one: kept for one, kept in parents.items() if one < depth} | {depth: kind}
+    defined = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, RunError)}
+    assert {name for _, name in drawn} == defined | {"KeyplanError"}
+
+
+def test_a_clients_error_keeps_code_status_and_members() -> None:
+    response = {
+        "Error": {"Code": "ProvisionedThroughputExceededException", "Message": "slow"},
+        "ResponseMetadata": {"HTTPStatusCode": 400},
+        "ThrottlingReasons": [{"reason": "TableWriteKeyRangeThroughputExceeded"}],
+    }
+    error = service_error(response)
+    assert type(error) is ProvisionedThroughputExceededError
+    assert (error.message, error.members) == ("slow", {"ThrottlingReasons": response["ThrottlingReasons"]})
+    other = service_error({"Error": {"Code": "NewException"}, "ResponseMetadata": {"HTTPStatusCode": 503}})
+    assert isinstance(other, ServiceError)
+    assert (other.code, other.status) == ("NewException", 503)
+    assert is_passing(other)
+    assert is_uncertain(other)
+    assert not is_uncertain(NoAnswerError("refused", sent=False))
+
+
+def test_operations_have_the_clients_names() -> None:
+    assert snake("TransactWriteItems") == "transact_write_items"
+    assert snake("DescribeTimeToLive") == "describe_time_to_live"

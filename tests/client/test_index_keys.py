@@ -1,0 +1,150 @@
+"""Index keys stay right: whatever is updated in whatever order, they are those of the whole entity."""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.client import board
+from tests.client.board import Priority, Task, TaskId, UserId
+from tests.client.conftest import NOW
+
+import keyplan
+from keyplan.client.connection import Connection
+from keyplan.client.errors import ConditionFailedError
+from keyplan.clock import ManualClock
+from keyplan.design import GSI, Change, Cond, Entity, F, Table, key, key_of, pk, put, set_
+from keyplan.design.entities import spec_of
+from keyplan.design.requests_items import maker_of
+from keyplan.engine.engine import Engine
+
+UID, TID = UserId("u"), TaskId("t")
+MOMENTS = [None, *(datetime.fromtimestamp(NOW, UTC) + timedelta(hours=n) for n in range(3))]
+KEY = {"PK": {"S": "USER#u"}, "SK": {"S": "TASK#t"}}
+
+statuses = st.sampled_from(["open", "done"])
+moments = st.sampled_from(MOMENTS)
+points = st.sampled_from([None, 0, 7])
+priorities = st.sampled_from(list(Priority))
+updates = st.one_of(
+    st.tuples(st.just("finish")),
+    st.tuples(st.just("due"), moments, statuses),
+    st.tuples(st.just("status"), statuses, moments),
+    st.tuples(st.just("points"), points, priorities),
+    st.tuples(st.just("priority"), priorities, points),
+    st.tuples(st.just("refer"), st.sampled_from([None, "a", "b"])),
+)
+CALLS: dict[str, Any] = {
+    "finish": board.finish,
+    "due": board.set_due,
+    "status": board.set_status,
+    "points": board.set_points,
+    "priority": board.set_priority,
+    "refer": board.refer,
+}
+
+
+def stored(db: Connection) -> dict[str, Any]:
+    answer: dict[str, Any] = db.transport.call("GetItem", {"TableName": "app", "Key": KEY, "ConsistentRead": True})
+    return answer["Item"]  # type: ignore[no-any-return]
+
+
+@settings(max_examples=60, deadline=None)
+@given(statuses, moments, points, priorities, st.lists(updates, min_size=1, max_size=12))
+def test_after_any_updates_every_stored_key_is_that_of_the_whole_entity(
+    status: Any, due_at: Any, count: Any, priority: Any, steps: list[tuple[Any, ...]]
+) -> None:
+    with Engine.memory(clock=ManualClock(NOW), ttl_sweep_s=None) as engine:
+        db = keyplan.connect(engine=engine)
+        db.run(
+            board.add_task(
+                Task(user_id=UID, task_id=TID, title="t", status=status, due_at=due_at, points=count, priority=priority)
+            )
+        )
+        for name, *arguments in steps:
+            with contextlib.suppress(ConditionFailedError):  # what was said to be known was not so
+                db.run(CALLS[name](UID, TID, *arguments))
+            entity = db.run(board.task(UID, TID))
+            assert entity is not None
+            assert stored(db) == maker_of(spec_of(Task)).item(entity)
+            due = entity.status == "open" and entity.due_at is not None
+            assert len(db.run(board.tasks_due(UID, datetime.max.replace(tzinfo=UTC)))) == due
+
+
+def test_leaving_an_index_leaves_what_another_index_is_made_of() -> None:
+    with keyplan.connect(":memory:") as db:
+        db.run(
+            board.add_task(
+                Task(user_id=UID, task_id=TID, title="t", points=3, due_at=MOMENTS[1], priority=Priority.high)
+            )
+        )
+        db.run(board.finish(UID, TID))
+        item = stored(db)
+        assert "GSI1PK" not in item
+        assert item["GSI2PK"] == {"S": "POINTS#high"}
+
+
+def test_a_field_of_the_key_s_text_that_an_index_has_as_its_key_is_an_attribute_too() -> None:
+    shop = Table("shop", pk="PK", sk="SK", indexes=[GSI("by_customer", pk="customer", sk="number")])
+
+    @shop.entity(key=key("CUSTOMER#{customer}", "ORDER#{number:06d}"), store_key_fields=False)
+    class Order(Entity):
+        customer: str
+        number: int
+
+    @shop.create(Order)
+    def place(order: Order) -> Change:
+        """Place an order."""
+        return put(order)
+
+    @shop.query(Order, index="by_customer")
+    def of_customer(customer: str) -> Cond:
+        """The orders of a customer."""
+        return pk(customer=customer)
+
+    with Engine.memory() as engine, keyplan.connect(engine=engine) as db:
+        db.run(place(Order(customer="ada", number=7)))
+        assert db.run(of_customer("ada")).items == (Order(customer="ada", number=7),)
+        (item,) = engine.call("Scan", {"TableName": "shop"})["Items"]
+    assert item == {
+        "PK": {"S": "CUSTOMER#ada"},
+        "SK": {"S": "ORDER#000007"},
+        "customer": {"S": "ada"},
+        "number": {"N": "7"},
+    }
+
+
+def test_the_attributes_of_an_index_may_have_any_name_that_the_service_takes() -> None:
+    shop = Table("shop", pk="p-k", sk="s.k", indexes=[GSI("by_state", pk="gsi1-pk", sk="gsi1.sk")], ttl="ex-p")
+
+    @shop.entity(
+        key=key("ORDER#{number}", "ORDER"), indexes={"by_state": key("STATE#{state}", "{number}", when=F.state != "")}
+    )
+    class Order(Entity):
+        number: str
+        state: str = "new"
+
+    @shop.create(Order)
+    def place(order: Order) -> Change:
+        """Place an order."""
+        return put(order)
+
+    @shop.update(Order)
+    def move(number: str, state: str) -> Change:
+        """Put an order into another state."""
+        return key_of(number=number) & set_(state=state)
+
+    @shop.query(Order, index="by_state")
+    def in_state(state: str) -> Cond:
+        """The orders in a state."""
+        return pk(state=state)
+
+    with Engine.memory() as engine, keyplan.connect(engine=engine) as db:
+        db.run(place(Order(number="7")))
+        db.run(move("7", "sent"))
+        assert [one.number for one in db.run(in_state("sent"))] == ["7"]
+        db.run(move("7", ""))
+        assert db.run(in_state("sent")).items == ()

@@ -1,0 +1,169 @@
+"""Conditions that compare with as many values as a call gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Annotated, Any
+
+import pytest
+from pydantic import Field
+
+import keyplan
+from keyplan.client.errors import ConditionFailedError
+from keyplan.client.wording import condition_text
+from keyplan.design import (
+    Attribute,
+    Change,
+    Cond,
+    Entity,
+    F,
+    Table,
+    WriteCall,
+    each,
+    key,
+    key_of,
+    pk,
+    put,
+    set_,
+    transaction,
+    when,
+    where,
+)
+from keyplan.design.requests import build
+from keyplan.engine.engine import Engine
+
+
+class State(Enum):
+    OPEN = "open"
+    HELD = "held"
+    DONE = "done"
+
+
+jobs = Table("jobs", pk="PK", sk="SK")
+
+
+@jobs.entity(key=key("TEAM#{team}", "JOB#{number:03d}"))
+class Job(Entity):
+    team: str
+    number: int
+    state: State = State.OPEN
+    state_1: str | None = None
+    due_at: Annotated[datetime | None, Attribute(stored="epoch_s")] = None
+    places: list[str] = Field(default_factory=list)
+
+
+@jobs.batch_put(Job)
+def write(new: list[Job]) -> Change:
+    return put(new)
+
+
+@jobs.query(Job)
+def in_states(teams: list[str], states: list[State]) -> Cond:
+    return pk(team=each(teams)) & where(F.state.is_in(each(states)))
+
+
+@jobs.count(Job)
+def count_not_in(team: str, states: list[State]) -> Cond:
+    return pk(team=team) & where(~F.state.is_in(State.DONE, each(states)) & F.number.is_in(1, 2, 3))
+
+
+@jobs.scan(Job)
+def due(moments: list[datetime], places: list[str]) -> Cond:
+    return where(F.due_at.is_in(each(moments)) | F.places[0].is_in(each(places)))
+
+
+@jobs.query(Job)
+def alike(team: str, states: list[State], told: list[str], one: str) -> Cond:
+    return pk(team=team) & where(F.state.is_in(each(states)) & F.state_1.is_in(each(told)) & (F.state_1 == one))
+
+
+@jobs.update(Job)
+def finish(team: str, number: int, states: list[State]) -> Change:
+    return key_of(team=team, number=number) & set_(state=State.DONE) & when(F.state.is_in(each(states)))
+
+
+@transaction()
+def finish_all(team: str, numbers: list[int], states: list[State]) -> list[WriteCall[Any]]:
+    return [finish(team, each(numbers), states)]
+
+
+@pytest.fixture
+def board(engine: Engine) -> Iterator[Any]:
+    with keyplan.connect(engine=engine) as db:
+        db.create_tables(jobs)
+        states = list(State)
+        noon = datetime(2026, 5, 4, 12, 0, 0, 999, tzinfo=UTC)
+        db.run(write([Job(team="a", number=number, state=states[number % 3]) for number in range(6)]))
+        db.run(write([Job(team="b", number=9, state=State.HELD, due_at=noon, places=["x", "y"])]))
+        yield db
+
+
+def test_a_filter_takes_as_many_values_as_a_call_gives(board: Any) -> None:
+    found = board.run(in_states(["a", "b"], [State.HELD, State.DONE]))
+    assert [(job.team, job.number) for job in found] == [("a", 1), ("a", 2), ("a", 4), ("a", 5), ("b", 9)]
+    assert [job.number for job in board.run(in_states(["a"], [State.HELD]))] == [1, 4]
+    assert board.run(count_not_in("a", [State.HELD])) == 1
+    assert board.run(count_not_in("a", [State.HELD, State.OPEN, State.HELD])) == 0
+
+
+def test_the_values_are_stored_as_the_field_stores_them(board: Any) -> None:
+    noon = datetime(2026, 5, 4, 12, tzinfo=UTC)
+    assert [job.number for job in board.run(due([noon.replace(hour=3), noon], ["z"]))] == [9]
+    assert [job.number for job in board.run(due([noon.replace(hour=3)], ["y", "x"]))] == [9]
+    assert list(board.run(due([noon.replace(hour=3)], ["y"]))) == []
+
+
+def test_a_write_takes_them_too_and_says_which_it_wanted(board: Any) -> None:
+    wanted = [State.OPEN, State.HELD]
+    assert board.run(finish("a", 1, wanted)).state is State.DONE
+    with pytest.raises(ConditionFailedError, match=r"F\.state\.is_in\(<State\.OPEN: 'open'>, <State\.HELD: 'held'>\)"):
+        board.run(finish("a", 1, wanted))
+    board.run(finish_all("a", [0, 3, 4], wanted))
+    assert [job.number for job in board.run(in_states(["a"], [State.DONE]))] == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("states", "problem"),
+    [
+        ([], r"state is compared with 0 values of each\(states\): 1 to 100 can be"),
+        ([State.OPEN] * 101, r"state is compared with 101 values of each\(states\): 1 to 100 can be"),
+        ([State.OPEN, None], "state is compared with None, and nothing that is stored is: leave it out"),
+    ],
+)
+def test_what_the_service_would_not_take_is_refused(board: Any, states: list[State], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        board.run(in_states(["a"], states))
+
+
+def test_a_text_is_no_list_of_its_letters(board: Any) -> None:
+    with pytest.raises(TypeError, match=r"each\(teams\) takes a list of values, and is given 'ab'"):
+        board.run(in_states("ab", [State.OPEN]))
+    with pytest.raises(TypeError, match=r"each\(told\) takes a list of values, and is given 'ab'"):
+        board.run(alike("a", [State.OPEN], "ab", "x"))
+
+
+def test_a_hundred_values_are_taken(board: Any) -> None:
+    assert len(list(board.run(in_states(["a"], [State.OPEN] * 100)))) == 2
+    with pytest.raises(ValueError, match="1 to 99 can be"):
+        board.run(count_not_in("a", [State.OPEN] * 100))
+
+
+def test_no_two_values_have_one_placeholder() -> None:
+    call = alike("a", [State.OPEN, State.HELD], ["p", "q"], "r")
+    asked = build(call.pattern.plan, call.arguments)
+    values = {name: value["S"] for name, value in asked["ExpressionAttributeValues"].items()}
+    assert sorted(values.values()) == ["JOB#", "TEAM#a", "held", "open", "p", "q", "r"]
+    written = asked["FilterExpression"]
+    for name, value in asked["ExpressionAttributeNames"].items():
+        written = written.replace(name, value) if name == "#state_1" else written
+    for name in sorted(values, key=len, reverse=True):
+        written = written.replace(name, repr(values[name]))
+    assert written == "#state IN ('open', 'held') AND state_1 IN ('p', 'q') AND state_1 = 'r'"
+
+
+def test_a_condition_without_a_call_names_the_list() -> None:
+    asked = finish.plan.condition
+    assert asked is not None
+    assert condition_text(asked) == "F.state.is_in(each(states))"

@@ -1,0 +1,227 @@
+"""Pages and cursors: whatever their size, pages put together are the whole, in order, each result once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.client import board
+from tests.client.board import Comment, Task, TaskId, UserId
+from tests.client.conftest import NOW
+
+import keyplan
+from keyplan.client.errors import CursorError, UnreadableItemError
+from keyplan.clock import ManualClock
+from keyplan.design.patterns import Call, Page
+from keyplan.engine.engine import Engine
+
+UID, TID = UserId("u"), TaskId("t")
+MOMENT = datetime.fromtimestamp(NOW, UTC)
+
+
+def through(db: Any, call: Call[Page[Any]], **sizes: Any) -> list[list[Any]]:
+    """Every page of a call, one after the other."""
+    pages, cursor = [], None
+    while True:
+        page = db.run(call, cursor=cursor, **sizes)
+        pages.append(list(page))
+        cursor = page.cursor
+        if cursor is None:
+            return pages
+
+
+def fill(db: Any) -> None:
+    comments = [Comment(user_id=UID, task_id=TID, number=n, text="even" if n % 2 == 0 else "odd") for n in range(11)]
+    db.run(board.add_comments(comments))
+    for number in range(9):
+        name = UserId(f"u{number % 3}")
+        due_at = MOMENT + timedelta(minutes=number // 2)
+        new = Task(
+            user_id=name, task_id=TaskId(f"t{number}"), title="t", due_at=due_at, tags={"x"} if number < 2 else set()
+        )
+        db.run(board.save_task(new))
+
+
+def test_pages_of_every_size_make_the_whole(db: Any) -> None:
+    fill(db)
+    for call in (board.comments(UID, TID), board.all_tasks(), board.tasks_due_of([UserId(f"u{n}") for n in range(4)])):
+        whole = db.all(call)
+        assert len(whole) in {9, 11}
+        for sizes in (
+            {"limit": 1},
+            {"limit": 4},
+            {"limit": 20},
+            {"page_size": 1},
+            {"page_size": 3},
+            {"limit": 5, "page_size": 2},
+        ):
+            pages = through(db, call, **sizes)
+            assert [one for page in pages for one in page] == whole, sizes
+            if "limit" in sizes:
+                assert all(len(page) == sizes["limit"] for page in pages[:-1]), sizes
+
+
+def test_a_limit_counts_results_not_what_a_filter_left_out(db: Any) -> None:
+    for number in range(30):
+        tags = {"x"} if number % 10 == 9 else set()
+        db.run(board.save_task(Task(user_id=UID, task_id=TaskId(f"t{number:02d}"), title="t", tags=tags)))
+    page = db.run(board.tasks_tagged(UID, "x"), limit=2)
+    assert [one.task_id for one in page] == ["t09", "t19"]
+    assert [one.task_id for one in db.run(board.tasks_tagged(UID, "x"), limit=2, cursor=page.cursor)] == ["t29"]
+    assert through(db, board.tasks_tagged(UID, "x"), page_size=10)[0][0].task_id == "t09"
+
+
+def test_a_cursor_is_just_behind_the_last_result_even_if_more_is_written(db: Any) -> None:
+    db.run(board.add_comments([Comment(user_id=UID, task_id=TID, number=n, text="") for n in (1, 2, 5)]))
+    page = db.run(board.comments(UID, TID), limit=2)
+    db.run(board.add_comments([Comment(user_id=UID, task_id=TID, number=n, text="") for n in (0, 3)]))
+    assert [one.number for one in db.run(board.comments(UID, TID), cursor=page.cursor)] == [3, 5]
+
+
+def test_walks_are_merged_in_order_both_ways(db: Any) -> None:
+    fill(db)
+    users = [UserId(f"u{n}") for n in range(4)]
+    up = db.all(board.tasks_due_of(users))
+    assert [one.due_at for one in up] == sorted(one.due_at for one in up)
+    down = db.all(board.tasks_due_of_latest_first(users), page_size=1)
+    assert [one.due_at for one in down] == [one.due_at for one in reversed(up)]
+    assert db.run(board.due_count([*users, users[0]])) == 9
+    assert db.all(board.tasks_due_of([])) == []
+
+
+def test_a_cursor_of_something_else_is_refused(db: Any) -> None:
+    fill(db)
+    cursor = db.run(board.comments(UID, TID), limit=2).cursor
+    for other in (board.tasks(UID), board.comments(UserId("other"), TID), board.last_two(UID), board.all_tasks()):
+        with pytest.raises(CursorError, match="damaged, or was made by another pattern"):
+            db.run(other, cursor=cursor)
+    with pytest.raises(CursorError):
+        db.run(board.comments_between(UID, TID, 5, 6), cursor=cursor)
+    assert len(db.run(board.comments(UID, TID), cursor=cursor)) == 9
+
+
+@settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+@given(st.data())
+def test_a_cursor_that_was_tampered_with_is_refused(data: st.DataObject) -> None:
+    with Engine.memory() as engine:
+        db = keyplan.connect(engine=engine)
+        db.run(board.add_comments([Comment(user_id=UID, task_id=TID, number=n, text="") for n in range(4)]))
+        cursor = db.run(board.comments(UID, TID), limit=2).cursor
+        assert cursor is not None
+        place = data.draw(st.integers(0, len(cursor) - 1))
+        letter = data.draw(st.sampled_from("ABCxyz019-_é!"))
+        changed = data.draw(
+            st.sampled_from([cursor[:place], cursor[:place] + letter + cursor[place + 1 :], letter, "é"])
+        )
+        if changed.rstrip("=") != cursor and not _same_bytes(changed, cursor):
+            with pytest.raises(CursorError):
+                db.run(board.comments(UID, TID), cursor=changed)
+
+
+def _same_bytes(one: str, other: str) -> bool:
+    """Base64 has letters whose last bits say nothing."""
+    import base64  # noqa: PLC0415 - only here
+
+    try:
+        return base64.urlsafe_b64decode(one + "==") == base64.urlsafe_b64decode(other + "==")
+    except ValueError:
+        return False
+
+
+def test_connections_share_cursors_when_they_share_the_key(engine: Engine, clock: ManualClock) -> None:
+    one, two = (keyplan.connect(engine=engine, cursor_key=b"secret") for _ in range(2))
+    stranger = keyplan.connect(engine=engine)
+    fill(one)
+    cursor = one.run(board.comments(UID, TID), limit=3).cursor
+    assert [comment.number for comment in two.run(board.comments(UID, TID), limit=2, cursor=cursor)] == [3, 4]
+    with pytest.raises(CursorError):
+        stranger.run(board.comments(UID, TID), cursor=cursor)
+
+
+def test_a_cursor_goes_on_after_a_restart_with_the_same_key(tmp_path: Path, clock: ManualClock) -> None:
+    place = str(tmp_path / "data.db")
+    with keyplan.connect(place, clock=clock, cursor_key=b"kept in a secret store") as db:
+        fill(db)
+        cursor = db.run(board.comments(UID, TID), limit=3).cursor
+    with keyplan.connect(place, clock=clock, cursor_key=b"kept in a secret store") as db:
+        assert [comment.number for comment in db.run(board.comments(UID, TID), limit=2, cursor=cursor)] == [3, 4]
+    with keyplan.connect(place, clock=clock) as db, pytest.raises(CursorError, match="cursor_key"):
+        db.run(board.comments(UID, TID), cursor=cursor)
+
+
+def test_segments_of_a_scan_are_the_whole_and_share_nothing(db: Any) -> None:
+    fill(db)
+    whole = sorted(db.all(board.all_tasks()), key=str)
+    for total in (1, 3, 40):
+        for sizes in ({}, {"page_size": 1}):
+            parts = [list(db.iterate(board.all_tasks(), segment=(number, total), **sizes)) for number in range(total)]
+            assert sorted((one for part in parts for one in part), key=str) == whole, (total, sizes)
+    pages = [db.run(board.all_tasks(), segment=(number, 4)) for number in range(4)]
+    assert sorted((one for page in pages for one in page), key=str) == whole
+
+
+def test_a_cursor_of_a_segment_is_that_segments(db: Any) -> None:
+    fill(db)
+    whole = db.all(board.all_tasks())
+    cursor = db.run(board.all_tasks(), segment=(0, 1), limit=2).cursor
+    assert list(db.run(board.all_tasks(), segment=(0, 1), cursor=cursor, limit=20)) == whole[2:]
+    for other in (None, (0, 2), (1, 2)):
+        with pytest.raises(CursorError):
+            db.run(board.all_tasks(), segment=other, cursor=cursor)
+
+
+def test_only_scans_have_segments_and_each_has_a_number_below_their_count(db: Any) -> None:
+    with pytest.raises(TypeError, match="comments is no scan"):
+        db.run(board.comments(UID, TID), segment=(0, 2))
+    for wrong in ((2, 2), (-1, 2), (0, 0), (0, 1_000_001), 3, (1,), ("0", 2)):
+        with pytest.raises(ValueError, match=r"segment=.*is the first of four"):
+            list(db.iterate(board.all_tasks(), segment=wrong))
+
+
+def test_sizes_below_one_are_refused(engine: Engine) -> None:
+    db = keyplan.connect(engine=engine)
+    with pytest.raises(ValueError, match="limit is at least 1, not 0"):
+        db.run(board.comments(UID, TID), limit=0)
+
+
+def test_sizes_and_keys_of_another_type_are_refused_as_such(engine: Engine) -> None:
+    db = keyplan.connect(engine=engine)
+    with pytest.raises(TypeError, match="limit is a number of items, not '3'"):
+        db.run(board.comments(UID, TID), limit="3")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a cursor key is bytes, not str: encode a text that you keep it as"):
+        keyplan.connect(engine=engine, cursor_key="secret")  # type: ignore[arg-type]
+
+
+def spoil(call: Callable[..., Any], table: str, one: Comment | Task) -> None:
+    """As another program may leave an item: a number where its entity has a text."""
+    sort = f"TASK#{one.task_id}" + (f"#COMMENT#{one.number:04d}" if isinstance(one, Comment) else "")
+    request = {"UpdateExpression": "SET #a = :one", "ExpressionAttributeValues": {":one": {"N": "1"}}}
+    request |= {"ExpressionAttributeNames": {"#a": "text" if isinstance(one, Comment) else "title"}}
+    key = {"PK": {"S": f"USER#{one.user_id}"}, "SK": {"S": sort}}
+    call("UpdateItem", {"TableName": table, "Key": key, "ConditionExpression": "attribute_exists(PK)", **request})
+
+
+@pytest.mark.parametrize("page_size", [None, 1, 3])
+@pytest.mark.parametrize(
+    "asked", [board.comments(UID, TID), board.all_tasks(), board.tasks_due_of([UserId(f"u{n}") for n in range(3)])]
+)
+def test_work_goes_on_behind_items_that_cannot_be_read(
+    db: Any, raw: Any, asked: Call[Page[Any]], page_size: int | None
+) -> None:
+    fill(db)
+    whole = db.all(asked)
+    for one in whole[1::4]:
+        spoil(raw(db), db.table_name(board.app), one)
+    told: list[UnreadableItemError] = []
+    found = list(db.iterate(asked, page_size=page_size, unreadable=told.append))
+    assert found == [one for one in whole if one not in whole[1::4]]
+    assert [error.entity for error in told] == [type(whole[0]).__name__] * len(whole[1::4])
+    with pytest.raises(UnreadableItemError):
+        db.all(asked, page_size=page_size)

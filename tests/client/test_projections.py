@@ -1,0 +1,438 @@
+"""Indexes that hold only a part: what a local one fetches, what can be counted, and what cannot be told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import pytest
+from pydantic import Field, create_model
+from tests.client.conftest import NOW
+
+import keyplan
+from keyplan.client.errors import UnreadableItemError
+from keyplan.client.tables import create_request
+from keyplan.cost.expected import expected
+from keyplan.cost.prices import book
+from keyplan.design import (
+    GSI,
+    LSI,
+    Attribute,
+    Change,
+    Cond,
+    DesignError,
+    Entity,
+    F,
+    Items,
+    Key,
+    Table,
+    key,
+    key_of,
+    pk,
+    put,
+    sk,
+    where,
+)
+from keyplan.design.design import Design
+from keyplan.design.requests import build
+from keyplan.engine.engine import Engine
+from keyplan.export.explain import explain
+from keyplan.verify.verifying import verify
+
+notes = Table(
+    "notes",
+    pk="PK",
+    sk="SK",
+    ttl="expires_at",
+    discriminator="type",
+    indexes=[
+        LSI("by_size", sk="size", project="keys"),
+        LSI("by_rank", sk="rank", project=["text", "tags", "expires_at"]),
+        GSI("by_kind", pk="kind", sk="size", project="keys"),
+        GSI("by_owner", pk="owner", project="keys"),
+    ],
+)
+
+
+@notes.entity(key=key("N#{owner}", "NOTE#{number:03d}"), items=Items(count=1000))
+class Note(Entity):
+    owner: str
+    number: int
+    size: int
+    rank: int = 0
+    kind: str = "plain"
+    text: str
+    tags: list[str] = Field(default_factory=list)
+    expires_at: datetime | None = None
+
+
+@notes.entity(key=key("N#{owner}", "CARD#{number:03d}"))
+class Card(Entity):
+    owner: str
+    number: int
+    size: int
+    kind: str = "plain"
+
+
+@notes.create(Note)
+def add_note(new: Note) -> Change:
+    return put(new)
+
+
+@notes.create(Card)
+def add_card(new: Card) -> Change:
+    return put(new)
+
+
+@notes.query(Note, index="by_size", returns=10)
+def by_size(owner: str) -> Cond:
+    return pk(owner=owner)
+
+
+@notes.query(Note, index="by_rank")
+def by_rank(owner: str) -> Cond:
+    return pk(owner=owner)
+
+
+@notes.scan(Note, index="by_size")
+def everywhere() -> Cond:
+    return where(F.size > 0)
+
+
+@notes.count(Note, index="by_kind")
+def of_kind(kind: str) -> Cond:
+    return pk(kind=kind)
+
+
+@notes.count(Card, index="by_kind")
+def cards_of_kind(kind: str) -> Cond:
+    return pk(kind=kind)
+
+
+@notes.count(Note, index="by_size")
+def sized(owner: str) -> Cond:
+    return pk(owner=owner)
+
+
+DESIGN = Design("notes", (notes,))
+
+
+@pytest.fixture
+def local(engine: Engine) -> Iterator[Any]:
+    with keyplan.connect(engine=engine) as db:
+        for number in range(1, 6):
+            db.run(add_note(Note(owner="o", number=number, size=number, text="x" * 5000, tags=["t"])))
+            db.run(add_card(Card(owner="o", number=number, size=number)))
+        yield db
+
+
+def test_a_local_index_gives_whole_entities_though_it_holds_only_keys(local: Any) -> None:
+    found = local.run(by_size("o"))
+    assert [one.number for one in found] == [1, 2, 3, 4, 5]
+    assert all(one.text == "x" * 5000 and one.tags == ["t"] for one in found)
+    assert len(local.all(everywhere(), at_most=10)) == 5
+    assert [one.text[0] for one in local.run(by_rank("o"))] == ["x"] * 5
+
+
+def test_whole_items_are_asked_for_only_where_an_index_lacks_some() -> None:
+    assert build(by_size.plan, {"owner": "o"})["Select"] == "ALL_ATTRIBUTES"
+    assert build(by_rank.plan, {"owner": "o"})["Select"] == "ALL_ATTRIBUTES", "it lacks size and kind"
+    assert build(leaflets_of_kind.plan, {"kind": "plain"})["Select"] == "COUNT"
+    assert "Select" not in build(sized.plan, {"owner": "o"}), "whose its entries are, and their expiry, is fetched"
+    assert "Select" not in build(everything.plan, {"owner": "o"})
+
+
+lean = Table("lean", pk="owner", sk="id", indexes=[LSI("by_size", sk="size", project=["text"])])
+
+
+@lean.entity()
+class Leaf(Entity):
+    owner: str
+    id: str
+    size: int
+    text: str
+
+
+@lean.query(Leaf, index="by_size")
+def everything(owner: str) -> Cond:
+    return pk(owner=owner)
+
+
+def test_fetches_are_in_what_a_call_is_expected_to_cost_and_in_its_explanation(engine: Engine, local: Any) -> None:
+    receipt = engine.call(
+        "Query", {**build(by_size.plan, {"owner": "o"}, now_s=int(NOW)), "ReturnConsumedCapacity": "INDEXES"}
+    )["ConsumedCapacity"]
+    assert receipt["Table"]["CapacityUnits"] == 5 * 1.0 + 5 * 0.5, "a note of 5 KB and a card, each by itself"
+    told = expected(DESIGN.pattern("by_size"))
+    assert told.units.read == told.evaluated * 0.5 + 0.5
+    assert "by_size lacks rank, kind, text, tags, expires_at: a read apiece" in explain(by_size, book())
+    assert "fetches" not in explain(everything, book())
+
+
+def test_items_are_counted_by_their_keys_where_an_index_lacks_the_discriminator(local: Any) -> None:
+    assert local.run(of_kind("plain")) == 5
+    assert local.run(cards_of_kind("plain")) == 5
+    assert local.run(sized("o")) == 5
+
+
+def test_a_count_of_a_global_index_without_the_expiry_says_that_expired_items_are_in_it() -> None:
+    assert any("expired items of Note are counted until deleted" in note for note in of_kind.plan.notes)
+
+
+def test_an_index_in_which_nothing_tells_two_entities_apart_is_refused(engine: Engine) -> None:
+    table = Table("pets", pk="id", discriminator="type", indexes=[GSI("by_kind", pk="kind", project=["at"])])
+
+    @table.entity()
+    class Dog(Entity):
+        id: str
+        kind: str
+        at: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+
+    @table.count(Dog, index="by_kind")
+    def dogs(kind: str) -> Cond:
+        return pk(kind=kind)
+
+    with keyplan.connect(engine=engine) as db:
+        assert db.run(dogs("a")) == 0, "nobody else is there"
+
+    @table.entity()
+    class Cat(Entity):
+        id: str
+        kind: str
+
+    @table.query(Dog, index="by_kind")
+    def all_dogs(kind: str) -> Cond:
+        return pk(kind=kind)
+
+    with keyplan.connect(engine=engine) as db:
+        for call in (dogs("a"), all_dogs("a")):
+            with pytest.raises(DesignError, match="lacks type: nothing in it tells Dog from Cat") as refused:
+                db.run(call)
+            assert refused.value.code == "KP306"
+
+
+old = Table(
+    "old",
+    pk="owner",
+    sk="id",
+    ttl="until",
+    indexes=[LSI("by_size", sk="size", project="keys"), GSI("by_kind", pk="kind", project="keys")],
+)
+
+
+@old.entity()
+class Leaflet(Entity):
+    owner: str
+    id: str
+    size: int
+    kind: str
+    until: datetime | None = None
+    colour: str = "red"
+
+
+@old.create(Leaflet)
+def add_leaflet(new: Leaflet) -> Change:
+    return put(new)
+
+
+@old.count(Leaflet, index="by_size")
+def of_owner(owner: str) -> Cond:
+    return pk(owner=owner)
+
+
+@old.count(Leaflet, index="by_kind")
+def leaflets_of_kind(kind: str) -> Cond:
+    return pk(kind=kind)
+
+
+@old.query(Leaflet, index="by_size")
+def red(owner: str) -> Cond:
+    return pk(owner=owner) & where(F.colour == "red")
+
+
+@old.scan(Leaflet, index="by_size")
+def all_red() -> Cond:
+    return where(F.colour == "red")
+
+
+def test_no_index_is_asked_to_filter_by_an_expiry_that_it_lacks(engine: Engine) -> None:
+    assert "FilterExpression" not in build(of_owner.plan, {"owner": "o"})
+    assert "FilterExpression" not in build(leaflets_of_kind.plan, {"kind": "k"})
+    with keyplan.connect(engine=engine) as db:
+        for number, until in enumerate((None, datetime(2099, 1, 1, tzinfo=UTC), datetime(2020, 1, 1, tzinfo=UTC))):
+            db.run(add_leaflet(Leaflet(owner="o", id=str(number), size=number, kind="k", until=until)))
+        assert db.run(of_owner("o")) == 2, "a local index fetches the expiry, so that what has expired is left out"
+        assert db.run(leaflets_of_kind("k")) == 3, "a global index cannot, which its plan says"
+
+
+def test_a_local_index_cannot_be_filtered_by_what_it_lacks() -> None:
+    for pattern in (red, all_red):
+        (fault,) = pattern.plan.faults
+        assert (fault.code, fault.problem) == (
+            "KP306",
+            f"{pattern.plan.pattern} reads Leaflet from index by_size, which lacks colour",
+        )
+
+
+bills = Table("bills", pk="number", indexes=[GSI("by_payer", pk="payer", project=None)])
+
+
+@bills.entity()
+class Bill(Entity):
+    number: str
+    payer: str
+    cents: int
+    remark: str | None
+    title: Annotated[str, Attribute("heading")]
+
+
+@bills.create(Bill)
+def write_bill(new: Bill) -> Change:
+    return put(new)
+
+
+@bills.query(Bill, index="by_payer")
+def bills_of(payer: str) -> Cond:
+    return pk(payer=payer)
+
+
+def test_an_index_that_gives_too_little_of_an_item_is_named_with_what_it_lacks(engine: Engine) -> None:
+    pytest.importorskip("boto3")
+    from keyplan.testing.clients import make_client  # noqa: PLC0415 - needs boto3
+
+    narrow = create_request(bills, "bills")
+    narrow["GlobalSecondaryIndexes"][0]["Projection"] = {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["cents"]}
+    engine.call("CreateTable", narrow)
+    with keyplan.connect(client=make_client("dynamodb", engine)) as db:
+        db.run(write_bill(Bill(number="1", payer="ann", cents=500, remark=None, title="Rent")))
+        told: list[UnreadableItemError] = []
+        assert list(db.iterate(bills_of("ann"), unreadable=told.append)) == []
+        with pytest.raises(UnreadableItemError) as raised:
+            db.run(bills_of("ann"))
+    assert [error.problem for error in told] == [raised.value.problem]
+    assert raised.value.problem == (
+        "Bill number='1' cannot be read as Bill: title: Field required;"
+        " by_payer gave no heading: either it does not project that, or the item has none"
+    )
+    assert (raised.value.entity, raised.value.key) == ("Bill", {"number": "1"})
+
+
+# Views.
+
+letters = Table(
+    "letters",
+    pk="PK",
+    sk="SK",
+    discriminator="type",
+    ttl="until",
+    indexes=[
+        GSI("by_sender", pk="sender", sk="at", project=["subject", "type", "until"]),
+        LSI("by_subject", sk="subject", project=["type", "until"]),
+    ],
+)
+
+
+@letters.entity(key=key("BOX#{box}", "LETTER#{id}"))
+class Letter(Entity):
+    box: str
+    id: str
+    sender: str
+    at: int
+    subject: str
+    body: str
+    tags: frozenset[str] = frozenset()
+    note: str | None = None
+    until: datetime | None = None
+
+
+@letters.entity(key=key("BOX#{box}", "DRAFT#{id}"))
+class Draft(Entity):
+    box: str
+    id: str
+    sender: str
+    at: int
+    subject: str
+
+
+@letters.view(Letter)
+class Subject(Entity):
+    box: str
+    id: str
+    subject: str
+
+
+@letters.put(Letter)
+def send_letter(letter: Letter) -> Change:
+    return put(letter)
+
+
+@letters.put(Draft)
+def save_draft(draft: Draft) -> Change:
+    return put(draft)
+
+
+@letters.query(Subject, index="by_sender")
+def subjects(sender: str, since: int) -> Cond:
+    return pk(sender=sender) & sk.gte(at=since)
+
+
+@letters.scan(Subject, index="by_sender")
+def all_subjects() -> Cond:
+    return where(F.subject.contains("x"))
+
+
+@letters.query(Subject)
+def subjects_in(box: str) -> Cond:
+    return pk(box=box)
+
+
+@letters.query(Subject, index="by_subject")
+def by_subject(box: str, subject: str) -> Cond:
+    return pk(box=box) & sk(subject=subject)
+
+
+def test_a_view_reads_what_an_index_projects_and_nothing_else(engine: Engine) -> None:
+    assert not any(one.plan.faults for one in (subjects, all_subjects, subjects_in, by_subject))
+    with keyplan.connect(engine=engine) as db:
+        for number in range(3):
+            db.run(send_letter(Letter(box="b", id=str(number), sender="s", at=number, subject="x", body="long")))
+        gone = datetime(2020, 1, 1, tzinfo=UTC)
+        db.run(send_letter(Letter(box="b", id="9", sender="s", at=9, subject="x", body="long", until=gone)))
+        db.run(save_draft(Draft(box="b", id="1", sender="s", at=5, subject="draft")))
+        wanted = tuple(Subject(box="b", id=str(number), subject="x") for number in range(3))
+        assert db.run(subjects("s", 1)).items == wanted[1:], "expired letters and drafts are left out"
+        assert sorted(db.run(all_subjects()).items, key=lambda one: one.id) == list(wanted)
+        assert db.run(subjects_in("b")).items == wanted
+        assert db.run(by_subject("b", "x")).items == wanted
+    assert "Select" not in build(by_subject.plan, {"box": "b", "subject": "x"}), "nothing is fetched from the table"
+
+
+def test_a_view_has_fields_of_its_entity_and_all_of_its_key() -> None:
+    for fields, problem in (
+        ({"box": str, "id": str, "author": str}, "has a field author, and Letter has no such field"),
+        ({"box": str, "id": str, "at": str}, "has a field at, and Letter has at as <class 'int'>"),
+        ({"box": str, "subject": str}, "has no id, by which the key of Letter is made"),
+    ):
+        model = create_model("Odd", __base__=Entity, **{name: (kind, ...) for name, kind in fields.items()})
+        with pytest.raises(DesignError, match=f"view Odd {problem}"):
+            letters.view(Letter)(model)
+
+
+def test_only_queries_and_scans_of_one_view_read_it() -> None:
+    with pytest.raises(DesignError, match="is a get of view Subject: only a query or a scan reads a single view"):
+
+        @letters.get(Subject)
+        def subject(box: str, id: str) -> Key:
+            return key_of(box=box, id=id)
+
+    with pytest.raises(DesignError, match="is a query of view Subject: only a query or a scan reads a single view"):
+
+        @letters.query(Subject, Draft)
+        def both(box: str) -> Cond:
+            return pk(box=box)
+
+
+def test_a_view_of_an_index_is_verified_like_an_entity() -> None:
+    result = verify(Design("letters", (letters,)), items=100)
+    assert [problem for one in result.patterns for problem in one.problems] == []

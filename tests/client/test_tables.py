@@ -1,0 +1,201 @@
+"""Tables are made as declared, once; what is there and otherwise, missing or impossible is told before use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.client import board
+from tests.client.board import TABLES, TaskId, UserId
+
+import keyplan
+from keyplan.client.errors import TableDiffersError, TableMissingError
+from keyplan.client.tables import create_request
+from keyplan.design import (
+    GSI,
+    LSI,
+    Change,
+    Cond,
+    DesignError,
+    Entity,
+    Key,
+    OnDemand,
+    Provisioned,
+    Table,
+    key,
+    key_of,
+    pk,
+    put,
+    set_,
+)
+from keyplan.engine.engine import Engine
+from keyplan.server.thread import ThreadedServer
+
+
+def test_tables_are_made_as_declared_and_again_changes_nothing(db: Any) -> None:
+    db.create_tables(*TABLES)
+    db.create_tables(*TABLES)
+    there = db.describe(board.app)
+    assert there["TableStatus"] == "ACTIVE"
+    assert [(part["AttributeName"], part["KeyType"]) for part in there["KeySchema"]] == [
+        ("PK", "HASH"),
+        ("SK", "RANGE"),
+    ]
+    indexes = {index["IndexName"]: index for index in there["GlobalSecondaryIndexes"]}
+    assert indexes["by_points"]["Projection"] == {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["title"]}
+    types = {one["AttributeName"]: one["AttributeType"] for one in there["AttributeDefinitions"]}
+    assert types["points"] == "N"
+    assert there["StreamSpecification"]["StreamViewType"] == "NEW_AND_OLD_IMAGES"
+    composite = db.describe(board.readings)["GlobalSecondaryIndexes"][0]["KeySchema"]
+    assert [part["KeyType"] for part in composite] == ["HASH", "HASH", "RANGE"]
+
+
+def test_a_tables_expiry_is_switched_on(db: Any, raw: Any) -> None:
+    db.create_tables(board.app)
+    answer = raw(db)("DescribeTimeToLive", {"TableName": db.table_name(board.app)})
+    assert answer["TimeToLiveDescription"]["AttributeName"] == "expires_at"
+    assert answer["TimeToLiveDescription"]["TimeToLiveStatus"] in {"ENABLED", "ENABLING"}
+
+
+def test_what_is_there_and_otherwise_is_told_one_by_one(engine: Engine) -> None:
+    was = Table("shop", pk="PK", sk="SK", indexes=[GSI("by_day", pk="day", sk="at"), GSI("extra", pk="day")])
+    keyplan.connect(engine=engine).create_tables(was)
+    now = Table(
+        "shop",
+        pk="PK",
+        sk="SK",
+        stream="NEW_IMAGE",
+        indexes=[
+            GSI("by_day", pk="day", sk="amount", project="keys"),
+            GSI("by_name", pk="name"),
+            LSI("local", sk="at"),
+        ],
+    )
+
+    @now.entity(key=key("S#{name}", "x"))
+    class Sale(Entity):
+        name: str
+        day: str
+        at: int
+        amount: int
+
+    db = keyplan.connect(engine=engine)
+    with pytest.raises(TableDiffersError, match="table shop is there, and is not as declared") as caught:
+        db.create_tables(now)
+    assert list(caught.value.differences) == [
+        "at is of type S, and N is declared",
+        "the key of index by_day is day (HASH), at (RANGE), and day (HASH), amount (RANGE) is declared",
+        "index by_day holds all, and keys is declared",
+        "it has no index by_name",
+        "it has no index local",
+        "its stream is off, and NEW_IMAGE is declared",
+    ]
+
+    @now.get(Sale)
+    def sale(name: str) -> Key:
+        return key_of(name=name)
+
+    with pytest.raises(TableDiffersError):
+        db.run(sale("x"))
+
+
+def test_another_expiry_is_a_difference(engine: Engine) -> None:
+    keyplan.connect(engine=engine).create_tables(Table("shop", pk="PK", ttl="until"))
+    with pytest.raises(TableDiffersError, match="its expiry is until, and gone_at is declared"):
+        keyplan.connect(engine=engine).create_tables(Table("shop", pk="PK", ttl="gone_at"))
+
+
+def test_bought_capacity_and_the_rest_are_in_the_request() -> None:
+    table = Table(
+        "shop",
+        pk="id",
+        billing=Provisioned(5, 6),
+        table_class="STANDARD_INFREQUENT_ACCESS",
+        deletion_protection=True,
+        indexes=[GSI("one", pk="a"), GSI("two", pk="b", billing=Provisioned(1, 2))],
+    )
+    request = create_request(table, "real")
+    assert request["TableName"] == "real"
+    assert request["ProvisionedThroughput"] == {"ReadCapacityUnits": 5, "WriteCapacityUnits": 6}
+    one, two = request["GlobalSecondaryIndexes"]
+    assert one["ProvisionedThroughput"]["ReadCapacityUnits"] == 5
+    assert two["ProvisionedThroughput"] == {"ReadCapacityUnits": 1, "WriteCapacityUnits": 2}
+    assert request["TableClass"] == "STANDARD_INFREQUENT_ACCESS"
+    assert request["DeletionProtectionEnabled"] is True
+
+
+def test_more_than_the_floor_of_a_new_table_is_created_warm(engine: Engine) -> None:
+    warm = Table("shop", pk="id", billing=OnDemand(warm_write=9_000), indexes=[GSI("by_day", pk="day")])
+    db = keyplan.connect(engine=engine)
+    db.create_tables(warm)
+    there = db.describe(warm)
+    assert there is not None
+    for part in (there, there["GlobalSecondaryIndexes"][0]):
+        assert part["WarmThroughput"]["WriteUnitsPerSecond"] == 9_000
+        assert part["WarmThroughput"]["ReadUnitsPerSecond"] == 12_000
+    assert "WarmThroughput" not in create_request(Table("shop", pk="id", billing=OnDemand(warm_read=5)), "real")
+
+
+def test_the_embedded_engine_makes_tables_at_their_first_use(engine: Engine) -> None:
+    db = keyplan.connect(engine=engine)
+    assert db.describe(board.app) is None
+    assert db.run(board.task(UserId("u"), TaskId("t"))) is None
+    there = db.describe(board.app)
+    assert there is not None
+    assert len(there["GlobalSecondaryIndexes"]) == 2
+
+
+def test_elsewhere_a_missing_table_is_told_with_what_to_do(engine: Engine) -> None:
+    with ThreadedServer(engine) as server, keyplan.connect(server.url) as db:
+        with pytest.raises(TableMissingError, match=r"table app is not there.*create_tables") as caught:
+            db.run(board.task(UserId("u"), TaskId("t")))
+        assert caught.value.code == "ResourceNotFoundException"
+        assert db.describe(board.app) is None
+
+
+def test_what_cannot_work_is_refused_before_anything_is_sent(engine: Engine) -> None:
+    table = Table("shop", pk="PK", sk="SK", indexes=[GSI("by_state", pk="SPK", sk="SSK")])
+
+    @table.entity(key=key("U#{user}", "O#{order}"), indexes={"by_state": key("STATE#{state}", "{total:08d}")})
+    class Order(Entity):
+        user: str
+        order: str
+        state: str
+        total: int
+
+    @table.update(Order)
+    def ship(user: str, order: str) -> Change:
+        return key_of(user=user, order=order) & set_(state="shipped")
+
+    @table.query(Order)
+    def by_order(order: str) -> Cond:
+        return pk(order=order)
+
+    db = keyplan.connect(engine=engine)
+    with pytest.raises(DesignError, match="the index would go stale") as caught:
+        db.run(ship("u", "o"))
+    assert caught.value.code == "KP401"
+    with pytest.raises(DesignError) as caught:
+        db.run(by_order("o"))
+    assert caught.value.code == "KP301"
+    with pytest.raises(DesignError):
+        db.transact(ship("u", "o"))
+    assert engine.call("ListTables", {})["TableNames"] == []
+
+
+def test_a_table_that_the_service_would_refuse_is_refused_with_its_fault(engine: Engine) -> None:
+    table = Table("ab", pk="PK")
+
+    @table.entity(key=key("X#{name}"))
+    class Thing(Entity):
+        name: str
+
+    @table.put(Thing)
+    def save(new: Thing) -> Change:
+        return put(new)
+
+    db = keyplan.connect(engine=engine)
+    for use in (lambda: db.run(save(Thing(name="x"))), lambda: db.create_tables(table)):
+        with pytest.raises(DesignError, match="cannot be the name of a table") as caught:
+            use()
+        assert caught.value.code == "KP109"

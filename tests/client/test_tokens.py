@@ -1,0 +1,46 @@
+"""What a connection keeps of the tokens of transactions, when many threads give it theirs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from keyplan.client import transactions
+from keyplan.client.context import Context
+from keyplan.clock import ManualClock
+
+
+@pytest.fixture
+def switching() -> Iterator[None]:
+    """Threads change places as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("switching")
+def test_threads_forget_the_oldest_tokens_beside_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transactions, "_TOKENS_REMEMBERED", 2)
+    context = Context(clock=ManualClock(), cursor_key=b"")
+
+    def give(thread: int) -> list[int]:
+        return [transactions.moment(context, f"{thread}-{number}") for number in range(2_000)]
+
+    with ThreadPoolExecutor(8) as pool:
+        told = [moment for found in pool.map(give, range(8)) for moment in found]
+    assert len(told) == 16_000
+    assert len(context.moments) == 2
+
+
+def test_a_repeated_token_has_its_first_moment() -> None:
+    clock = ManualClock()
+    context = Context(clock=clock, cursor_key=b"")
+    first = transactions.moment(context, "a")
+    clock.advance(60)
+    assert transactions.moment(context, "a") == first
+    assert transactions.moment(context, "b") == first + 60
+    assert transactions.moment(context, None) == first + 60

@@ -1,0 +1,155 @@
+"""Statements to trees. What the service says of those it refuses is in `tests/conformance`."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keyplan.dynamodb.partiql.nodes import (
+    Assignment,
+    Between,
+    Call,
+    Constant,
+    Delete,
+    Exists,
+    In,
+    Infix,
+    Insert,
+    Is,
+    Joined,
+    Not,
+    Ordering,
+    Parameter,
+    Path,
+    Removal,
+    Select,
+    Sequence,
+    Source,
+    Struct,
+    Term,
+    Update,
+)
+from keyplan.dynamodb.partiql.parser import parse
+from keyplan.errors import ValidationError
+
+
+def where(condition: str) -> Term:
+    """The condition of a statement, without the places of its paths."""
+    statement = parse(f"SELECT * FROM t WHERE {condition}").statement
+    assert isinstance(statement, Select)
+    assert statement.where is not None
+    return bare(statement.where)
+
+
+def bare(term: Term) -> Term:  # noqa: PLR0911 - one case for each kind of term
+    match term:
+        case Path():
+            return Path(term.parts)
+        case Infix():
+            return Infix(term.operator, bare(term.left), bare(term.right))
+        case Joined():
+            return Joined(term.operator, tuple(map(bare, term.terms)))
+        case Not():
+            return Not(bare(term.term))
+        case Call():
+            return Call(term.function, tuple(map(bare, term.arguments)), "")
+        case Between():
+            return Between(bare(term.operand), bare(term.lower), bare(term.upper))
+        case In():
+            return In(bare(term.operand), bare(term.choices))
+        case Is():
+            return Is(bare(term.operand), term.type_name)
+        case _:
+            return term
+
+
+A, B, C = (Path((name,)) for name in "abc")
+ONE, TWO = Constant("N", "1"), Constant("N", "2")
+A_1, B_2, C_1 = Infix("=", A, ONE), Infix("=", B, TWO), Infix("=", C, ONE)
+TRUE_NULL = Sequence("list", (Constant("BOOL", "true"), Constant("NULL", "null")))
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("a = 1 OR b = 2 AND NOT c = 1", Joined("or", (A_1, Joined("and", (B_2, Not(C_1)))))),
+        ("(a = 1 OR b = 2) AND c = 1", Joined("and", (Joined("or", (A_1, B_2)), C_1))),
+        ("a + 1 > b - 2", Infix(">", Infix("+", A, ONE), Infix("-", B, TWO))),
+        ("a BETWEEN 1 AND 2 AND b != c", Joined("and", (Between(A, ONE, TWO), Infix("<>", B, C)))),
+        ("a NOT IN [1, ?]", Not(In(A, Sequence("list", (ONE, Parameter(0)))))),
+        ("a IN (1, 2)", In(A, Sequence("list", (ONE, TWO)))),
+        ("a IS NOT MISSING", Not(Is(A, "missing"))),
+        ("a IS CHARACTER VARYING", Is(A, "character varying")),
+        ("Begins_With(a, 'x')", Call("begins_with", (A, Constant("S", "x")), "")),
+        ("size(a) = -1", Infix("=", Call("size", (A,), ""), Constant("N", "-1"))),
+        ("a.b[3].\"c d\"['e'] = <<1>>", Infix("=", Path(("a", "b", 3, "c d", "e")), Sequence("bag", (ONE,)))),
+        ("a = {'x': [true, null]}", Infix("=", A, Struct((("x", TRUE_NULL),)))),
+        ("NOT NOT a = 1", Not(Not(A_1))),
+    ],
+)
+def test_terms(text: str, tree: Term) -> None:
+    assert where(text) == tree
+
+
+def test_a_select() -> None:
+    parsed = parse('SELECT a, b.c FROM "t"."i" WHERE a = ? ORDER BY a DESC, b;')
+    statement = parsed.statement
+    assert parsed.parameters == 1
+    assert isinstance(statement, Select)
+    assert statement.source == Source("t", "i")
+    assert [path.parts for path in statement.shown or ()] == [("a",), ("b", "c")]
+    ordered = [Ordering(bare(each.term), each.descending) for each in statement.order]
+    assert ordered == [Ordering(A, True), Ordering(B, False)]
+
+
+def test_an_insert() -> None:
+    statement = parse("INSERT INTO t VALUE {'a': 1, b: ?}").statement
+    assert statement == Insert(Source("t"), Struct((("a", ONE), ("b", Parameter(0)))))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "UPDATE t SET a = 1, b = b + 1 REMOVE c WHERE a = 2 RETURNING MODIFIED OLD *",
+        "FROM t WHERE a = 2 SET a = 1 SET b = b + 1 REMOVE c RETURNING MODIFIED OLD *",
+    ],
+)
+def test_an_update_in_both_orders(text: str) -> None:
+    statement = parse(text).statement
+    assert isinstance(statement, Update)
+    assert statement.returning == "UPDATED_OLD"
+    first, second, third = statement.changes
+    assert isinstance(first, Assignment)
+    assert isinstance(second, Assignment)
+    assert isinstance(third, Removal)
+    assert (bare(first.path), first.value) == (A, ONE)
+    assert bare(second.value) == Infix("+", B, ONE)
+    assert statement.where is not None
+    assert bare(statement.where) == Infix("=", A, TWO)
+
+
+def test_a_delete() -> None:
+    statement = parse("delete from t where a = 1 returning all old *").statement
+    assert isinstance(statement, Delete)
+    assert statement.returning == "ALL_OLD"
+
+
+def test_a_check() -> None:
+    statement = parse("EXISTS(SELECT * FROM t WHERE a = 1)").statement
+    assert isinstance(statement, Exists)
+    assert statement.select.source == Source("t")
+
+
+@pytest.mark.parametrize("opening", ["(", "[", "<<", "{'a': ", "NOT ", "f("])
+def test_nesting_without_end_is_refused_and_not_followed(opening: str) -> None:
+    with pytest.raises(ValidationError):
+        parse("SELECT * FROM t WHERE a = " + opening * 1500)
+
+
+@given(st.text(alphabet="SELECT*FROMWHEREtabc 'q'\"=<>()[]{}?,.-+/;0123\n", max_size=80) | st.text(max_size=80))
+def test_any_text_is_a_statement_or_refused(text: str) -> None:
+    try:
+        parse(text)
+    except ValidationError:
+        return

@@ -1,0 +1,30 @@
+"""The size of an item made from another is what measuring it anew would give."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keyplan.dynamodb.values import sizes
+
+VALUES: st.SearchStrategy[dict[str, Any]] = st.one_of(
+    st.builds(lambda text: {"S": text}, st.text(max_size=3)),
+    st.builds(lambda number: {"N": str(number)}, st.integers(-1000, 1000)),
+    st.builds(lambda text: {"L": [{"S": text}]}, st.text(max_size=3)),
+)
+ITEMS = st.dictionaries(st.text("abcdé", min_size=1, max_size=2), VALUES, max_size=5)
+
+
+@given(old=ITEMS, changed=ITEMS, removed=st.sets(st.text("abcdé", min_size=1, max_size=2)))
+def test_only_what_changed_is_measured(old: dict[str, Any], changed: dict[str, Any], removed: set[str]) -> None:
+    new = {name: value for name, value in {**old, **changed}.items() if name not in removed}
+    names = changed.keys() | removed
+    assert sizes.changed_item_bytes(old, sizes.item_bytes(old), new, names) == sizes.item_bytes(new)
+
+
+@given(st.binary(max_size=40))
+def test_binary_is_as_long_as_what_it_stands_for(content: bytes) -> None:
+    assert sizes.value_bytes({"B": base64.b64encode(content).decode()}) == len(content)

@@ -1,0 +1,131 @@
+"""When the log is moved into the file: as it grows, and without keeping writers waiting for a long read."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import apsw
+import pytest
+
+from keyplan.engine.store import checkpoint
+from keyplan.engine.store.checkpoint import CROWDED_PAGES, PASSIVE_PAGES, RESTART_PAGES, Checkpointer
+from keyplan.engine.store.sqlite import SqliteStore
+
+PASSIVE, RESTART = apsw.SQLITE_CHECKPOINT_PASSIVE, apsw.SQLITE_CHECKPOINT_RESTART
+WAIT_S = 60
+
+
+class Log:
+    """Stands in for the connection of a checkpointer: takes down what is asked of it."""
+
+    def __init__(self) -> None:
+        self.asked: queue.Queue[int] = queue.Queue()
+        self.held = 0
+        """How many pages a read keeps from being moved; a RESTART then fails."""
+        self.writers_wait: Callable[[], bool] = lambda: False
+        self.waited: list[bool] = []
+        """For each checkpoint, whether writers waited for it."""
+
+    def set_busy_timeout(self, _milliseconds: int) -> None:
+        pass
+
+    def wal_checkpoint(self, mode: int) -> tuple[int, int]:
+        self.waited.append(self.writers_wait())
+        self.asked.put(mode)
+        if mode == RESTART and self.held:
+            raise apsw.BusyError
+        return self.held, 0
+
+    def close(self) -> None:
+        pass
+
+
+class Stage:
+    """A checkpointer, and commits as it hears of them."""
+
+    def __init__(self) -> None:
+        self.log = Log()
+        self.checkpointer = Checkpointer(cast("Any", self.log))
+        self.log.writers_wait = lambda: self.checkpointer.crowded
+
+    def commit(self, pages: int, *expected: int) -> None:
+        """Let the log be so long; what is expected is asked of the connection then."""
+        self.checkpointer.committed(cast("Any", None), "main", pages)
+        assert [self.log.asked.get(timeout=WAIT_S) for _ in expected] == list(expected)
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    stage = Stage()
+    yield stage
+    stage.checkpointer.stop()
+    assert stage.log.asked.empty()
+
+
+def test_a_checkpoint_comes_each_time_that_the_log_has_grown_by_as_much(stage: Stage) -> None:
+    stage.commit(PASSIVE_PAGES - 1)
+    stage.commit(PASSIVE_PAGES, PASSIVE)
+    stage.commit(PASSIVE_PAGES + 1)
+    stage.commit(2 * PASSIVE_PAGES - 1)
+    stage.commit(2 * PASSIVE_PAGES, PASSIVE)
+
+
+def test_a_log_that_began_anew_is_measured_from_its_beginning(stage: Stage) -> None:
+    stage.commit(3 * PASSIVE_PAGES, PASSIVE)
+    stage.commit(10)
+    stage.commit(PASSIVE_PAGES, PASSIVE)
+
+
+def test_a_long_log_is_made_to_begin_anew(stage: Stage) -> None:
+    stage.commit(RESTART_PAGES, PASSIVE, PASSIVE, RESTART)
+    stage.commit(10)
+    stage.commit(PASSIVE_PAGES, PASSIVE)
+
+
+def test_writers_wait_for_the_log_to_begin_anew_and_not_for_what_goes_before(stage: Stage) -> None:
+    stage.commit(RESTART_PAGES, PASSIVE, PASSIVE, RESTART)
+    assert stage.log.waited == [False, False, True]
+
+
+def test_writers_do_not_wait_for_a_long_read_until_the_log_is_crowded(stage: Stage) -> None:
+    stage.log.held = PASSIVE_PAGES
+    for pages in range(RESTART_PAGES, CROWDED_PAGES, PASSIVE_PAGES):
+        stage.commit(pages, PASSIVE)
+    stage.commit(CROWDED_PAGES, PASSIVE, PASSIVE, RESTART)
+
+
+def test_writers_do_not_wait_for_a_checkpoint_that_no_thread_can_make(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start)
+        stage.commit(CROWDED_PAGES)
+        assert not stage.checkpointer.crowded
+    stage.commit(CROWDED_PAGES + PASSIVE_PAGES, PASSIVE, PASSIVE, RESTART)
+
+
+def test_where_no_thread_can_be_had_commits_stand_and_the_log_grows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def start(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(checkpoint, "PASSIVE_PAGES", 2)
+    path = tmp_path / "data.db"
+    store = SqliteStore(str(path))
+    with monkeypatch.context() as patch, caplog.at_level(logging.WARNING, "keyplan.engine.store"):
+        patch.setattr(threading.Thread, "start", start)
+        for number in range(5):
+            store.write(lambda transaction, number=number: transaction.put_document("n", b"%d" % number))
+            assert store.view().document("n") == b"%d" % number
+    assert 1 <= len(caplog.records) < 5, "it is not told with every commit"
+    store.close()
+    assert not path.with_name("data.db-wal").exists()

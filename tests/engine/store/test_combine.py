@@ -1,0 +1,242 @@
+"""Calls of several threads in one batch: who leads, who waits for whom, and what each gets."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from keyplan.engine.store import combine
+from keyplan.engine.store.combine import LOOKS_IN_VAIN, Call, Combiner
+from keyplan.errors import StorageError
+
+WAIT_S = 240
+
+
+class Batches:
+    """Runs calls and takes down how many came together."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+        self.hold = threading.Event()
+        self.hold.set()
+
+    def run(self, batch: list[Call]) -> int:
+        self.sizes.append(len(batch))
+        assert self.hold.wait(WAIT_S)
+        for call in batch:
+            call.result = call.work()
+        return len(self.sizes)
+
+    def settle(self, _batch: list[Call], _ticket: int) -> None:
+        pass
+
+
+@pytest.fixture
+def batches() -> Batches:
+    return Batches()
+
+
+@pytest.fixture
+def combiner(batches: Batches) -> Combiner:
+    return Combiner(batches.run, batches.settle)
+
+
+def together(combiner: Combiner, batches: Batches, count: int) -> list[Any]:
+    """Have `count` threads call while a batch of one is held up; their results."""
+    results: list[Any] = []
+    batches.hold.clear()
+    first = threading.Thread(target=combiner.submit, args=(lambda: "first", True))
+    first.start()
+    while not batches.sizes:
+        combine.give_way()
+    threads = [
+        threading.Thread(target=lambda number=number: results.append(combiner.submit(lambda: number, settled=True)))
+        for number in range(count)
+    ]
+    for thread in threads:
+        thread.start()
+    while len(combiner._queue) < count:
+        combine.give_way()
+    batches.hold.set()
+    for thread in (first, *threads):
+        thread.join(WAIT_S)
+        assert not thread.is_alive()
+    return results
+
+
+def test_calls_that_come_while_a_batch_runs_are_the_next_batch(combiner: Combiner, batches: Batches) -> None:
+    results = together(combiner, batches, 5)
+    assert sorted(results) == [0, 1, 2, 3, 4]
+    assert batches.sizes == [1, 5]
+
+
+def test_a_thread_that_leads_lets_those_call_that_were_answered_with_it(
+    combiner: Combiner, batches: Batches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together(combiner, batches, 3)
+    late = [Call(lambda: "late", settled=True) for _ in range(2)]
+
+    def give_way() -> None:
+        combiner._queue.append(late.pop())
+
+    monkeypatch.setattr(combine, "give_way", give_way)
+    assert combiner.submit(lambda: "own", settled=True) == "own"
+    assert not late
+    assert batches.sizes == [1, 3, 3]
+
+
+def test_it_waits_in_vain_only_for_so_long_and_expects_fewer_each_time(
+    combiner: Combiner, batches: Batches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together(combiner, batches, 4)
+    looks: list[int] = []
+    monkeypatch.setattr(combine, "give_way", lambda: looks.append(len(batches.sizes)))
+    for _ in range(4):
+        combiner.submit(lambda: None, settled=True)
+    # Four were answered together, then one while two were expected; one expects nobody.
+    assert looks == [2] * LOOKS_IN_VAIN + [3] * LOOKS_IN_VAIN
+    assert batches.sizes == [1, 4, 1, 1, 1, 1]
+
+
+def test_a_call_gets_the_error_it_was_given(combiner: Combiner) -> None:
+    def settle(batch: list[Call], _ticket: int) -> None:
+        batch[0].error = OSError("full")
+
+    combiner._settle = settle
+    with pytest.raises(OSError, match="full"):
+        combiner.submit(lambda: None, settled=True)
+
+
+class InterruptedHereError(Exception):
+    """What a signal's handler raises, wherever the thread is."""
+
+
+def submit_three_together(combiner: Combiner, batches: Batches, submit: Callable[[int], None]) -> None:
+    """Have three threads wait behind a batch of one, so that they are the next; they are over when this returns."""
+    batches.hold.clear()
+    first = threading.Thread(target=combiner.submit, args=(lambda: "first", True))
+    first.start()
+    while not batches.sizes:
+        combine.give_way()
+    threads = [threading.Thread(target=submit, args=(number,), daemon=True) for number in range(3)]
+    for number, thread in enumerate(threads, 1):
+        thread.start()
+        while len(combiner._queue) < number:
+            combine.give_way()
+    batches.hold.set()
+    for thread in (first, *threads):
+        thread.join(5)
+        assert not thread.is_alive()
+
+
+def submit_late(combiner: Combiner) -> list[str]:
+    """What a call of another thread gives; nothing if it waits for ever."""
+    results: list[str] = []
+    late = threading.Thread(target=lambda: results.append(combiner.submit(lambda: "late", settled=True)), daemon=True)
+    late.start()
+    late.join(5)
+    return results
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signals to threads")
+def test_a_thread_interrupted_while_it_waits_holds_up_nobody(combiner: Combiner, batches: Batches) -> None:
+    interrupted = threading.Event()
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        if not interrupted.is_set():
+            interrupted.set()
+            raise InterruptedHereError
+
+    def interrupt_once_queued() -> None:
+        while not combiner._queue:
+            combine.give_way()
+        while not interrupted.wait(0.01):  # one that comes just before the thread waits does not wake it
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+
+    batches.hold.clear()
+    first = threading.Thread(target=combiner.submit, args=(lambda: "first", True))
+    first.start()
+    while not batches.sizes:
+        combine.give_way()
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        sender = threading.Thread(target=interrupt_once_queued)
+        sender.start()
+        with pytest.raises(InterruptedHereError):
+            combiner.submit(lambda: "never", settled=True)
+        sender.join(WAIT_S)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+        batches.hold.set()
+    first.join(WAIT_S)
+    assert submit_late(combiner) == ["late"]
+    assert batches.sizes == [1, 1]
+
+
+def test_a_thread_interrupted_before_it_leads_leaves_that_to_others(
+    combiner: Combiner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt() -> None:
+        raise InterruptedHereError
+
+    combiner._company = 2
+    with monkeypatch.context() as patch:
+        patch.setattr(combine, "give_way", interrupt)
+        with pytest.raises(InterruptedHereError):
+            combiner.submit(lambda: "never", settled=True)
+    assert submit_late(combiner) == ["late"]
+
+
+def test_a_thread_interrupted_while_it_settles_leaves_that_to_each_of_its_batch(
+    combiner: Combiner, batches: Batches
+) -> None:
+    settled: list[list[Any]] = []
+
+    def settle(batch: list[Call], ticket: int) -> None:
+        settled.append([ticket, *(call.result for call in batch)])
+        if len(batch) > 1:
+            raise InterruptedHereError
+
+    combiner._settle = settle
+    results: list[Any] = []
+
+    def submit(number: int) -> None:
+        try:
+            results.append(combiner.submit(lambda: number, settled=True))
+        except InterruptedHereError:
+            results.append("interrupted")
+
+    submit_three_together(combiner, batches, submit)
+    assert sorted(map(str, results)) == ["1", "2", "interrupted"]
+    assert settled[0] == [1, "first"]
+    assert settled[1] == [2, 0, 1, 2]
+    assert sorted(settled[2:]) == [[2, 1], [2, 2]]
+    assert submit_late(combiner) == ["late"]
+
+
+def test_a_thread_interrupted_while_it_runs_a_batch_tells_the_others_so(combiner: Combiner, batches: Batches) -> None:
+    true = batches.run
+
+    def run(batch: list[Call]) -> int:
+        ticket = true(batch)
+        if len(batch) > 1:
+            raise InterruptedHereError
+        return ticket
+
+    combiner._run = run
+    told: list[type[BaseException]] = []
+
+    def submit(_number: int) -> None:
+        try:
+            combiner.submit(lambda: None, settled=True)
+        except (InterruptedHereError, StorageError) as error:
+            told.append(type(error))
+
+    submit_three_together(combiner, batches, submit)
+    assert sorted(told, key=str) == sorted([InterruptedHereError, StorageError, StorageError], key=str)
+    assert submit_late(combiner) == ["late"]

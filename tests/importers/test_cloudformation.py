@@ -1,0 +1,278 @@
+"""Templates as they are written: what of them becomes tables, what is told, what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.importers.templates import KEY, TABLE, gsi, imported, table
+
+from keyplan.design.workload import OnDemand, Provisioned
+from keyplan.importers.cloudformation import cloudformation
+from keyplan.importers.documents import Document
+from keyplan.importers.errors import ImportSourceError
+
+
+def test_a_table_without_a_name_has_its_logical_id() -> None:
+    found = table({**KEY, "BillingMode": "PAY_PER_REQUEST"})
+    assert found.name == "Things"
+    assert found.gaps == ("TableName is not given: CloudFormation makes one, here the logical id stands for it",)
+
+
+def test_so_has_one_whose_name_is_open() -> None:
+    found = table({**TABLE, "TableName": {"Fn::Sub": "${AWS::StackName}-things"}})
+    assert found.name == "Things"
+    assert "give --parameter AWS::StackName=VALUE" in found.gaps[0]
+
+
+def test_so_has_one_whose_name_another_tool_is_to_fill_in() -> None:
+    found = table({**TABLE, "TableName": "${self:service}-things"})
+    assert found.name == "Things"
+    assert found.gaps[0].endswith("'${self:service}-things' is no name of a table")
+
+
+@pytest.mark.parametrize("name", ["ab", "a b", "things/", "x" * 256])
+def test_so_has_one_whose_name_no_table_can_have(name: str) -> None:
+    found = table({**TABLE, "TableName": name})
+    assert found.name == "Things"
+    assert found.gaps == (f"TableName is open, here the logical id stands for it: {name!r} is no name of a table",)
+
+
+@pytest.mark.parametrize("name", ["abc", "A.b_c-1", "x" * 255])
+def test_a_name_that_a_table_can_have_is_kept(name: str) -> None:
+    assert (table({**TABLE, "TableName": name}).name, table({**TABLE, "TableName": name}).gaps) == (name, ())
+
+
+@pytest.mark.parametrize("member", ["DeletionPolicy", "UpdateReplacePolicy"])
+@pytest.mark.parametrize(("policy", "is_told"), [("Retain", True), ("Snapshot", True), ("Delete", False)])
+def test_what_becomes_of_a_table_is_told_where_it_is_kept(member: str, policy: str, is_told: bool) -> None:
+    things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE, member: policy}
+    (found,) = imported({"Resources": {"T": things}}).tables
+    told = f"{member} {policy}: what becomes of a table without its stack is not part of a design"
+    assert found.gaps == ((told,) if is_told else ())
+
+
+def test_a_given_parameter_makes_the_name() -> None:
+    template = {"Resources": {"T": {"Type": "AWS::DynamoDB::Table", "Properties": dict(TABLE)}}}
+    template["Resources"]["T"]["Properties"]["TableName"] = {"Fn::Sub": "${AWS::StackName}-things"}
+    assert imported(template, **{"AWS::StackName": "shop"}).tables[0].name == "shop-things"
+
+
+@pytest.mark.parametrize(
+    "member",
+    ["Tags", "SSESpecification", "KinesisStreamSpecification", "ResourcePolicy", "ContributorInsightsSpecification"],
+)
+def test_what_a_design_has_no_place_for_is_told(member: str) -> None:
+    (gap,) = table({**TABLE, member: {"Ref": "Anything"}}).gaps
+    assert gap.startswith(f"{member}: ")
+    assert "part of a design" in gap
+
+
+def test_so_is_what_is_not_known() -> None:
+    assert table({**TABLE, "BilingMode": 1}).gaps == ("BilingMode: it is no member that is known here",)
+
+
+def test_indexes_tell_their_own_gaps() -> None:
+    index = gsi(ContributorInsightsSpecification={"Enabled": True}, WarmThroughput={"ReadUnitsPerSecond": 20_000})
+    found = table({**TABLE, "GlobalSecondaryIndexes": [index]})
+    assert found.gaps == (
+        "index 'by-a': ContributorInsightsSpecification: contributor insights are not part of a design",
+        "index 'by-a': WarmThroughput 20000 read and 4000 write: in a design each index is as warm as its table",
+    )
+
+
+def test_a_warm_table_stays_warm() -> None:
+    warm = {"ReadUnitsPerSecond": 20_000, "WriteUnitsPerSecond": 5_000}
+    found = table({**TABLE, "WarmThroughput": warm, "GlobalSecondaryIndexes": [gsi(WarmThroughput=warm)]})
+    assert found.billing == OnDemand(warm_read=20_000, warm_write=5_000)
+    assert found.gaps == ()
+
+
+def test_expiry_by_a_text_and_expiry_that_is_off_are_told() -> None:
+    by_text = table({**TABLE, "TimeToLiveSpecification": {"AttributeName": "a", "Enabled": True}})
+    off = table({**TABLE, "TimeToLiveSpecification": {"AttributeName": "x", "Enabled": False}})
+    assert by_text.ttl is None
+    assert by_text.gaps == ("ttl 'a': it is a key attribute of type S, by which nothing expires",)
+    assert off.ttl is None
+    assert off.gaps == ("TimeToLiveSpecification names 'x' and is not enabled: nothing expires",)
+
+
+def test_numbers_and_truths_may_be_texts() -> None:
+    throughput = {"ReadCapacityUnits": "7", "WriteCapacityUnits": 8}
+    found = table({**KEY, "TableName": 2026, "ProvisionedThroughput": throughput, "DeletionProtectionEnabled": "true"})
+    assert (found.name, found.billing, found.deletion_protection) == ("2026", Provisioned(read=7, write=8), True)
+
+
+def test_a_table_whose_condition_does_not_hold_is_left_out_and_told() -> None:
+    things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}
+    template = {
+        "Conditions": {"No": {"Fn::Equals": ["a", "b"]}},
+        "Resources": {"A": things, "B": {**things, "Condition": "No"}},
+    }
+    found = imported(template, "a: b.json")
+    assert [one.name for one in found.tables] == ["things"]
+    assert found.gaps == ("Resources.B is not made: its condition No does not hold",)
+
+
+def test_a_table_whose_condition_holds_is_made() -> None:
+    things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE, "Condition": "Yes"}
+    found = imported({"Conditions": {"Yes": {"Fn::Equals": ["a", "a"]}}, "Resources": {"A": things}})
+    assert ([one.name for one in found.tables], found.gaps) == (["things"], ())
+
+
+@pytest.mark.parametrize(
+    ("shared", "gaps"),
+    [
+        ({"SimpleTable": {"SSESpecification": {"SSEEnabled": True}}}, 1),
+        ({"Function": {"Runtime": "python3.13"}}, 0),
+        ("SimpleTable", 0),
+        (None, 0),
+    ],
+)
+def test_what_all_simple_tables_share_is_told(shared: Any, gaps: int) -> None:
+    simple = {"Type": "AWS::Serverless::SimpleTable"}
+    found = imported({"Globals": shared, "Resources": {"A": simple}})
+    assert found.gaps == ("Globals.SimpleTable: how tables are encrypted is not part of a design",) * gaps
+
+
+def test_scaling_and_loops_are_told() -> None:
+    target = {"Type": "AWS::ApplicationAutoScaling::ScalableTarget", "Properties": {"ServiceNamespace": "dynamodb"}}
+    things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}
+    found = imported({"Resources": {"A": things, "S": target, "Fn::ForEach::X": [], "Q": {"Type": "AWS::SQS::Queue"}}})
+    assert [gap.split()[0] for gap in found.gaps] == ["S", "Fn::ForEach::X"]
+
+
+def test_what_may_lie_behind_other_resources_is_told() -> None:
+    kinds = ("AWS::CloudFormation::Stack", "AWS::Serverless::Application", "Custom::DynamoDBReplica")
+    others = {f"R{number}": {"Type": kind, "Properties": {}} for number, kind in enumerate(kinds)}
+    found = imported({"Resources": {"A": {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}, **others}})
+    assert found.gaps == (
+        "R0 is a stack of its own: import its template too",
+        "R1 is an application of its own: import its template too",
+        "R2 makes a replica: replication is not part of a design",
+    )
+
+
+def test_what_else_scales_is_not_told() -> None:
+    target = {"Type": "AWS::ApplicationAutoScaling::ScalableTarget", "Properties": {"ServiceNamespace": "ecs"}}
+    things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}
+    assert imported({"Resources": {"A": things, "S": target}}).gaps == ()
+
+
+def test_the_title_names_all_files_and_what_the_first_is_about() -> None:
+    template = {"Resources": {"T": {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}}}
+    documents = [
+        Document("one.json", {**template, "Description": 5}),
+        Document("two.json", {**template, "Description": "Of things."}),
+        Document("three.json", {**template, "Description": "Of others."}),
+    ]
+    found = cloudformation(documents, {})
+    assert found.title == "one.json, two.json, three.json, a CloudFormation template"
+    assert (found.about, len(found.tables)) == ("Of things.", 3)
+
+
+# What is refused.
+
+NOWHERE = "t.json: Resources.Things.Properties"
+
+
+@pytest.mark.parametrize(
+    ("properties", "problem"),
+    [
+        ({}, f"{NOWHERE}: AttributeDefinitions is missing"),
+        ({**TABLE, "KeySchema": []}, f"{NOWHERE}.KeySchema: no attribute of it is of KeyType HASH, the partition key"),
+        ({**TABLE, "KeySchema": 5}, f"{NOWHERE}.KeySchema: a list is wanted, not 5"),
+        ({**TABLE, "KeySchema": [5]}, f"{NOWHERE}.KeySchema[0]: a mapping is wanted, not 5"),
+        (
+            {**TABLE, "KeySchema": [{"AttributeName": "b", "KeyType": "HASH"}]},
+            f"{NOWHERE}.KeySchema[0]: 'b' is part of the key, and AttributeDefinitions do not say its type",
+        ),
+        (
+            {**TABLE, "KeySchema": [{"AttributeName": "a", "KeyType": "SORT"}]},
+            f"{NOWHERE}.KeySchema[0].KeyType: one of HASH, RANGE is wanted, not 'SORT'",
+        ),
+        (
+            {**TABLE, "KeySchema": KEY["KeySchema"] * 2},
+            f"{NOWHERE}.KeySchema: a table's key is one HASH attribute, and perhaps one RANGE attribute",
+        ),
+        (
+            {
+                **TABLE,
+                "AttributeDefinitions": [*KEY["AttributeDefinitions"], {"AttributeName": "x", "AttributeType": "S"}],
+            },
+            f"{NOWHERE}.AttributeDefinitions: 'x': no key uses what is defined here, which is refused",
+        ),
+        (
+            {
+                **TABLE,
+                "AttributeDefinitions": [*KEY["AttributeDefinitions"], {"AttributeName": "a", "AttributeType": "N"}],
+            },
+            f"{NOWHERE}.AttributeDefinitions[1]: 'a' is defined as S and as N",
+        ),
+        (KEY, f"{NOWHERE}: it has no ProvisionedThroughput, and its table is not PAY_PER_REQUEST"),
+        (
+            {**KEY, "ProvisionedThroughput": {"ReadCapacityUnits": 0, "WriteCapacityUnits": 1}},
+            f"{NOWHERE}.ProvisionedThroughput.ReadCapacityUnits: a whole number from 1 is wanted, not 0",
+        ),
+        ({**TABLE, "BillingMode": "FREE"}, f"{NOWHERE}.BillingMode: one of PROVISIONED, PAY_PER_REQUEST is wanted"),
+        ({**TABLE, "TableClass": ""}, f"{NOWHERE}.TableClass: a text is wanted, not ''"),
+        ({**TABLE, "DeletionProtectionEnabled": 3}, f"{NOWHERE}.DeletionProtectionEnabled: true or false is wanted"),
+        (
+            {**TABLE, "GlobalSecondaryIndexes": [gsi(Projection={"ProjectionType": "INCLUDE"})]},
+            f"{NOWHERE}.GlobalSecondaryIndexes[0].Projection: INCLUDE is said, and NonKeyAttributes name none",
+        ),
+        (
+            {**TABLE, "LocalSecondaryIndexes": [gsi()]},
+            f"{NOWHERE}.LocalSecondaryIndexes[0].KeySchema: a local index has one RANGE attribute, its sort key",
+        ),
+        (
+            {**TABLE, "BillingMode": {"Ref": "Nothing"}},
+            f"{NOWHERE}.BillingMode: the template declares no 'Nothing' to refer to",
+        ),
+        ({"Ref": "Nothing"}, f"{NOWHERE}: the template declares no 'Nothing' to refer to"),
+    ],
+)
+def test_a_table_that_means_nothing_is_refused_with_its_place(properties: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ImportSourceError) as refused:
+        table(properties)
+    assert str(refused.value).startswith(problem)
+
+
+def test_a_template_without_tables_is_refused_with_what_it_has() -> None:
+    with pytest.raises(ImportSourceError, match=r"t\.json declares no table: its resources are AWS::SQS::Queue"):
+        imported({"Resources": {"Q": {"Type": "AWS::SQS::Queue"}}})
+    with pytest.raises(ImportSourceError, match="declares no table: it is empty"):
+        imported({"Resources": {}})
+
+
+@pytest.mark.parametrize(
+    ("kinds", "told"),
+    [
+        ("BACBA", "A, B, C"),
+        ("EDCBA", "A, B, C, D, E"),
+        ("FEDCBA", "A, B, C, D, E, ..."),
+    ],
+)
+def test_up_to_five_kinds_of_resources_are_named(kinds: str, told: str) -> None:
+    resources: dict[str, Any] = {f"R{number}": {"Type": kind} for number, kind in enumerate(kinds)}
+    resources |= {"Fn::ForEach::X": ["Type"], "Untyped": {}}
+    with pytest.raises(ImportSourceError) as refused:
+        imported({"Resources": resources})
+    assert str(refused.value) == f"t.json declares no table: its resources are {told}"
+
+
+def test_a_resource_that_is_none_is_refused() -> None:
+    with pytest.raises(ImportSourceError, match=r"t\.json: Resources\.Q is no resource: 5"):
+        imported({"Resources": {"Q": 5}})
+
+
+def test_an_undecided_condition_of_a_table_is_refused() -> None:
+    things = {"Type": "AWS::DynamoDB::Table", "Properties": TABLE, "Condition": "Open"}
+    conditions = {"Open": {"Fn::Equals": [{"Ref": "AWS::Region"}, "eu-west-1"]}}
+    with pytest.raises(ImportSourceError, match=r"Resources\.A: the condition Open cannot be decided: AWS::Region"):
+        imported({"Conditions": conditions, "Resources": {"A": things}})
+
+
+def test_a_parameter_that_no_template_has_is_refused() -> None:
+    with pytest.raises(ImportSourceError, match="--parameter Stage: there is no such parameter; known are: none"):
+        imported({"Resources": {"T": {"Type": "AWS::DynamoDB::Table", "Properties": TABLE}}}, Stage="x")

@@ -1,0 +1,75 @@
+"""Documents that are damaged somewhere: each ends in a file of Python, or in an error that is told."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.importers.tables import NASTY, described
+from tests.importers.templates import GLOBAL, KEY
+
+from keyplan.errors import KeyplanError
+from keyplan.importers.cloudformation import cloudformation
+from keyplan.importers.describe_table import describe_table
+from keyplan.importers.documents import Document, documents
+from keyplan.importers.nosql_workbench import nosql_workbench
+from keyplan.importers.writing import design_text
+
+HERE = Path(__file__).parent
+(TEMPLATE,) = documents("shelves.yaml", (HERE / "shelves.yaml").read_text())
+TEMPLATE.value["Resources"]["Wide"] = {"Type": "AWS::DynamoDB::GlobalTable", "Properties": GLOBAL}
+MODEL = json.loads((HERE / "shop.json").read_text())
+ANSWERS = described({"TableName": "one", **KEY, "BillingMode": "PAY_PER_REQUEST"})
+READERS = [
+    (TEMPLATE.value, lambda one: cloudformation([one], {})),
+    (MODEL, lambda one: nosql_workbench([one])),
+    (ANSWERS, lambda one: describe_table([one])),
+]
+_leaves = st.one_of(
+    st.none(), st.booleans(), st.integers(-1, 10**20), st.floats(allow_nan=False), st.sampled_from(NASTY)
+)
+_values = st.recursive(
+    _leaves, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(NASTY), inner, max_size=2)
+)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The path of every value in a document."""
+    yield path
+    if isinstance(value, (dict, list)):
+        for name, one in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from places(one, (*path, name))
+
+
+def damaged(value: Any, path: tuple[Any, ...], put: Any) -> Any:
+    """A document with another value at a place; without it where that is None."""
+    if not path:
+        return put
+    made = copy.deepcopy(value)
+    holder = made
+    for name in path[:-1]:
+        holder = holder[name]
+    if put is None:
+        del holder[path[-1]]
+    else:
+        holder[path[-1]] = put
+    return made
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_a_damaged_document_is_imported_or_refused(data: st.DataObject) -> None:
+    value, read = data.draw(st.sampled_from(READERS))
+    for _ in range(data.draw(st.integers(1, 2))):
+        value = damaged(value, data.draw(st.sampled_from(list(places(value)))), data.draw(_values))
+    try:
+        text = design_text(read(Document("t.json", value)))
+    except KeyplanError:
+        return
+    ast.parse(text)

@@ -1,0 +1,257 @@
+"""What the service says of tables, in all the forms in which it is saved."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from keyplan.design.workload import OnDemand, Provisioned
+from keyplan.importers.describe_table import describe_table
+from keyplan.importers.documents import Document, documents
+from keyplan.importers.errors import ImportSourceError
+from keyplan.importers.source import Figures, Source, SourceTable
+from keyplan.importers.writing import design_text
+
+TABLE: dict[str, Any] = {
+    "AttributeDefinitions": [
+        {"AttributeName": "id", "AttributeType": "S"},
+        {"AttributeName": "state", "AttributeType": "S"},
+    ],
+    "TableName": "orders",
+    "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+    "TableStatus": "ACTIVE",
+    "ProvisionedThroughput": {"NumberOfDecreasesToday": 0, "ReadCapacityUnits": 3, "WriteCapacityUnits": 4},
+    "TableSizeBytes": 1000,
+    "ItemCount": 8,
+    "TableArn": "arn:aws:dynamodb:eu-west-1:123456789012:table/orders",
+    "GlobalSecondaryIndexes": [
+        {
+            "IndexName": "by_state",
+            "KeySchema": [{"AttributeName": "state", "KeyType": "HASH"}],
+            "Projection": {"ProjectionType": "KEYS_ONLY"},
+            "IndexStatus": "ACTIVE",
+            "ProvisionedThroughput": {"NumberOfDecreasesToday": 0, "ReadCapacityUnits": 1, "WriteCapacityUnits": 1},
+            "IndexSizeBytes": 100,
+            "ItemCount": 2,
+        }
+    ],
+}
+
+
+def tables(*values: Any) -> tuple[SourceTable, ...]:
+    return describe_table([Document("t.json", value) for value in values]).tables
+
+
+@pytest.mark.parametrize(
+    "value", [{"Table": TABLE}, TABLE, {"TableDescription": TABLE}, [TABLE], [{"Table": TABLE}]], ids=str
+)
+def test_a_description_is_taken_in_every_form(value: Any) -> None:
+    (found,) = tables(value)
+    assert (found.name, found.key, found.billing) == ("orders", ("id",), Provisioned(read=3, write=4))
+    assert found.figures == Figures(8, 125, {"by_state": 2})
+    assert found.gaps == ()
+
+
+def test_several_tables_of_one_file_stay_in_order() -> None:
+    text = "\n".join(json.dumps({"Table": {**TABLE, "TableName": name}}) for name in ("one", "two"))
+    assert [one.name for one in describe_table(documents("t.json", text)).tables] == ["one", "two"]
+
+
+def test_expiry_backups_and_tags_are_of_the_table_before_them() -> None:
+    expiry = {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED", "AttributeName": "gone"}}
+    backups = {"PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "ENABLED", "RecoveryPeriodInDays": 35}}
+    more = [expiry, {"ContinuousBackupsDescription": {"ContinuousBackupsStatus": "ENABLED", **backups}}]
+    one, two = tables(TABLE, *more, {"Tags": [{"Key": "a", "Value": "b"}]}, {**TABLE, "TableName": "two"}, {"Tags": []})
+    assert (one.ttl, one.point_in_time_recovery) == ("gone", True)
+    assert one.gaps == ("Tags: tags are not part of a design",)
+    assert (two.ttl, two.point_in_time_recovery, two.gaps) == (None, False, ())
+
+
+@pytest.mark.parametrize("said", [{"TimeToLiveStatus": "DISABLED"}, {}])
+def test_expiry_that_is_off_is_none(said: dict[str, str]) -> None:
+    assert tables(TABLE, {"TimeToLiveDescription": said})[0].ttl is None
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"), [("ENABLED", "gone"), ("ENABLING", "gone"), ("DISABLING", None), ("DISABLED", None)]
+)
+def test_expiry_that_is_on_its_way_is_as_it_will_be(status: str, expected: str | None) -> None:
+    expiry = {"TimeToLiveDescription": {"TimeToLiveStatus": status, "AttributeName": "gone"}}
+    (found,) = tables(TABLE, expiry)
+    told = () if expected else ("TimeToLiveSpecification names 'gone' and is not enabled: nothing expires",)
+    assert (found.ttl, found.gaps) == (expected, told)
+
+
+@pytest.mark.parametrize(
+    ("recovery", "expected", "gaps"),
+    [
+        ({"PointInTimeRecoveryStatus": "DISABLED"}, False, 0),
+        ({"PointInTimeRecoveryStatus": "ENABLED"}, True, 0),
+        ({"PointInTimeRecoveryStatus": "ENABLED", "RecoveryPeriodInDays": 35}, True, 0),
+        ({"PointInTimeRecoveryStatus": "ENABLED", "RecoveryPeriodInDays": 7}, True, 1),
+        ({}, False, 0),
+        (None, False, 0),
+    ],
+)
+def test_backups_are_kept_only_where_they_are_on(recovery: Any, expected: bool, gaps: int) -> None:
+    described = {"ContinuousBackupsStatus": "ENABLED", "PointInTimeRecoveryDescription": recovery}
+    (found,) = tables(TABLE, {"ContinuousBackupsDescription": described})
+    assert found.point_in_time_recovery is expected
+    assert [gap.partition(":")[0] for gap in found.gaps] == ["RecoveryPeriodInDays"] * gaps
+
+
+def test_the_class_and_mode_that_are_in_force_are_taken() -> None:
+    summaries = {
+        "BillingModeSummary": {"BillingMode": "PROVISIONED"},
+        "TableThroughputModeSummary": {"TableThroughputMode": "PROVISIONED"},
+        "TableClassSummary": {"TableClass": "STANDARD_INFREQUENT_ACCESS", "LastUpdateDateTime": 1.5},
+    }
+    (found,) = tables({**TABLE, **summaries})
+    assert found.billing == Provisioned(read=3, write=4)
+    assert found.table_class == "STANDARD_INFREQUENT_ACCESS"
+    assert found.gaps == ()
+
+
+OF_THE_MOMENT = {
+    "ArchivalSummary": {}, "CreationDateTime": 1.5, "GlobalTableVersion": "2019.11.21", "LatestStreamArn": "arn",
+    "LatestStreamLabel": "now", "RestoreSummary": {}, "TableId": "id",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("member", OF_THE_MOMENT)
+def test_what_is_of_the_moment_is_not_told(member: str) -> None:
+    assert tables({**TABLE, member: OF_THE_MOMENT[member]})[0].gaps == ()
+
+
+@pytest.mark.parametrize("member", ["Backfilling", "IndexArn"])
+def test_nor_is_it_of_indexes(member: str) -> None:
+    (index,) = TABLE["GlobalSecondaryIndexes"]
+    assert tables({**TABLE, "GlobalSecondaryIndexes": [{**index, member: True}]})[0].gaps == ()
+
+
+def test_local_indexes_are_counted_too() -> None:
+    local = {
+        "IndexName": "by_time",
+        "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}, {"AttributeName": "state", "KeyType": "RANGE"}],
+        "Projection": {"ProjectionType": "ALL"},
+        "IndexArn": "arn",
+        "IndexSizeBytes": 10,
+        "ItemCount": 0,
+    }
+    (found,) = tables({**TABLE, "LocalSecondaryIndexes": [local]})
+    assert found.figures == Figures(8, 125, {"by_state": 2, "by_time": 0})
+    assert found.gaps == ()
+
+
+def test_an_index_that_is_being_filled_has_no_number_yet() -> None:
+    index = {**TABLE["GlobalSecondaryIndexes"][0], "IndexStatus": "CREATING", "Backfilling": True, "ItemCount": 0}
+    (found,) = tables({**TABLE, "GlobalSecondaryIndexes": [index]})
+    assert found.figures == Figures(8, 125, {})
+
+
+@pytest.mark.parametrize("member", ["ItemCount", "TableSizeBytes"])
+def test_a_table_without_a_number_has_no_figures(member: str) -> None:
+    assert tables({name: told for name, told in TABLE.items() if name != member})[0].figures is None
+
+
+def test_the_request_that_creates_a_table_says_its_mode_itself() -> None:
+    request = {name: TABLE[name] for name in ("TableName", "AttributeDefinitions", "KeySchema")}
+    index = {name: TABLE["GlobalSecondaryIndexes"][0][name] for name in ("IndexName", "KeySchema", "Projection")}
+    (found,) = tables({**request, "BillingMode": "PAY_PER_REQUEST", "GlobalSecondaryIndexes": [index]})
+    assert found.billing == OnDemand()
+    assert found.gaps == ()
+
+
+def test_on_demand_tables_say_zeros() -> None:
+    summary = {"BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"}}
+    zeros = {"ProvisionedThroughput": {"ReadCapacityUnits": 0, "WriteCapacityUnits": 0}}
+    index = {**TABLE["GlobalSecondaryIndexes"][0], **zeros}
+    (found,) = tables({**TABLE, **summary, **zeros, "GlobalSecondaryIndexes": [index]})
+    assert found.billing == OnDemand()
+    assert found.indexes[0].billing is None
+
+
+def test_what_a_design_cannot_say_is_told() -> None:
+    (found,) = tables({**TABLE, "SSEDescription": {"Status": "ENABLED"}, "Replicas": [{"RegionName": "eu-west-1"}]})
+    assert found.gaps == (
+        "SSEDescription: how it is encrypted is not part of a design",
+        "Replicas: replication is not part of a design",
+    )
+
+
+def test_the_warmth_of_a_provisioned_table_is_told_where_it_is_more_than_its_capacity() -> None:
+    cold, warm = ({"ReadUnitsPerSecond": units, "WriteUnitsPerSecond": 4, "Status": "ACTIVE"} for units in (3, 900))
+    assert tables({**TABLE, "WarmThroughput": cold})[0].gaps == ()
+    assert tables({**TABLE, "WarmThroughput": warm})[0].gaps == (
+        "WarmThroughput: a design says it only of tables on demand",
+    )
+
+
+def test_numbers_and_shares_become_the_workload() -> None:
+    text = design_text(Source("orders", tables(TABLE)))
+    assert '@orders.entity(items=Items(count=8, bytes=Bytes(average=125), present={"state": 0.25}))' in text
+
+
+@pytest.mark.parametrize(
+    ("held", "attributes", "present"),
+    [
+        (2, ("state",), ', present={"state": 0.25}'),
+        (3, ("state",), ', present={"state": 0.375}'),
+        (8, ("state",), ""),
+        (9, ("state",), ""),
+        (2, ("state", "id"), ', present={"state": 0.25}'),
+        (2, ("state", "at"), ""),
+    ],
+)
+def test_an_index_tells_the_share_of_its_one_attribute_where_it_is_sparse(
+    held: int, attributes: tuple[str, ...], present: str
+) -> None:
+    types = ("HASH", "RANGE")
+    keys = [{"AttributeName": name, "KeyType": kind} for name, kind in zip(attributes, types, strict=False)]
+    index = {"IndexName": "by", "KeySchema": keys, "Projection": {"ProjectionType": "ALL"}, "ItemCount": held}
+    defined = [{"AttributeName": name, "AttributeType": "S"} for name in dict.fromkeys(("id", *attributes))]
+    described = {
+        "TableName": "orders",
+        "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+        "AttributeDefinitions": defined,
+        "ItemCount": 8,
+        "TableSizeBytes": 1000,
+        "GlobalSecondaryIndexes": [index],
+        "BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"},
+    }
+    text = design_text(Source("orders", tables(described)))
+    assert f"@orders.entity(items=Items(count=8, bytes=Bytes(average=125){present}))" in text
+
+
+def test_shares_have_four_decimals() -> None:
+    (index,) = TABLE["GlobalSecondaryIndexes"]
+    counted = {**TABLE, "ItemCount": 3, "GlobalSecondaryIndexes": [{**index, "ItemCount": 1}]}
+    assert 'present={"state": 0.3333}' in design_text(Source("orders", tables(counted)))
+
+
+def test_an_empty_table_has_no_figures() -> None:
+    assert tables({**TABLE, "ItemCount": 0, "TableSizeBytes": 0})[0].figures is None
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ([], "there is no table in what was given"),
+        ([[]], "there is no table in what was given"),
+        ([{"Tags": []}], "t.json says of which table nothing: give it after the table's description"),
+        ([{"TableNames": ["a"]}], "t.json is not output of aws dynamodb describe-table: it looks like output of aws"),
+        (["TableName, KeySchema"], "t.json is not output of aws dynamodb describe-table: it is only the text 'TableN"),
+        ([{"Table": {"KeySchema": []}}], "t.json is not output of aws dynamodb describe-table: "),
+        ([{"Table": {"TableName": "x"}}], "t.json is not output of aws dynamodb describe-table: "),
+        ([{**TABLE, "AttributeDefinitions": []}], "t.json: orders.KeySchema[0]: 'id' is part of the key"),
+        ([{**TABLE, "TableName": ""}], "t.json: .TableName: a text is wanted, not ''"),
+        ([{**TABLE, "ItemCount": "many"}], "t.json: orders.ItemCount: a whole number from 0 is wanted, not 'many'"),
+        ([{**TABLE, "GlobalSecondaryIndexes": [{}]}], "t.json: orders.GlobalSecondaryIndexes[0]: IndexName is missing"),
+    ],
+)
+def test_what_describes_no_table_is_refused(values: list[Any], problem: str) -> None:
+    with pytest.raises(ImportSourceError) as refused:
+        tables(*values)
+    assert str(refused.value).startswith(problem)

@@ -1,0 +1,279 @@
+"""Entities planned of samples: the types of fields, which value is which field, what tells kinds apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from keyplan.design.schema import Index
+from keyplan.design.workload import OnDemand
+from keyplan.importers.entities import PlannedEntity, discriminator, planned
+from keyplan.importers.source import Item, SourceEntity, SourceTable
+
+KEYS = {"PK": "S", "SK": "S"}
+INDEX = Index("GSI1", "GSI", ("GSI1PK",), ("GSI1SK",), "all")
+
+
+def items(*told: Mapping[str, Any]) -> tuple[Item, ...]:
+    """Items, in which texts are of type S and numbers of type N."""
+
+    def value(one: Any) -> Mapping[str, Any]:
+        return {"S": one} if isinstance(one, str) else {"N": str(one)} if isinstance(one, (int, float)) else one
+
+    return tuple({name: value(one) for name, one in item.items()} for item in told)
+
+
+def kind(name: str = "", *told: Mapping[str, Any], aliases: Mapping[str, str] | None = None) -> SourceEntity:
+    held = dict.fromkeys(name for item in told for name in item)
+    return SourceEntity(name, tuple(held), items(*told), aliases or {})
+
+
+def table(*kinds: SourceEntity, types: Mapping[str, str] = KEYS, **more: Any) -> SourceTable:
+    return SourceTable("t", ("PK", "SK"), types, more.pop("indexes", ()), OnDemand(), entities=kinds, **more)
+
+
+def entity(*told: Mapping[str, Any], aliases: Mapping[str, str] | None = None, **more: Any) -> PlannedEntity:
+    (made,) = planned(table(kind("", *told, aliases=aliases), **more))
+    return made
+
+
+def annotations(made: PlannedEntity) -> dict[str, str]:
+    return {one.attribute: one.annotation for one in made.fields.values()}
+
+
+def templates(made: PlannedEntity) -> list[str | None]:
+    return [part.template for part in made.key]
+
+
+# Types.
+
+
+@pytest.mark.parametrize(
+    ("code", "values", "expected"),
+    [
+        ("S", ["alice", "bob"], "str"),
+        ("S", [], "str"),
+        ("S", [{"N": "1"}, "x"], "str"),
+        ("N", [1, 2], "int"),
+        ("N", [1, 2.5], "Decimal"),
+        ("N", [], "Decimal"),
+        ("N", ["text", "x"], "Decimal"),
+        ("B", [{"B": "YQ=="}, {"B": "Yg=="}], "bytes"),
+        ("B", [], "bytes"),
+        ("B", ["text", "x"], "bytes"),
+    ],
+)
+def test_a_key_attribute_is_of_a_type_that_its_key_can_have(code: str, values: list[Any], expected: str) -> None:
+    made = entity(*({"PK": f"a{at}", "SK": value} for at, value in enumerate(values)), types={"PK": "S", "SK": code})
+    assert annotations(made)["SK"] == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([], "datetime"),
+        ([1_700_000_000, 1_800_000_000], "datetime"),
+        ([1_700_000_000.5], "Decimal"),
+        ([1_700_000_000, {"NULL": True}], "datetime"),
+        ([1, "text"], "Decimal"),
+        (["text"], "str"),
+        ([{"BOOL": True}], "bool"),
+    ],
+)
+def test_the_expiry_is_a_moment_where_it_is_whole_seconds(values: list[Any], expected: str) -> None:
+    made = entity(*({"PK": "a", "SK": "b", "gone": value} for value in values), ttl="gone")
+    assert annotations(made)["gone"] == expected
+
+
+def test_a_text_in_a_key_by_which_items_expire_stays_whole() -> None:
+    made = entity({"PK": "A#1", "SK": "B#1"}, {"PK": "A#2", "SK": "B#2"}, ttl="SK")
+    assert templates(made) == ["A#{a_id}", None]
+
+
+# Fields of keys.
+
+
+@pytest.mark.parametrize(
+    ("alias", "called"),
+    [("UserId", "UserId"), ("", "PK"), ("user id", "PK"), ("other", "PK"), ("SK", "PK")],
+)
+def test_a_key_attribute_is_called_by_its_alias_if_that_is_a_name_of_its_own(alias: str, called: str) -> None:
+    told = ({"PK": "ann", "SK": "x", "other": "1"}, {"PK": "bob", "SK": "y", "other": "2"})
+    made = entity(*told, aliases={"PK": alias})
+    assert next(one.name for one in made.fields.values() if one.attribute == "PK") == called
+
+
+def test_a_value_is_not_called_as_an_attribute_that_it_is_not() -> None:
+    told = ({"PK": "USER#1", "SK": "x", "user_id": "7"}, {"PK": "USER#2", "SK": "y", "user_id": "8"})
+    made = entity(*told)
+    assert templates(made) == ["USER#{user_id_}", None]
+    assert {one.name: one.attribute for one in made.fields.values()} == {
+        "user_id_": "user_id_",
+        "SK": "SK",
+        "user_id": "user_id",
+    }
+    assert made.fields["user_id_"].is_required
+    assert not made.fields["user_id"].is_required
+
+
+def test_a_value_in_a_key_is_not_stored_under_the_name_of_that_key() -> None:
+    types = {"user_id": "S", "SK": "S"}
+    told = kind("", {"user_id": "USER#1", "SK": "x"}, {"user_id": "USER#2", "SK": "y"})
+    (made,) = planned(SourceTable("t", ("user_id", "SK"), types, (), OnDemand(), entities=(told,)))
+    assert templates(made) == ["USER#{user_id_}", None]
+    assert annotations(made) == {"user_id_": "str", "SK": "str"}
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ([("1", "1"), ("2", "2")], "USER#{userId}"),
+        ([("1", "1")], "USER#{user_id}"),
+        ([("player001", "player001")], "USER#{userId}"),
+        ([("1", "1"), ("2", "3")], "USER#{user_id}"),
+        ([("1", "1"), ("2", None)], "USER#{user_id}"),
+    ],
+)
+def test_a_value_is_an_attribute_if_they_are_equal_and_not_by_chance(
+    told: list[tuple[str, str | None]], expected: str
+) -> None:
+    samples = [{"PK": f"USER#{at}", "SK": "x", **({} if of is None else {"userId": of})} for at, of in told]
+    assert templates(entity(*samples))[0] == expected
+
+
+def test_one_sample_is_enough_where_the_alias_names_the_attribute() -> None:
+    made = entity({"PK": "USER#1", "SK": "x", "userId": "1"}, aliases={"PK": "USER#userId"})
+    assert templates(made)[0] == "USER#{userId}"
+    assert made.keeps_key_fields
+
+
+@pytest.mark.parametrize(
+    "odd", [{"PK": {"N": "3"}, "SK": "x"}, {"SK": "x"}, {"PK": {"S": 3}, "SK": "x"}], ids=["number", "none", "no text"]
+)
+def test_a_key_that_is_no_text_in_one_sample_is_not_taken_apart(odd: dict[str, Any]) -> None:
+    assert templates(entity({"PK": "USER#1", "SK": "x"}, {"PK": "USER#2", "SK": "y"}, odd))[0] is None
+
+
+# Indexes.
+
+
+def in_index(*told: Mapping[str, Any], index: Index = INDEX) -> PlannedEntity:
+    types = {**KEYS, **dict.fromkeys(index.attributes, "S")}
+    return entity(*told, types=types, indexes=(index,))
+
+
+def test_an_index_with_one_template_is_templated() -> None:
+    told = [{"PK": f"USER#{at}", "SK": "x", "GSI1PK": f"ALL#{at}", "GSI1SK": f"v{at}"} for at in (1, 2)]
+    made = in_index(*told)
+    assert [part.template for part in made.indexes["GSI1"]] == ["ALL#{user_id}", None]
+    assert made.templated == {"GSI1"}
+    assert made.is_guessed
+
+
+def test_an_index_by_fields_is_not() -> None:
+    index = Index("by_state", "GSI", ("state",), ("at",), "all")
+    made = in_index(
+        {"PK": "a", "SK": "x", "state": "s", "at": "1"}, {"PK": "b", "SK": "y", "state": "t", "at": "2"}, index=index
+    )
+    assert [part.fields for part in made.indexes["by_state"]] == [("state",), ("at",)]
+    assert made.templated == frozenset()
+    assert not made.is_guessed
+
+
+def test_only_what_is_named_for_an_index_is_made_of_another_field() -> None:
+    index = Index("by_owner", "GSI", ("owner",), ("GSI1SK",), "all")
+    told = [{"PK": f"USER#{at}", "SK": "x", "owner": str(at), "GSI1SK": str(at)} for at in (1, 2)]
+    made = in_index(*told, index=index)
+    assert [part.template for part in made.indexes["by_owner"]] == [None, "{owner}"]
+    assert templates(made)[0] == "USER#{owner}"
+    assert "GSI1SK" not in made.fields
+
+
+def test_a_part_of_an_index_that_no_field_holds_stays_an_attribute() -> None:
+    told = [{"PK": f"USER#{at}", "SK": "x", "GSI1PK": f"ALL#z{at}", "GSI1SK": "s"} for at in (1, 2)]
+    made = in_index(*told)
+    assert [part.template for part in made.indexes["GSI1"]] == [None, None]
+    assert {"GSI1PK", "GSI1SK"} <= set(made.fields)
+
+
+def test_the_key_of_the_table_may_be_the_key_of_an_index_too() -> None:
+    told = [{"PK": name, "SK": "x", "GSI1PK": name, "GSI1SK": f"s {name}"} for name in ("ann", "bob")]
+    assert [part.template for part in in_index(*told).indexes["GSI1"]] == ["{PK}", None]
+
+
+def test_keys_come_before_other_fields() -> None:
+    told = [{"z": "1", "GSI1SK": f"s {at}", "GSI1PK": f"p {at}", "SK": "x", "PK": f"k {at}"} for at in (1, 2)]
+    assert list(in_index(*told).fields) == ["PK", "SK", "GSI1PK", "GSI1SK", "z"]
+
+
+@pytest.mark.parametrize(
+    ("told", "keeps"),
+    [
+        ({"PK": "USER#{at}", "SK": "v {at}"}, False),
+        ({"PK": "USER#{at}", "SK": "ORDER#{at}{at}"}, False),
+        ({"PK": "USER#{at}", "SK": "ORDER#{at}{at}", "userId": "{at}"}, True),
+        ({"PK": "v {at}", "SK": "w {at}"}, True),
+    ],
+)
+def test_fields_that_only_keys_hold_are_no_attributes(told: dict[str, str], keeps: bool) -> None:
+    made = entity(*({name: text.format(at=at) for name, text in told.items()} for at in (1, 2)))
+    assert made.keeps_key_fields is keeps
+
+
+def test_keys_of_the_table_are_themselves_in_an_index() -> None:
+    index = Index("inverted", "GSI", ("SK",), ("PK",), "all")
+    made = in_index(*({"PK": f"USER#{at}", "SK": f"ORDER#{at}{at}"} for at in (1, 2)), index=index)
+    assert [part.template for part in made.indexes["inverted"]] == ["ORDER#{order_id}", "USER#{user_id}"]
+    assert made.templated == frozenset()
+
+
+# What tells kinds apart.
+
+A1, A2 = {"PK": "1", "SK": "1", "kind": "A"}, {"PK": "2", "SK": "1", "kind": "A"}
+B1, C1 = {"PK": "3", "SK": "1", "kind": "B"}, {"PK": "4", "SK": "1", "kind": "C"}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        ([[A1, A2], [B1], [C1]], ("kind", ("A", "B", "C"))),
+        ([[A1], [B1], [{**C1, "kind": "A"}]], (None, ())),
+        ([[A1], [B1], [{"PK": "4", "SK": "1"}]], (None, ())),
+        ([[A1, {**A2, "kind": "X"}], [B1]], (None, ())),
+        ([[A1, {"PK": "2", "SK": "1"}], [B1]], (None, ())),
+        ([[A1], [{**B1, "kind": 5}]], (None, ())),
+        ([[A1], []], (None, ())),
+        ([[], [B1]], (None, ())),
+        ([[A1]], (None, ())),
+        ([], (None, ())),
+    ],
+)
+def test_kinds_are_told_apart_by_what_is_another_text_in_each(kinds: list[Any], expected: Any) -> None:
+    told = table(*(kind(str(number), *samples) for number, samples in enumerate(kinds)))
+    assert discriminator(told) == expected
+
+
+def test_an_attribute_of_a_key_tells_nothing_apart() -> None:
+    told = table(kind("a", {"PK": "1", "SK": "A"}), kind("b", {"PK": "1", "SK": "B"}))
+    assert discriminator(told) == (None, ())
+
+
+def test_what_tells_kinds_apart_is_no_field() -> None:
+    first, _ = planned(table(kind("a", A1, A2), kind("b", B1)), "kind")
+    assert "kind" not in first.fields
+    index = Index("by_kind", "GSI", ("kind",), (), "all")
+    first, _ = planned(table(kind("a", A1), kind("b", B1), types={**KEYS, "kind": "S"}, indexes=(index,)), "kind")
+    assert "kind" in first.fields
+
+
+def test_attributes_that_no_kind_names_are_fields_of_each() -> None:
+    index = Index("by_x", "GSI", ("x",), (), ("y",))
+    more: dict[str, Any] = {"types": {**KEYS, "x": "S"}, "indexes": (index,), "ttl": "gone"}
+    assert [
+        list(one.fields) for one in planned(table(kind("a"), kind("b", {"PK": "1", "SK": "1", "y": "1"}), **more))
+    ] == [
+        ["PK", "SK", "x", "gone"],
+        ["PK", "SK", "y", "x", "gone"],
+    ]

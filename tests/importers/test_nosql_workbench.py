@@ -1,0 +1,324 @@
+"""Data models of NoSQL Workbench: tables, facets as entities, keys that samples tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from keyplan.design.workload import OnDemand, Provisioned
+from keyplan.importers.documents import Document
+from keyplan.importers.entities import PlannedEntity, discriminator, planned
+from keyplan.importers.errors import ImportSourceError
+from keyplan.importers.nosql_workbench import nosql_workbench
+from keyplan.importers.source import Source, SourceTable
+
+
+def attribute(name: str, kind: str = "S") -> dict[str, str]:
+    return {"AttributeName": name, "AttributeType": kind}
+
+
+TABLE: dict[str, Any] = {
+    "TableName": "things",
+    "KeyAttributes": {"PartitionKey": attribute("PK"), "SortKey": attribute("SK")},
+    "BillingMode": "PAY_PER_REQUEST",
+}
+
+
+def imported(*tables: Any, **more: Any) -> Source:
+    return nosql_workbench([Document("m.json", {"ModelName": "m", "DataModel": list(tables), **more})])
+
+
+def table(**members: Any) -> SourceTable:
+    (found,) = imported({**TABLE, **members}).tables
+    return found
+
+
+def facet(name: str, *samples: dict[str, Any], alias: tuple[str, str] = ("PK", "SK"), **more: Any) -> dict[str, Any]:
+    items = [{one: {"S": text} if isinstance(text, str) else text for one, text in item.items()} for item in samples]
+    aliases = {"PartitionKeyAlias": alias[0], "SortKeyAlias": alias[1]}
+    return {"FacetName": name, "KeyAttributeAlias": aliases, "TableData": items, **more}
+
+
+def entity(one: dict[str, Any], **members: Any) -> PlannedEntity:
+    (made,) = planned(table(TableFacets=[one], **members))
+    return made
+
+
+def templates(made: PlannedEntity) -> tuple[str | None, ...]:
+    return tuple(part.template for part in made.key)
+
+
+def test_capacity_and_its_scaling() -> None:
+    throughput = {"ProvisionedThroughput": {"ReadCapacityUnits": 5, "WriteCapacityUnits": 6}}
+    index = {"IndexName": "by-x", "KeyAttributes": {"PartitionKey": attribute("x")}}
+    found = table(
+        BillingMode="PROVISIONED",
+        ProvisionedCapacitySettings={**throughput, "AutoScalingRead": {}},
+        GlobalSecondaryIndexes=[index],
+    )
+    assert found.billing == Provisioned(read=5, write=6)
+    assert found.indexes[0].billing == Provisioned(read=5, write=6)
+    assert found.indexes[0].project == "all"
+    assert found.gaps == ("AutoScalingRead: capacity scales, here it is what is bought at first",)
+
+
+UNITS = {"ReadCapacityUnits": 5, "WriteCapacityUnits": 6}
+OWN = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 2}
+SETTINGS = {"ProvisionedCapacitySettings": {"ProvisionedThroughput": UNITS}}
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ({}, Provisioned(read=5, write=6)),
+        ({"ProvisionedThroughput": OWN}, Provisioned(read=1, write=2)),
+        ({"ProvisionedCapacitySettings": {"ProvisionedThroughput": OWN}}, Provisioned(read=1, write=2)),
+    ],
+)
+def test_an_index_has_its_own_capacity_or_that_of_its_table(said: dict[str, Any], expected: Provisioned) -> None:
+    found = table(BillingMode="PROVISIONED", **SETTINGS, GlobalSecondaryIndexes=[{**gsi(), **said}])
+    assert (found.indexes[0].billing, found.gaps) == (expected, ())
+
+
+def test_a_capacity_of_an_index_that_scales_is_told() -> None:
+    scaling = {"ProvisionedCapacitySettings": {"ProvisionedThroughput": OWN, "AutoScalingWrite": {}}}
+    found = table(BillingMode="PROVISIONED", **SETTINGS, GlobalSecondaryIndexes=[{**gsi(), **scaling}])
+    told = "GlobalSecondaryIndexes[0].AutoScalingWrite: capacity scales, here it is what is bought at first"
+    assert found.gaps == (told,)
+
+
+def test_capacity_without_a_mode_is_bought_and_capacity_on_demand_is_not() -> None:
+    members = {name: value for name, value in TABLE.items() if name != "BillingMode"}
+    (found,) = imported({**members, **SETTINGS}).tables
+    assert (found.billing, found.gaps) == (Provisioned(read=5, write=6), ())
+    scaled = {"ProvisionedCapacitySettings": {"ProvisionedThroughput": UNITS, "AutoScalingRead": {}}}
+    on_demand = table(**scaled, GlobalSecondaryIndexes=[{**gsi(), **scaled}])
+    assert (on_demand.billing, on_demand.indexes[0].billing, on_demand.gaps) == (OnDemand(), None, ())
+
+
+def test_local_indexes_are_read() -> None:
+    keys = {"PartitionKey": attribute("PK"), "SortKey": attribute("at", "N")}
+    (index,) = table(LocalSecondaryIndexes=[{"IndexName": "by_at", "KeyAttributes": keys}]).indexes
+    assert (index.kind, index.partition, index.sort) == ("LSI", ("PK",), ("at",))
+
+
+def test_a_key_without_a_type_has_that_of_the_attribute_or_is_a_text() -> None:
+    keys = {"PartitionKey": {"AttributeName": "x"}, "SortKey": {"AttributeName": "y"}}
+    index = {"IndexName": "by_x", "KeyAttributes": keys}
+    found = table(NonKeyAttributes=[attribute("x", "B")], GlobalSecondaryIndexes=[index])
+    assert (found.types["x"], found.types["y"]) == ("B", "S")
+
+
+@pytest.mark.parametrize("kind", ["S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS"])
+def test_attributes_are_of_each_type(kind: str) -> None:
+    assert table(NonKeyAttributes=[attribute("x", kind)]).types["x"] == kind
+
+
+@pytest.mark.parametrize("kind", ["S", "N", "B"])
+def test_keys_are_of_three_types(kind: str) -> None:
+    assert table(KeyAttributes={"PartitionKey": attribute("PK", kind)}).types == {"PK": kind}
+
+
+@pytest.mark.parametrize("member", ["DataAccess", "SampleDataFormats", "TableData", "LocalSecondaryIndexes"])
+def test_what_a_model_has_beside_its_tables_is_not_told(member: str) -> None:
+    assert table(**{member: []}).gaps == ()
+
+
+@pytest.mark.parametrize(
+    ("projection", "expected"),
+    [
+        (None, "all"),
+        ({"ProjectionType": "ALL"}, "all"),
+        ({"ProjectionType": "KEYS_ONLY"}, "keys"),
+        ({"ProjectionType": "INCLUDE", "NonKeyAttributes": ["a", "b"]}, ("a", "b")),
+    ],
+)
+def test_an_index_holds_what_it_says_or_all(projection: Any, expected: Any) -> None:
+    assert table(GlobalSecondaryIndexes=[{**gsi(), "Projection": projection}]).indexes[0].project == expected
+
+
+@pytest.mark.parametrize(
+    ("alias", "expected"),
+    [
+        ({"PartitionKeyAlias": "UserId", "SortKeyAlias": "OrderId"}, {"PK": "UserId", "SK": "OrderId"}),
+        ({"PartitionKeyAlias": "", "SortKeyAlias": "OrderId"}, {"SK": "OrderId"}),
+        ({"PartitionKeyAlias": "UserId"}, {"PK": "UserId"}),
+        ({}, {}),
+        (None, {}),
+    ],
+)
+def test_a_facet_may_call_the_parts_of_the_key(alias: Any, expected: dict[str, str]) -> None:
+    (one,) = table(TableFacets=[{"FacetName": "a", "KeyAttributeAlias": alias}]).entities
+    assert one.aliases == expected
+
+
+def test_an_alias_of_a_part_that_the_key_has_not_is_left_out() -> None:
+    alone = {"PartitionKey": attribute("PK")}
+    (one,) = table(KeyAttributes=alone, TableFacets=[facet("a", alias=("UserId", "OrderId"))]).entities
+    assert one.aliases == {"PK": "UserId"}
+
+
+def test_the_title_and_what_the_model_is_about() -> None:
+    found = imported(TABLE, ModelMetadata={"AWSService": "Amazon DynamoDB", "Description": "Of things."})
+    assert (found.title, found.about, found.gaps) == ("m.json, a NoSQL Workbench model", "m: Of things.", ())
+    assert imported(TABLE, ModelMetadata={}).about == "m"
+
+
+def test_a_model_that_says_no_billing_is_on_demand_and_told() -> None:
+    members = {name: value for name, value in TABLE.items() if name != "BillingMode"}
+    (found,) = imported(members).tables
+    assert found.billing == OnDemand()
+    assert found.gaps == ("BillingMode is not said: the table is on demand here",)
+
+
+def test_a_table_without_facets_is_one_kind_of_items() -> None:
+    (made,) = planned(table(NonKeyAttributes=[attribute("n", "N"), attribute("ok", "BOOL"), attribute("what", "NULL")]))
+    assert {one.name: one.annotation for one in made.fields.values()} == {
+        "PK": "str", "SK": "str", "n": "Decimal", "ok": "bool", "what": "Any",
+    }  # fmt: skip
+
+
+def test_types_are_those_of_the_samples() -> None:
+    items = [
+        {"PK": {"S": "a"}, "SK": {"S": "b"}, "n": {"N": "1"}, "f": {"N": "1.5"}, "x": {"S": "1"}, "s": {"NS": ["1"]}},
+        {"PK": {"S": "c"}, "SK": {"S": "d"}, "n": {"N": "2"}, "x": {"N": "1"}, "l": {"L": []}, "o": {"NULL": True}},
+    ]
+    (made,) = planned(table(NonKeyAttributes=[attribute("n", "S")], TableData=items))
+    assert {one.name: one.annotation for one in made.fields.values() if not one.is_required} == {
+        "n": "int", "f": "Decimal", "x": "Any", "s": "set[int]", "l": "list[Any]", "o": "Any",
+    }  # fmt: skip
+
+
+def test_the_keys_of_a_facet_are_guessed_and_called_as_it_says() -> None:
+    made = entity(facet("order", {"PK": "USER#1", "SK": "ORDER#7"}, alias=("USER#UserId", "ORDER#OrderId")))
+    assert templates(made) == ("USER#{UserId}", "ORDER#{OrderId}")
+    assert list(made.fields) == ["UserId", "OrderId"]
+    assert not made.keeps_key_fields
+
+
+def test_one_value_in_both_keys_is_one_field() -> None:
+    items = [{"PK": f"USER#{number}", "SK": f"PROFILE#{number}"} for number in (1, 2)]
+    assert templates(entity(facet("user", *items))) == ("USER#{user_id}", "PROFILE#{user_id}")
+
+
+def test_a_value_that_is_an_attribute_too_is_that_field() -> None:
+    items = [{"PK": f"USER#u{number}", "SK": "PROFILE", "userId": f"u{number}"} for number in (1, 2)]
+    made = entity(facet("user", *items))
+    assert templates(made) == ("USER#{userId}", "PROFILE")
+    assert made.fields["userId"].is_required
+    assert made.keeps_key_fields
+
+
+def test_a_key_in_doubt_is_a_field_called_by_its_alias() -> None:
+    made = entity(facet("user", {"PK": "ann", "SK": "x"}, {"PK": "bob", "SK": "USER#1"}, alias=("UserId", "What")))
+    assert templates(made) == (None, None)
+    assert {one.name: one.attribute for one in made.fields.values()} == {"UserId": "PK", "What": "SK"}
+
+
+def gsi(name: str = "GSI1") -> dict[str, Any]:
+    keys = {"PartitionKey": attribute(f"{name}PK"), "SortKey": attribute(f"{name}SK")}
+    return {"IndexName": name, "KeyAttributes": keys, "Projection": {"ProjectionType": "ALL"}}
+
+
+def test_an_index_is_made_of_fields_that_every_item_has() -> None:
+    items = [
+        {"PK": f"USER#{user}", "SK": f"ORDER#{order}", "GSI1PK": f"ORDER#{order}", "GSI1SK": user}
+        for user, order in (("1", "7"), ("2", "8"))
+    ]
+    made = entity(facet("order", *items), GlobalSecondaryIndexes=[gsi()])
+    assert [part.template for part in made.indexes["GSI1"]] == ["ORDER#{order_id}", "{user_id}"]
+    assert list(made.fields) == ["user_id", "order_id"]
+
+
+def test_an_index_that_some_items_are_not_in_keeps_its_attributes() -> None:
+    items = [{"PK": "USER#1", "SK": "ORDER#7", "GSI1PK": "USER#1", "GSI1SK": "x"}, {"PK": "USER#2", "SK": "ORDER#8"}]
+    made = entity(facet("order", *items), GlobalSecondaryIndexes=[gsi()])
+    assert [part.template for part in made.indexes["GSI1"]] == [None, None]
+    assert made.templated == frozenset()
+
+
+def test_a_facet_without_an_index_attribute_is_not_in_the_index() -> None:
+    first, second = planned(
+        table(
+            TableFacets=[facet("a", NonKeyAttributes=["GSI1PK", "GSI1SK"]), facet("b", NonKeyAttributes=["GSI1PK"])],
+            GlobalSecondaryIndexes=[gsi()],
+        )
+    )
+    assert set(first.indexes) == {"GSI1"}
+    assert second.indexes == {}
+
+
+def test_what_one_index_is_made_of_another_may_be_too() -> None:
+    items = [{"PK": f"USER#{user}", "SK": "PROFILE", "GSI1PK": user, "GSI1SK": "x"} for user in ("1", "2")]
+    second = {**gsi(), "IndexName": "GSI2", "KeyAttributes": {"PartitionKey": attribute("GSI1PK")}}
+    made = entity(facet("user", *items), GlobalSecondaryIndexes=[gsi(), second])
+    assert [part.template for part in made.indexes["GSI1"]] == ["{user_id}", None]
+    assert [part.template for part in made.indexes["GSI2"]] == ["{user_id}"]
+
+
+def test_an_attribute_of_an_index_that_items_are_not_in_stays_a_field() -> None:
+    items = [{"PK": f"USER#{user}", "SK": "PROFILE", "GSI1PK": user} for user in ("1", "2")]
+    made, _ = planned(
+        table(
+            TableFacets=[facet("user", *items), facet("x", NonKeyAttributes=["GSI1SK"])], GlobalSecondaryIndexes=[gsi()]
+        )
+    )
+    assert made.indexes == {}
+    assert "GSI1PK" in made.fields
+
+
+def test_an_attribute_that_is_another_text_in_each_facet_tells_them_apart() -> None:
+    a = facet("a", {"PK": "1", "SK": "1", "kind": "A", "x": "1"}, {"PK": "2", "SK": "1", "kind": "A", "x": "2"})
+    b = facet("b", {"PK": "1", "SK": "2", "kind": "B", "x": "1"})
+    assert discriminator(table(TableFacets=[a, b])) == ("kind", ("A", "B"))
+    assert discriminator(table(TableFacets=[a, facet("c", {"PK": "1", "SK": "1", "kind": "A"})])) == (None, ())
+    assert discriminator(table(TableFacets=[a, facet("c")])) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("members", "problem"),
+    [
+        ({"TableName": None}, "m.json: DataModel[0]: TableName is missing"),
+        ({"KeyAttributes": {}}, "m.json: table things.KeyAttributes: PartitionKey is missing"),
+        (
+            {"KeyAttributes": {"PartitionKey": attribute("PK", "BOOL")}},
+            "m.json: table things.KeyAttributes.PartitionKey: 'PK' is a key attribute of type BOOL, which keys cannot",
+        ),
+        (
+            {"GlobalSecondaryIndexes": [{"IndexName": "i", "KeyAttributes": {"PartitionKey": attribute("SK", "N")}}]},
+            "m.json: table things.GlobalSecondaryIndexes[0].KeyAttributes.PartitionKey: 'SK' is of type S in one key",
+        ),
+        ({"TableFacets": [{}]}, "m.json: table things.TableFacets[0]: FacetName is missing"),
+        (
+            {"TableData": [{"PK": "text"}]},
+            "m.json: table things.TableData[0]: it is no item: each attribute is wanted as its type and value",
+        ),
+        ({"BillingMode": "PROVISIONED"}, "m.json: table things: it has no ProvisionedThroughput"),
+        ({"NonKeyAttributes": [attribute("x", "Z")]}, "m.json: table things.NonKeyAttributes[0].AttributeType: one of"),
+    ],
+)
+def test_a_model_that_means_nothing_is_refused_with_its_place(members: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ImportSourceError) as refused:
+        table(**members)
+    assert str(refused.value).startswith(problem)
+
+
+def test_models_of_other_services_and_empty_ones_are_refused() -> None:
+    with pytest.raises(ImportSourceError, match="it is a model of Amazon Keyspaces, not of Amazon DynamoDB"):
+        imported(TABLE, ModelMetadata={"AWSService": "Amazon Keyspaces"})
+    with pytest.raises(ImportSourceError, match=r"m\.json has no table in its DataModel"):
+        imported()
+    with pytest.raises(ImportSourceError, match="is not a NoSQL Workbench model"):
+        nosql_workbench([Document("m.json", {"Resources": {}})])
+
+
+def test_members_that_are_not_known_are_told() -> None:
+    index = {**gsi(), "Colour": "blue"}
+    found = table(Novelty=1, TableFacets=[facet("a", Colour="red")], GlobalSecondaryIndexes=[index])
+    assert found.gaps == (
+        "Novelty: it is no member that is known here",
+        "TableFacets[0].Colour: it is no member that is known here",
+        "GlobalSecondaryIndexes[0].Colour: it is no member that is known here",
+    )
+    assert imported(TABLE, Extra=1).gaps == ("Extra: it is no member that is known here",)

@@ -1,0 +1,70 @@
+"""One engine behind two doors: consumers are tested in process and over HTTP, with the same code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import boto3
+import pytest
+from tests.sdk import ONCE, alone
+from tests.streams.shop import NOW, Shop, World
+
+from keyplan.client.connect import connect
+from keyplan.clock import ManualClock
+from keyplan.engine.engine import Engine
+from keyplan.server.thread import ThreadedServer
+from keyplan.streams import TableCheckpoints
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Credentials, no files of the user, and no proxy between here and here."""
+    alone(monkeypatch, tmp_path_factory)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """A clock that stands."""
+    return ManualClock(NOW)
+
+
+@pytest.fixture
+def engine(clock: ManualClock) -> Iterator[Engine]:
+    """An engine whose streams have three shards."""
+    with Engine.memory(clock=clock, stream_shards=3, ttl_sweep_s=None) as engine:
+        yield engine
+
+
+@pytest.fixture
+def inside(engine: Engine, clock: ManualClock) -> Iterator[World]:
+    """The shop in this process."""
+    db = connect(engine=engine)
+    world = World(engine, db, clock, Shop(), checkpoints=lambda: TableCheckpoints(db))
+    db.create_tables(world.shop.table)
+    yield world
+    _close(world)
+
+
+@pytest.fixture
+def over_http(engine: Engine, clock: ManualClock) -> Iterator[World]:
+    """The shop behind a server, reached with boto3."""
+    with ThreadedServer(engine) as server:
+        client = boto3.client("dynamodb", region_name="us-east-1", endpoint_url=server.url, config=ONCE)
+        db = connect(client=client, clock=clock)
+        world = World(engine, db, clock, Shop(), checkpoints=lambda: TableCheckpoints(db, create=True, clock=clock))
+        db.create_tables(world.shop.table)
+        yield world
+        _close(world)
+        db.close()
+
+
+@pytest.fixture(params=["inside", "over_http"])
+def world(request: pytest.FixtureRequest) -> World:
+    """The shop behind both doors, one after the other."""
+    made: World = request.getfixturevalue(request.param)
+    return made
+
+
+def _close(world: World) -> None:
+    for runner in world.runners:
+        runner.close()

@@ -1,0 +1,220 @@
+"""Checkpoints: one owner at a time, fences that rise, positions that only the owner moves; in a table and in a file."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import threading
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.streams.shop import NOW, World
+
+from keyplan.client.connect import connect
+from keyplan.client.errors import TableMissingError
+from keyplan.clock import ManualClock
+from keyplan.engine.engine import Engine
+from keyplan.streams import Checkpoints, FileCheckpoints, Lane, LeaseLostError, TableCheckpoints
+from keyplan.streams.errors import ChangesError
+
+ME, OTHER = "runner-1", "runner-2"
+SHARD = "2026-01-01T00:00:00.000/shardId-1"
+
+
+@pytest.fixture(params=["table", "table over HTTP", "file"])
+def checkpoints(request: pytest.FixtureRequest, tmp_path: Path) -> Checkpoints:
+    """Each place where checkpoints may be kept."""
+    made: Checkpoints
+    if request.param == "file":
+        made = FileCheckpoints(tmp_path / "deep" / "checkpoints.json")
+    else:
+        world: World = request.getfixturevalue("inside" if request.param == "table" else "over_http")
+        made = world.checkpoints()
+    made.prepare()
+    return made
+
+
+def test_a_consumer_begins_once(checkpoints: Checkpoints) -> None:
+    assert not checkpoints.board("c").is_known
+    assert checkpoints.begin("c", 12.5)
+    assert not checkpoints.begin("c", 99.0)
+    board = checkpoints.board("c")
+    assert (board.is_known, board.begins_at_s) == (True, 12.5)
+    assert checkpoints.begin("d", None)
+    assert checkpoints.board("d").begins_at_s is None
+
+
+def test_a_lane_is_one_runners_until_its_lease_ends(checkpoints: Checkpoints) -> None:
+    lane = checkpoints.acquire("c", SHARD, ME, NOW, NOW + 30)
+    assert lane is not None
+    assert (lane.owner, lane.fence, lane.position) == (ME, 1, None)
+    assert checkpoints.acquire("c", SHARD, OTHER, NOW + 29, NOW + 60) is None
+    taken = checkpoints.acquire("c", SHARD, OTHER, NOW + 30, NOW + 60)
+    assert taken is not None
+    assert (taken.owner, taken.fence) == (OTHER, 2)
+    with pytest.raises(LeaseLostError):
+        checkpoints.save(replace(lane, position=7))
+    with pytest.raises(LeaseLostError):
+        checkpoints.release(lane)
+    assert checkpoints.board("c").lanes[SHARD] == taken
+
+
+def test_positions_of_forty_digits_are_kept_exactly(checkpoints: Checkpoints) -> None:
+    lane = checkpoints.acquire("c", SHARD, ME, NOW, NOW + 30)
+    assert lane is not None
+    moved = replace(lane, position=10**39 + 7, starts=10**39 + 5, until_s=NOW + 45.5)
+    checkpoints.save(moved)
+    assert checkpoints.board("c").lanes == {SHARD: moved}
+    assert checkpoints.board("other").lanes == {}
+
+
+def test_a_lane_kept_before_shards_beginnings_were_is_still_read(inside: World, tmp_path: Path) -> None:
+    path = tmp_path / "checkpoints.json"
+    lane = {"position": "7", "done": False, "owner": None, "until_s": 0.0, "fence": 3}
+    path.write_text(json.dumps({"c": {"is_known": True, "begins_at_s": None, "lanes": {SHARD: lane}, "runners": {}}}))
+    assert FileCheckpoints(path).board("c").lanes[SHARD] == Lane("c", SHARD, 7, fence=3)
+    kept = inside.checkpoints()
+    kept.prepare()
+    item = {"consumer": {"S": "c"}, "what": {"S": f"shard/{SHARD}"}, "position": {"S": "7"}, "fence": {"N": "3"}}
+    inside.engine.call("PutItem", {"TableName": kept.table, "Item": item})
+    assert kept.board("c").lanes[SHARD] == Lane("c", SHARD, 7, fence=3)
+
+
+def test_a_released_lane_keeps_its_position_for_the_next(checkpoints: Checkpoints) -> None:
+    lane = checkpoints.acquire("c", SHARD, ME, NOW, NOW + 30)
+    assert lane is not None
+    checkpoints.release(replace(lane, position=5))
+    assert checkpoints.board("c").lanes[SHARD].owner is None
+    taken = checkpoints.acquire("c", SHARD, OTHER, NOW, NOW + 30)
+    assert taken is not None
+    assert (taken.position, taken.fence) == (5, 2)
+
+
+def test_a_lane_that_is_done_is_nobodys_any_more(checkpoints: Checkpoints) -> None:
+    lane = checkpoints.acquire("c", SHARD, ME, NOW, NOW + 30)
+    assert lane is not None
+    checkpoints.release(replace(lane, position=5, done=True))
+    assert checkpoints.board("c").lanes[SHARD].done
+    assert checkpoints.acquire("c", SHARD, OTHER, NOW + 99, NOW + 130) is None
+
+
+def test_who_comes_back_under_its_name_takes_its_lane_up_at_once(checkpoints: Checkpoints) -> None:
+    first = checkpoints.acquire("c", SHARD, ME, NOW, NOW + 30)
+    again = checkpoints.acquire("c", SHARD, ME, NOW + 1, NOW + 31)
+    assert first is not None
+    assert again is not None
+    assert again.fence == first.fence + 1
+    with pytest.raises(LeaseLostError):
+        checkpoints.save(first)
+
+
+def test_runners_are_announced_and_withdrawn(checkpoints: Checkpoints) -> None:
+    checkpoints.announce("c", ME, NOW + 30)
+    checkpoints.announce("c", OTHER, NOW + 31)
+    checkpoints.announce("c", ME, NOW + 40)
+    assert checkpoints.board("c").runners == {ME: NOW + 40, OTHER: NOW + 31}
+    checkpoints.withdraw("c", OTHER)
+    checkpoints.withdraw("c", OTHER)
+    assert checkpoints.board("c").runners == {ME: NOW + 40}
+
+
+def test_a_missing_table_says_what_to_make(over_http: World) -> None:
+    kept = TableCheckpoints(over_http.db, table="nowhere")
+    with pytest.raises(TableMissingError, match=r"no table nowhere for checkpoints: make it.*create=True"):
+        kept.prepare()
+
+
+def test_the_table_carries_the_connections_prefix(engine: Engine) -> None:
+    with connect(engine=engine, prefix="test-") as db:
+        kept = TableCheckpoints(db)
+        kept.prepare()
+        kept.prepare()
+    assert engine.call("ListTables", {})["TableNames"] == ["test-keyplan-checkpoints"]
+
+
+def test_done_lanes_and_dead_runners_are_swept_away_after_a_week(inside: World, clock: ManualClock) -> None:
+    kept = inside.checkpoints()
+    kept.prepare()
+    lane = kept.acquire("c", SHARD, ME, NOW, NOW + 30)
+    kept.release(replace(lane, done=True))
+    kept.acquire("c", "open", ME, NOW, NOW + 30)
+    kept.announce("c", ME, NOW + 30)
+    clock.advance(8 * 24 * 3600)
+    inside.engine.sweep()
+    board = kept.board("c")
+    assert set(board.lanes) == {"open"}
+    assert board.runners == {}
+
+
+def test_a_damaged_file_is_told_and_not_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoints.json"
+    path.write_bytes(b'{"c": {"lan')
+    with pytest.raises(ChangesError, match="is damaged"):
+        FileCheckpoints(path).announce("c", ME, 1.0)
+    assert path.read_bytes() == b'{"c": {"lan'
+
+
+# Races. Every turn, all contend for the lane; who gets it moves the position by one and gives it up.
+
+TURNS = 25
+CONTENDERS = 4
+
+
+def contend(kept: Checkpoints, name: str) -> int:
+    """Move the position as often as told; how often a move was refused."""
+    moved = refused = 0
+    while moved < TURNS:
+        lane = kept.acquire("c", SHARD, name, 1.0, 2.0)
+        if lane is None:
+            refused += 1
+            continue
+        kept.save(replace(lane, position=(lane.position or 0) + 1))
+        kept.release(replace(lane, position=(lane.position or 0) + 1))
+        moved += 1
+    return refused
+
+
+def race(work: Callable[[int], Any]) -> None:
+    barrier = threading.Barrier(CONTENDERS)
+
+    def started(number: int) -> Any:
+        barrier.wait()
+        return work(number)
+
+    with ThreadPoolExecutor(CONTENDERS) as pool:
+        list(pool.map(started, range(CONTENDERS)))
+
+
+def test_threads_never_move_a_lane_together(checkpoints: Checkpoints) -> None:
+    race(lambda number: contend(checkpoints, f"runner-{number}"))
+    lane = checkpoints.board("c").lanes[SHARD]
+    assert (lane.position, lane.fence, lane.owner) == (TURNS * CONTENDERS, TURNS * CONTENDERS, None)
+
+
+def contend_in_process(kind: str, path: str, name: str) -> int:
+    if kind == "file":
+        return contend(FileCheckpoints(path), name)
+    with connect(path) as db:
+        return contend(TableCheckpoints(db), name)
+
+
+@pytest.mark.parametrize("kind", ["file", "table"])
+def test_processes_never_move_a_lane_together(kind: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "kept")
+    if kind == "table":
+        with connect(path) as db:
+            TableCheckpoints(db).prepare()
+    with ProcessPoolExecutor(CONTENDERS, mp_context=multiprocessing.get_context("spawn")) as pool:
+        names = [f"runner-{number}" for number in range(CONTENDERS)]
+        list(pool.map(contend_in_process, [kind] * CONTENDERS, [path] * CONTENDERS, names))
+    if kind == "file":
+        board = FileCheckpoints(path).board("c")
+    else:
+        with connect(path) as db:
+            board = TableCheckpoints(db).board("c")
+    lane = board.lanes[SHARD]
+    assert (lane.position, lane.fence) == (TURNS * CONTENDERS, TURNS * CONTENDERS)

@@ -1,0 +1,444 @@
+"""Reading streams: lineage, places, iterators that expire, records that were trimmed, streams that follow another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.streams.scripted import ARN, ScriptedShard, ScriptedStream
+from tests.streams.shop import NOW, Shop, World
+
+from keyplan.client.connect import connect
+from keyplan.client.errors import UnavailableError
+from keyplan.clock import ManualClock
+from keyplan.design import Inserted
+from keyplan.engine.engine import Engine
+from keyplan.server.thread import ThreadedServer
+from keyplan.streams import FileCheckpoints, Gap, JsonLinesFolder, Runner, StreamReplaced, TableCheckpoints, Trouble
+from keyplan.streams.notices import Notice
+from keyplan.streams.streams import Shard, Stream, ready_shards
+
+
+class Script:
+    """A runner on a scripted stream, what it delivered and what it told."""
+
+    def __init__(self, folder: Path, clock: ManualClock) -> None:
+        self.shop, self.got, self.notices = Shop(), [], list[Notice]()
+        self.stream = ScriptedStream({})
+        self.clock, self._path = clock, folder / "checkpoints.json"
+        self._runners: list[Runner] = []
+
+        @self.shop.table.on_change(self.shop.Order)
+        def watch(change: Inserted) -> None:
+            self.got.append(change.new.number)
+
+    def runner(self, **options: Any) -> Runner:
+        """A new runner, with the same checkpoints."""
+        self.close()
+        made = Runner(
+            self.stream,
+            self.shop.table,
+            checkpoints=FileCheckpoints(self._path),
+            clock=self.clock,
+            notify=self.notices.append,
+            **options,
+        )
+        self._runners.append(made)
+        return made
+
+    def close(self) -> None:
+        """Release what runners hold."""
+        for runner in self._runners:
+            runner.close()
+
+
+@pytest.fixture
+def script(tmp_path: Path, clock: ManualClock) -> Iterator[Script]:
+    """A script without shards yet."""
+    made = Script(tmp_path, clock)
+    yield made
+    made.close()
+
+
+def shard(name: str, parent: str | None = None) -> Shard:
+    return Shard(ARN, name, parent, None, None)
+
+
+def test_children_wait_for_their_parents_and_streams_for_earlier_ones() -> None:
+    old = Stream("t/stream/1", "NEW_IMAGE", shards=(Shard("t/stream/1", "x", None, 1, 2),))
+    new = Stream(ARN, "NEW_IMAGE", shards=(shard("a"), shard("b", "a"), shard("c", "gone")))
+    done: set[str] = set()
+
+    def ready() -> list[str]:
+        return [one.name for one in ready_shards([old, new], done.__contains__)]
+
+    assert ready() == ["x"]
+    done.add("1/x")
+    assert ready() == ["a", "c"]
+    done.add(shard("a").key)
+    assert ready() == ["b", "c"]
+    done |= {shard("b").key, shard("c").key}
+    assert ready() == []
+
+
+def test_a_split_is_read_parent_first_even_when_shards_are_listed_otherwise(script: Script) -> None:
+    script.stream.shards = {
+        "0-child": ScriptedShard("1-parent", [10, 11]),
+        "2-child": ScriptedShard("1-parent", [12, 13], closed=True),
+        "3-grandchild": ScriptedShard("2-child", [20]),
+        "1-parent": ScriptedShard(None, [1, 2, 3], closed=True),
+    }
+    counts = script.runner().run_once()
+    assert script.got[:3] == [1, 2, 3]
+    assert script.got.index(13) < script.got.index(20)
+    assert sorted(script.got) == [1, 2, 3, 10, 11, 12, 13, 20]
+    assert counts.read == 8
+
+
+def test_a_shard_that_closes_while_it_is_read_gives_way_to_its_children(script: Script) -> None:
+    script.stream.shards = {"a": ScriptedShard(None, [1])}
+    runner = script.runner()
+    runner.run_once()
+    script.stream.shards["a"].records.append(2)
+    script.stream.shards["a"].closed = True
+    script.stream.shards["b"] = ScriptedShard("a", [3])
+    runner.run_once()
+    assert script.got == [1, 2, 3]
+    assert script.runner().run_once().read == 0, "closed shards are done for good"
+
+
+def test_empty_pages_within_a_closed_shard_are_not_its_end(script: Script) -> None:
+    script.stream.shards = {"a": ScriptedShard(None, [1, 2], closed=True), "b": ScriptedShard("a", [3], closed=True)}
+    script.stream.empty_first = True
+    script.runner().run_once()
+    assert script.got == [1, 2, 3]
+
+
+def test_expired_iterators_are_renewed_where_reading_stood(script: Script) -> None:
+    script.stream.shards = {"a": ScriptedShard(None, [1, 2])}
+    runner = script.runner()
+    runner.run_once()
+    script.stream.expired = {"a|2|1"}
+    script.stream.shards["a"].records += [3, 4]
+    runner.run_once()
+    assert script.got == [1, 2, 3, 4]
+    assert script.stream.asked == [("a", "TRIM_HORIZON"), ("a", "AFTER_SEQUENCE_NUMBER")]
+    assert script.notices == []
+
+
+def test_latest_begins_with_what_comes_and_an_expired_iterator_passes_over_nothing(script: Script) -> None:
+    script.stream.shards = {"a": ScriptedShard(None, [1, 2])}
+    script.clock.advance(10)
+    runner = script.runner(start="latest")
+    runner.run_once()
+    script.stream.shards["a"].records += [11, 12]
+    script.stream.expired = {"a|2|1"}
+    runner.run_once()
+    assert script.got == [11, 12]
+    assert script.stream.asked == [("a", "LATEST"), ("a", "TRIM_HORIZON")]
+
+
+def test_latest_is_kept_over_a_restart_before_the_first_record(script: Script) -> None:
+    script.stream.shards = {"a": ScriptedShard(None, [1, 2])}
+    script.clock.advance(10)
+    script.runner(start="latest").run_once()
+    script.stream.shards["a"].records += [11, 12]
+    script.runner(start="latest").run_once()
+    assert script.got == [11, 12]
+
+
+def test_a_shard_read_too_often_is_left_alone_for_a_while(script: Script) -> None:
+    script.stream.shards = {"a": ScriptedShard(None, [1])}
+    script.stream.busy = 1
+    runner = script.runner()
+    assert runner.run_once().read == 0
+    (notice,) = script.notices
+    assert isinstance(notice, Trouble)
+    assert "two readers at most" in str(notice)
+    script.clock.advance(60)
+    runner.run_once()
+    assert script.got == [1]
+
+
+def test_a_page_is_delivered_in_order_and_without_repetition_however_it_comes(script: Script) -> None:
+    script.stream.shards = {"a": ScriptedShard(None, [2, 1, 2, 4, 3])}
+    assert script.runner().run_once().read == 4
+    assert script.got == [1, 2, 3, 4]
+
+
+def test_a_record_that_comes_again_on_the_next_page_is_delivered_once(script: Script) -> None:
+    script.stream.shards = {"a": ScriptedShard(None, [1, 2, 3, 4, 5])}
+    script.stream.page, script.stream.repeats = 2, True
+    assert script.runner().run_once().read == 5
+    assert script.got == [1, 2, 3, 4, 5]
+
+
+def test_a_limit_bounds_what_is_read(script: Script) -> None:
+    script.stream.shards = {"a": ScriptedShard(None, list(range(1, 10)))}
+    runner = script.runner()
+    assert runner.run_once(limit=4).read == 4
+    assert script.got == [1, 2, 3, 4]
+    assert runner.run_once().read == 5
+
+
+def test_a_shard_that_is_gone_before_its_end_was_read_is_a_gap(script: Script) -> None:
+    script.stream.shards = {"a": ScriptedShard(None, [1, 2]), "b": ScriptedShard(None, [5])}
+    script.runner().run_once()
+    del script.stream.shards["a"]
+    runner = script.runner()
+    assert runner.run_once().gaps == 1
+    (gap,) = script.notices
+    assert gap == Gap(("shop/watch",), ARN, "a", "2")
+    assert runner.run_once().gaps == 0, "it is told once"
+
+
+def test_a_shard_that_was_taken_and_is_gone_before_it_was_read_is_a_gap(
+    script: Script, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    script.stream.shards = {"a": ScriptedShard(None, [1]), "b": ScriptedShard(None, [5])}
+    kept, acquire = FileCheckpoints(tmp_path / "checkpoints.json"), FileCheckpoints.acquire
+
+    def fail_at_the_second(self: FileCheckpoints, *lane: Any) -> Any:
+        if kept.board("shop/watch").lanes:
+            raise UnavailableError("not now")
+        return acquire(self, *lane)
+
+    runner = script.runner()
+    with monkeypatch.context() as patch:
+        patch.setattr(FileCheckpoints, "acquire", fail_at_the_second)
+        with pytest.raises(UnavailableError):
+            runner.run_once()
+    (taken,) = kept.board("shop/watch").lanes.values()
+    name = taken.shard.rpartition("/")[2]
+    del script.stream.shards[name]
+    assert runner.run_once().gaps == 1
+    assert script.notices == [Gap(("shop/watch",), ARN, name, None)]
+    lane = kept.board("shop/watch").lanes[taken.shard]
+    assert (lane.done, lane.owner) == (True, None)
+    assert runner.run_once().gaps == 0, "it is told once"
+
+
+def test_a_shard_that_an_old_list_does_not_hold_is_not_taken_for_gone(script: Script) -> None:
+    script.stream.shards = {"a": ScriptedShard(None, [1]), "b": ScriptedShard(None, [5])}
+    script.runner().run_once()
+    script.stream.unlisted = {"b"}
+    assert script.runner().run_once().gaps == 0
+    script.stream.unlisted = set()
+    script.stream.shards["b"].records.append(6)
+    script.runner().run_once()
+    assert sorted(script.got) == [1, 5, 6]
+    assert script.notices == []
+
+
+# The same on the engine, behind both doors.
+
+
+def watched(world: World) -> list[int]:
+    """Declare a consumer that lists the numbers of new orders."""
+    got: list[int] = []
+
+    @world.shop.table.on_change(world.shop.Order)
+    def watch(change: Inserted) -> None:
+        got.append(change.new.number)
+
+    return got
+
+
+def test_all_shards_are_read_and_each_customers_orders_stay_in_order(world: World) -> None:
+    shop, got = world.shop, []
+
+    @shop.table.on_change(shop.Order)
+    def watch(change: Inserted) -> None:
+        got.append((change.new.customer, change.new.number))
+
+    customers = [f"customer{number}" for number in range(12)]
+    for number in range(5):
+        for customer in customers:
+            world.db.run(shop.place(shop.Order(customer=customer, number=number)))
+    runner = world.runner()
+    assert runner.run_once().read == 60
+    board = world.checkpoints().board("shop/watch")
+    assert len(board.lanes) == 3
+    assert all(lane.position is not None for lane in board.lanes.values()), "customers are in all three shards"
+    for customer in customers:
+        assert [number for name, number in got if name == customer] == list(range(5))
+
+
+def test_records_trimmed_unread_are_told_as_a_gap_and_reading_goes_on(world: World) -> None:
+    got = watched(world)
+    world.shop.orders(world.db, 2)
+    world.runner().run_once()
+    world.runners[-1].close()
+    world.shop.orders(world.db, 2, first=2)
+    world.clock.advance(25 * 3600)
+    world.shop.orders(world.db, 2, first=4)
+    counts = world.runner().run_once()
+    assert got == [0, 1, 4, 5]
+    assert counts.gaps == 1
+    (gap,) = world.told(Gap)
+    assert gap.consumers == ("shop/watch",)
+    assert gap.after is not None
+
+
+def test_records_trimmed_before_anything_of_their_shard_was_read_are_told_as_a_gap_once(world: World) -> None:
+    got = watched(world)
+    world.runner().run_once()
+    world.runners[-1].close()
+    world.shop.orders(world.db, 2)
+    world.clock.advance(25 * 3600)
+    runner = world.runner()
+    assert runner.run_once().gaps == 1
+    assert runner.run_once().gaps == 0
+    runner.close()
+    world.shop.orders(world.db, 1, first=2)
+    assert world.runner().run_once().gaps == 0
+    assert got == [2]
+    (gap,) = world.told(Gap)
+    assert (gap.consumers, gap.after) == (("shop/watch",), None)
+
+
+def test_what_is_read_and_tried_again_until_it_is_trimmed_is_no_gap(world: World) -> None:
+    got: list[int] = []
+
+    @world.shop.table.on_change(world.shop.Order, retries=None, on_failure="dead")
+    def watch(change: Inserted) -> None:
+        if not got:
+            got.append(change.new.number)
+            raise ValueError("not yet")
+
+    runner = world.runner(destinations={"dead": JsonLinesFolder("unused")})
+    world.shop.orders(world.db, 1)
+    assert runner.run_once().retried == 1
+    world.clock.advance(25 * 3600)
+    assert runner.run_once().delivered == 1
+    assert world.told(Gap) == []
+
+
+def test_a_consumer_of_the_latest_misses_nothing_that_was_trimmed_before_it_began(world: World) -> None:
+    got = watched(world)
+    world.shop.orders(world.db, 2)
+    world.clock.advance(10)
+    world.runner(start="latest").run_once()
+    world.runners[-1].close()
+    world.clock.advance(25 * 3600)
+    world.shop.orders(world.db, 1, first=2)
+    assert world.runner(start="latest").run_once().gaps == 0
+    assert got == [2]
+
+
+def test_what_was_handled_before_it_was_trimmed_is_no_gap(world: World) -> None:
+    got = watched(world)
+    world.shop.orders(world.db, 2)
+    world.runner().run_once()
+    world.runners[-1].close()
+    world.clock.advance(25 * 3600)
+    world.shop.orders(world.db, 2, first=2)
+    assert world.runner().run_once().gaps == 0
+    assert got == [0, 1, 2, 3]
+    assert world.told(Gap) == []
+
+
+def test_a_runner_that_pauses_longer_than_iterators_live_goes_on(world: World) -> None:
+    got = watched(world)
+    runner = world.runner()
+    world.shop.orders(world.db, 1)
+    runner.run_once()
+    world.clock.advance(16 * 60)
+    world.shop.orders(world.db, 1, first=1)
+    runner.run_once()
+    assert got == [0, 1]
+
+
+def switch(world: World, *, on: bool) -> None:
+    """Switch the table's stream on or off."""
+    stream: dict[str, Any] = {"StreamEnabled": on}
+    if on:
+        stream["StreamViewType"] = "NEW_AND_OLD_IMAGES"
+    world.engine.call("UpdateTable", {"TableName": "shop", "StreamSpecification": stream})
+
+
+def test_a_stream_that_is_switched_on_anew_is_read_after_the_rest_of_the_old_one(world: World) -> None:
+    got = watched(world)
+    runner = world.runner()
+    world.shop.orders(world.db, 2)
+    runner.run_once()
+    world.shop.orders(world.db, 2, first=2)
+    switch(world, on=False)
+    world.shop.orders(world.db, 1, first=4)
+    world.clock.advance(1)
+    switch(world, on=True)
+    world.shop.orders(world.db, 2, first=5)
+    runner.run_once()
+    assert got == [0, 1, 2, 3, 5, 6]
+    (notice,) = world.told(StreamReplaced)
+    assert "in neither" in str(notice)
+    assert world.told(Gap) == []
+
+
+def test_an_old_stream_that_is_gone_with_its_day_is_a_gap(inside: World) -> None:
+    got = watched(inside)
+    inside.shop.orders(inside.db, 1)
+    inside.runner().run_once()
+    inside.runners[-1].close()
+    switch(inside, on=False)
+    inside.clock.advance(25 * 3600)
+    switch(inside, on=True)
+    inside.shop.orders(inside.db, 1, first=1)
+    inside.runner().run_once()
+    assert got == [0, 1]
+    assert len(inside.told(Gap)) == 3, "one for each shard that was not read to its end"
+    assert len(inside.told(StreamReplaced)) == 1
+
+
+class ShortShards:
+    """An engine of another maker: its ShardIds are s0, s1, s2."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine, self.region, self.operations, self.group = engine, engine.region, engine.operations, engine.group
+        self.waits_for_disk = engine.waits_for_disk
+        self.names: dict[str, str] = {}
+
+    def call_wire(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Put the engine's ShardIds into the request, and the short ones into the answer."""
+        long = {short: name for name, short in self.names.items()}
+        if "ShardId" in request:
+            request = {**request, "ShardId": long[request["ShardId"]]}
+        answer = self.engine.call_wire(operation, request)
+        if operation == "DescribeStream":
+            for shard in answer["StreamDescription"]["Shards"]:
+                for member in ("ShardId", "ParentShardId"):
+                    if member in shard:
+                        shard[member] = self.names.setdefault(shard[member], f"s{len(self.names)}")
+        return answer
+
+
+def test_shards_with_short_names_are_read(engine: Engine, clock: ManualClock) -> None:
+    # botocore's model of GetShardIterator: ShardId has 28 to 65 characters, and SequenceNumber 21 to 40.
+    with ThreadedServer(ShortShards(engine)) as server, connect(server.url, clock=clock) as db:
+        world = World(engine, db, clock, Shop(), checkpoints=lambda: TableCheckpoints(db, create=True, clock=clock))
+        db.create_tables(world.shop.table)
+        got = watched(world)
+        world.shop.orders(db, 3)
+        world.runner().run_once()
+        world.runners[-1].close()
+        world.shop.orders(db, 2, first=3)
+        world.runner(runner="runner0").run_once()
+        world.runners[-1].close()
+    assert got == [0, 1, 2, 3, 4]
+
+
+def test_latest_skips_what_was_there_behind_both_doors(world: World) -> None:
+    got = watched(world)
+    world.shop.orders(world.db, 2)
+    world.clock.advance(5)
+    runner = world.runner(start="latest")
+    assert runner.run_once().delivered == 0
+    world.shop.orders(world.db, 2, first=2)
+    runner.run_once()
+    runner.close()
+    world.shop.orders(world.db, 1, first=4)
+    world.runner(start="latest").run_once()
+    assert got == [2, 3, 4]
+    assert world.clock.now() == NOW + 5
