@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from enum import Enum
+from enum import Enum, StrEnum
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal, NewType, get_type_hints
 from uuid import UUID
@@ -14,6 +15,7 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel, Field, TypeAdapter
 
+from keyplan.connecting import connect
 from keyplan.cost.prices import PriceBook
 from keyplan.design import (
     Change,
@@ -32,6 +34,9 @@ from keyplan.design import (
     transaction,
     where,
 )
+from keyplan.engine.engine import Engine
+from keyplan.errors import TransactionCanceledError
+from keyplan.export.calls import Sent, sent
 from keyplan.export.examples import arguments_of, example, example_model
 from keyplan.export.explain import explain
 
@@ -236,6 +241,110 @@ def store_again(part: Part, same: Part) -> list[WriteCall[Part]]:
 
 def test_what_lies_in_a_parameter_says_nothing_of_the_parameter() -> None:
     assert set(arguments_of(store_again)["same"].model_dump()) == set(arguments_of(store)["part"].model_dump())
+
+
+class Scale(StrEnum):
+    SMALL = "small"
+    LARGE = "large"
+
+
+class Address(BaseModel):
+    """A part of a person."""
+
+    street: str
+
+
+@parts.entity(key=key("PERSON#{email}", "{scale}#{number}#{count}"))
+class Person(Entity):
+    email: Annotated[str, Field(examples=["ada@example.com", "bob@example.com"])]
+    scale: Scale
+    number: Annotated[int, Field(ge=5, le=10, multiple_of=5)]
+    count: int
+    price: Decimal
+    ratio: Annotated[float, Field(gt=2.5, lt=2.75)]
+    code: Annotated[str, Field(pattern="^[A-Z]{3}$")]
+    nick: str
+    kind: Literal["a", "b"]
+    token: UUID
+    joined: date
+    seen: datetime
+    awake: time
+    pause: timedelta
+    raw: bytes
+    active: bool
+    address: Address
+
+
+@parts.create(Person)
+def add_person(person: Person) -> Change:
+    return put(person)
+
+
+@parts.update(Person)
+def name_person(email: str, scale: Scale, nick: str) -> Change:
+    return key_of(email=email, scale=scale, number=5, count=1) & set_(nick=nick)
+
+
+@transaction()
+def add_both(one: Person, other: list[Person], third: Person) -> list[WriteCall[Any]]:
+    return [add_person(one), add_person(each(other)), add_person(third)]
+
+
+@transaction()
+def exchange(old: str, new: str, nick: str, last: str) -> list[WriteCall[Any]]:
+    return [
+        name_person(old, Scale.SMALL, nick),
+        name_person(new, Scale.SMALL, nick),
+        name_person(last, Scale.LARGE, nick),
+    ]
+
+
+def test_parameters_of_one_model_differ_in_every_field_that_can_differ() -> None:
+    arguments = arguments_of(add_both)
+    one, (other,), third = arguments["one"], arguments["other"], arguments["third"]
+    assert dict(other) == {
+        "email": "bob@example.com",
+        "scale": Scale.LARGE,
+        "number": 10,
+        "count": 2,
+        "price": Decimal("2.5"),
+        "ratio": one.ratio,
+        "code": other.code,
+        "nick": "<other.nick>",
+        "kind": "b",
+        "token": UUID("00000000-0000-7000-8000-000000000002"),
+        "joined": date(2026, 2, 1),
+        "seen": datetime(2026, 2, 1, 12, tzinfo=UTC),
+        "awake": time(13),
+        "pause": timedelta(hours=2),
+        "raw": b"bytes2",
+        "active": False,
+        "address": Address(street="<other.street>"),
+    }
+    assert (one.nick, one.address, third.nick) == ("<nick>", Address(street="<street>"), "<third.nick>")
+    assert len({one.code, other.code, third.code}) == 3
+    assert len({one.joined, other.joined, third.joined}) == 3
+    assert (one.number, third.count) == (5, 3)
+    for person in (one, other, third):
+        Person.model_validate(person.model_dump())
+
+
+def test_parameters_for_one_field_take_its_examples_in_turn() -> None:
+    arguments = arguments_of(exchange)
+    assert [arguments[name] for name in ("old", "new", "last")] == [
+        "ada@example.com", "bob@example.com", "ada@example.com",
+    ]  # fmt: skip
+    assert arguments["nick"] == "<nick>"
+
+
+@pytest.mark.parametrize("pattern", [add_both, exchange])
+def test_a_transaction_writes_to_no_item_twice(pattern: Any) -> None:
+    with Engine.memory() as engine:
+        connect(engine=engine).create_tables(parts)
+        request = sent(pattern)
+        assert isinstance(request, Sent)
+        with suppress(TransactionCanceledError):
+            engine.call(request.operation, request.request)
 
 
 def test_a_list_is_of_the_field_only_where_its_elements_are() -> None:

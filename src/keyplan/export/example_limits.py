@@ -37,6 +37,15 @@ def bounded(value: N, bounds: Mapping[str, Decimal]) -> N:
     return next((kind(one) for one in _near(Decimal(str(value)), bounds, kind) if _fits(one, bounds)), value)
 
 
+def nth_bounded(value: N, bounds: Mapping[str, Decimal], turn: int) -> N:
+    """Return an allowed number, for each turn another as long as the bounds allow it."""
+    first = bounded(value, bounds)
+    if turn == 0:
+        return first
+    unit = bounds.get("multiple_of") or Decimal(1)
+    return bounded(type(value)(Decimal(str(first)) + turn * unit), bounds)
+
+
 def _near(value: Decimal, bounds: Mapping[str, Decimal], kind: type) -> Iterator[Decimal]:
     """Numbers that may do, the most like the example first."""
     unit = bounds.get("multiple_of") or Decimal(1)
