@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from keyplan.dynamodb.messages import exports as messages
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import exports, job_pages, jobs
-from keyplan.engine.requests.job_members import check_job_arn
+from keyplan.engine.requests.job_rules import check_job_arn
 from keyplan.errors import ExportNotFoundError
 
 if TYPE_CHECKING:

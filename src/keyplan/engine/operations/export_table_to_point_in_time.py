@@ -15,7 +15,7 @@ from keyplan.engine import export_files, export_filters, exports, history, jobs,
 from keyplan.engine.catalog import Table
 from keyplan.engine.jobs import Document
 from keyplan.engine.requests.export_table_to_point_in_time import check
-from keyplan.engine.requests.job_members import parsed
+from keyplan.engine.requests.job_rules import parse_table_arn
 from keyplan.engine.store.rows import Transaction
 from keyplan.errors import (
     AccessDeniedError,
@@ -65,7 +65,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
 
 
 def _table_name(engine: Engine, arn: str) -> str:
-    parts = parsed(arn)
+    parts = parse_table_arn(arn)
     if parts is None:
         raise ValidationError(messages.TABLE_ARN_NEEDED)
     if parts.account != engine.account:

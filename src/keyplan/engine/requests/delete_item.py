@@ -9,7 +9,7 @@ from keyplan.engine.requests import members, writes
 
 SHAPE = Structure(
     "DeleteItemInput",
-    {"TableName": members.TABLE_NAME, "Key": LATE_ITEM, **writes.REPLACING},
+    {"TableName": members.TABLE_NAME, "Key": LATE_ITEM, **members.REPLACING_WRITE},
     required=("TableName", "Key"),
     layer=Layer.ENVELOPED,
     hidden=2,

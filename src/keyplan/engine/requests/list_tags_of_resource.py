@@ -10,7 +10,7 @@ from keyplan.engine.requests import members, resources
 SHAPE = Structure(
     "ListTagsOfResourceInput",
     {"ResourceArn": members.TEXT, "NextToken": members.TEXT},
-    demanded=resources.DEMANDED_ARN,
+    demanded=members.DEMANDED_RESOURCE_ARN,
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from keyplan import limits
 from keyplan.dynamodb.messages import requests as messages
-from keyplan.dynamodb.shapes.model import ITEM, VALUE, Boolean, Demanded, List, Map, String, Structure
+from keyplan.dynamodb.shapes.model import ITEM, LATE_ITEM, VALUE, Boolean, Demanded, List, Map, Shape, String, Structure
 
 NAME_PATTERN = "[a-zA-Z0-9_.-]+"
 """The characters of names of tables, indexes and backups, as messages tell them."""
@@ -16,6 +16,7 @@ WHOLE_TABLE_NAME = f"[a-zA-Z0-9_.-]{{{limits.TABLE_NAME_MIN},{limits.TABLE_NAME_
 TABLE_NAME = String(min=1, max=limits.TABLE_NAME_MAX, pattern=NAME_PATTERN, arn=True)
 NEW_TABLE_NAME = String(min=limits.TABLE_NAME_MIN, max=limits.TABLE_NAME_MAX, pattern=NAME_PATTERN, arn=True)
 DEMANDED_TABLE_NAME = Demanded("TableName", messages.TABLE_NAME_REQUIRED)
+DEMANDED_RESOURCE_ARN = Demanded("ResourceArn", messages.ARN_MISSING)
 MAP_TABLE_NAME = NEW_TABLE_NAME
 LISTED_TABLE_NAME = String(min=limits.TABLE_NAME_MIN, max=limits.TABLE_NAME_MAX, pattern=NAME_PATTERN)
 INDEX_NAME = String(min=3, max=255, pattern=NAME_PATTERN, length_first=True)
@@ -76,3 +77,16 @@ EXPECTED = Map(
         },
     )
 )
+
+REPLACING_WRITE: dict[str, Shape] = {
+    "Expected": EXPECTED,
+    "ReturnValues": RETURN_VALUES,
+    "ReturnConsumedCapacity": RETURN_CONSUMED_CAPACITY,
+    "ReturnItemCollectionMetrics": RETURN_ITEM_COLLECTION_METRICS,
+    "ConditionalOperator": CONDITIONAL_OPERATOR,
+    "ConditionExpression": TEXT,
+    "ExpressionAttributeNames": NAMES,
+    "ExpressionAttributeValues": LATE_ITEM,
+    "ReturnValuesOnConditionCheckFailure": RETURN_ON_CONDITION_FAILURE,
+}
+"""Members that PutItem and DeleteItem have besides TableName and Item or Key."""

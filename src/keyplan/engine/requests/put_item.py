@@ -9,7 +9,7 @@ from keyplan.engine.requests import members, writes
 
 SHAPE = Structure(
     "PutItemInput",
-    {"TableName": members.TABLE_NAME, "Item": LATE_ITEM, **writes.REPLACING},
+    {"TableName": members.TABLE_NAME, "Item": LATE_ITEM, **members.REPLACING_WRITE},
     required=("TableName", "Item"),
     layer=Layer.ENVELOPED,
     hidden=2,

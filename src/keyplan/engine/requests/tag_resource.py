@@ -13,7 +13,7 @@ SHAPE = Structure(
     "TagResourceInput",
     {"ResourceArn": members.TEXT, "Tags": table_members.TAGS},
     required=("Tags",),
-    demanded=resources.DEMANDED_ARN,
+    demanded=members.DEMANDED_RESOURCE_ARN,
 )
 
 

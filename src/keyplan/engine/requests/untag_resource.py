@@ -13,7 +13,7 @@ SHAPE = Structure(
     "UntagResourceInput",
     {"ResourceArn": members.TEXT, "TagKeys": List(String())},
     required=("TagKeys",),
-    demanded=resources.DEMANDED_ARN,
+    demanded=members.DEMANDED_RESOURCE_ARN,
 )
 
 

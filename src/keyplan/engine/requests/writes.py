@@ -1,4 +1,4 @@
-"""Members and rules that the requests of PutItem, DeleteItem and UpdateItem share, in the service's order.
+"""Rules that the requests of PutItem, DeleteItem and UpdateItem share, in the service's order.
 
 Which parameters may stand together comes first; in PutItem and UpdateItem the values of the item or of
 its key come next, then all else.
@@ -9,22 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from keyplan.dynamodb.messages import requests as messages
-from keyplan.dynamodb.shapes.model import LATE_ITEM, Shape
-from keyplan.engine.requests import members, rules
+from keyplan.engine.requests import rules
 from keyplan.errors import ValidationError
-
-REPLACING: dict[str, Shape] = {
-    "Expected": members.EXPECTED,
-    "ReturnValues": members.RETURN_VALUES,
-    "ReturnConsumedCapacity": members.RETURN_CONSUMED_CAPACITY,
-    "ReturnItemCollectionMetrics": members.RETURN_ITEM_COLLECTION_METRICS,
-    "ConditionalOperator": members.CONDITIONAL_OPERATOR,
-    "ConditionExpression": members.TEXT,
-    "ExpressionAttributeNames": members.NAMES,
-    "ExpressionAttributeValues": LATE_ITEM,
-    "ReturnValuesOnConditionCheckFailure": members.RETURN_ON_CONDITION_FAILURE,
-}
-"""Members of PutItem and DeleteItem beside the table and the item or its key."""
 
 _OLD_OR_NONE = (None, "ALL_OLD", "NONE")
 WITHOUT_RULES = frozenset(
