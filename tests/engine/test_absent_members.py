@@ -170,7 +170,7 @@ def lived(filled: Callable[[Shape, Any], Any], *, wire: bool) -> list[Any]:
         for operation, told in LIFE:
             request = copy.deepcopy(told)
             request.update({name: kept[name] for name in KEPT if name in request})
-            request = filled(import_module(f"keyplan.engine.requests.{MODULES[operation]}").SHAPE, request)
+            request = filled(import_module(f"keyplan.engine.operations.{MODULES[operation]}").SHAPE, request)
             answer = engine.call_wire(operation, request) if wire else engine.call(operation, request)
             answers.append(orjson.loads(orjson.dumps(answer)))
             if operation == "ListStreams":

@@ -1,4 +1,4 @@
-"""The command table: every operation, and the modules that check its request and run it.
+"""The command table: every operation, and the module that checks its request and runs it.
 
 Modules are loaded when their operation is first called: a program that only gets and puts items starts
 without paying for the rest.
@@ -64,7 +64,7 @@ MODULES: dict[str, str] = {
     "UpdateTable": "update_table",
     "UpdateTimeToLive": "update_time_to_live",
 }
-"""Operations to the name that `engine/requests` and `engine/operations` both have for them."""
+"""Operations and the names of their modules in `engine/operations`."""
 
 
 class Command(NamedTuple):
@@ -81,6 +81,5 @@ def command(operation: str) -> Command | None:
     name = MODULES.get(operation)
     if name is None:
         return None
-    request = import_module(f"keyplan.engine.requests.{name}")
-    runner = import_module(f"keyplan.engine.operations.{name}")
-    return Command(shapes.compile(request.SHAPE), shapes.compile(request.SHAPE, late=True), runner.run)
+    module = import_module(f"keyplan.engine.operations.{name}")
+    return Command(shapes.compile(module.SHAPE), shapes.compile(module.SHAPE, late=True), module.run)

@@ -16,9 +16,9 @@ from keyplan.dynamodb.values.types import Item
 from keyplan.engine import ranges, reads
 from keyplan.engine.catalog import Table
 from keyplan.engine.conditions import request_values
+from keyplan.engine.operations import rules
+from keyplan.engine.operations.query import EXPRESSIONS, VALUE_EXPRESSIONS
 from keyplan.engine.ranges import Span
-from keyplan.engine.requests import rules
-from keyplan.engine.requests.query import EXPRESSIONS, VALUE_EXPRESSIONS
 from keyplan.errors import ValidationError
 
 

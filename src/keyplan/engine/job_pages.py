@@ -10,7 +10,7 @@ from keyplan import limits
 from keyplan.dynamodb.messages import exports as messages
 from keyplan.engine import jobs
 from keyplan.engine.jobs import Document
-from keyplan.engine.requests.job_members import DEFAULT_PAGE
+from keyplan.engine.operations.shapes import DEFAULT_PAGE
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:

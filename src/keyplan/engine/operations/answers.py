@@ -12,7 +12,7 @@ from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
 from keyplan.engine.catalog import Table
 from keyplan.engine.keys import partition_bytes_of
-from keyplan.engine.requests import rules
+from keyplan.engine.operations import rules
 from keyplan.engine.store.rows import View
 from keyplan.errors import ValidationError
 

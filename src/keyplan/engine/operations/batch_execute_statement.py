@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from keyplan import limits
 from keyplan.dynamodb.messages import partiql as messages
 from keyplan.dynamodb.messages.transactions import DUPLICATE_KEYS
 from keyplan.dynamodb.partiql.nodes import Exists, Select
 from keyplan.dynamodb.partiql.values import parameters
+from keyplan.dynamodb.shapes.model import List, Structure
 from keyplan.dynamodb.values import encoding, units
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine.cancellation import CODES
+from keyplan.engine.operations import shapes
+from keyplan.engine.operations.execute_statement import PARAMETERS, STATEMENT
 from keyplan.engine.receipts import Receipt
 from keyplan.engine.statements import reads, writes
 from keyplan.engine.statements.prepared import Prepared, prepare
@@ -25,6 +29,28 @@ from keyplan.errors import (
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+_STATEMENT = Structure(
+    "BatchStatementRequest",
+    {
+        "Statement": STATEMENT,
+        "Parameters": PARAMETERS,
+        "ConsistentRead": shapes.FLAG,
+        "ReturnValuesOnConditionCheckFailure": shapes.RETURN_ON_CONDITION_FAILURE,
+    },
+    required=("Statement",),
+)
+
+SHAPE = Structure(
+    "BatchExecuteStatementInput",
+    {
+        "Statements": List(_STATEMENT, min=1, max=limits.BATCH_STATEMENTS),
+        "ReturnConsumedCapacity": shapes.RETURN_CONSUMED_CAPACITY,
+    },
+    required=("Statements",),
+)
+
 
 _CODES: dict[type[ServiceError], str] = {
     **CODES,

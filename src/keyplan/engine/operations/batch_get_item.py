@@ -8,7 +8,9 @@ import orjson
 
 from keyplan import limits
 from keyplan.dynamodb.expressions.compiled import Projection
-from keyplan.dynamodb.messages import transactions as messages
+from keyplan.dynamodb.messages import requests as messages
+from keyplan.dynamodb.messages import transactions as transaction_messages
+from keyplan.dynamodb.shapes.model import Layer, List, Map, Structure
 from keyplan.dynamodb.values import encoding, units
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.encoding import Form
@@ -16,12 +18,65 @@ from keyplan.dynamodb.values.types import Item
 from keyplan.engine import reads
 from keyplan.engine.catalog import Table
 from keyplan.engine.faults import REFUSED
+from keyplan.engine.operations import rules, shapes
 from keyplan.engine.receipts import Receipt
-from keyplan.engine.requests.batch_get_item import check
 from keyplan.errors import ServiceError, ValidationError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+_KEYS_AND_ATTRIBUTES = Structure(
+    "KeysAndAttributes",
+    {
+        "Keys": List(shapes.KEY, min=1, max=limits.BATCH_GET_KEYS),
+        "AttributesToGet": shapes.ATTRIBUTES_TO_GET,
+        "ConsistentRead": shapes.FLAG,
+        "ProjectionExpression": shapes.TEXT,
+        "ExpressionAttributeNames": shapes.NAMES,
+    },
+    required=("Keys",),
+)
+
+SHAPE = Structure(
+    "BatchGetItemInput",
+    {
+        "RequestItems": Map(
+            _KEYS_AND_ATTRIBUTES,
+            min=1,
+            max=limits.BATCH_GET_KEYS,
+            keys=shapes.MAP_TABLE_NAME,
+            json_echo=True,
+        ),
+        "ReturnConsumedCapacity": shapes.RETURN_CONSUMED_CAPACITY,
+    },
+    required=("RequestItems",),
+    layer=Layer.FRONT,
+)
+
+_EXPRESSIONS = ("ProjectionExpression",)
+_REPLACED = ("AttributesToGet",)
+
+
+def check(request: dict[str, Any]) -> None:
+    """Rules between members, of each table and then over all tables. Raises ValidationError."""
+    keys = 0
+    for block in request["RequestItems"].values():
+        given = rules.check_mixture(block, _EXPRESSIONS, _REPLACED)
+        rules.check_placeholders_wanted(block, given, value_expressions=())
+        rules.check_attributes_to_get(block)
+        rules.check_placeholders(block)
+        keys += len(block["Keys"])
+    if keys > limits.BATCH_GET_KEYS:
+        raise ValidationError(messages.too_many_items("BatchGetItem"))
+    _check_one_style(request["RequestItems"].values())
+
+
+def _check_one_style(blocks: Any) -> None:
+    """An expression for one table and names for another do not go together either."""
+    used = [name for name in (*_EXPRESSIONS, *_REPLACED) if any(block.get(name) is not None for block in blocks)]
+    if len(used) > 1:
+        raise ValidationError(messages.mixed_parameters(_REPLACED, _EXPRESSIONS))
 
 
 class _Block(NamedTuple):
@@ -62,7 +117,7 @@ def _block(block: dict[str, Any], form: Form) -> _Block:
     keys = [normalise_item(key, wire=form.wire)[0] for key in block["Keys"]]
     # Before the table is known: texts of the same key differ only in the order of its members.
     if len({orjson.dumps(key, option=orjson.OPT_SORT_KEYS) for key in keys}) < len(keys):
-        raise ValidationError(messages.DUPLICATE_KEYS)
+        raise ValidationError(transaction_messages.DUPLICATE_KEYS)
     return _Block(block, keys, projection)
 
 

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from keyplan.dynamodb.messages import transactions as messages
+from keyplan import limits
+from keyplan.dynamodb.messages import requests as messages
+from keyplan.dynamodb.messages import transactions as transaction_messages
 from keyplan.dynamodb.shapes import late_check
+from keyplan.dynamodb.shapes.acceptor import acceptor
+from keyplan.dynamodb.shapes.constraints import key_fault
+from keyplan.dynamodb.shapes.model import LATE_ITEM, Layer, List, Map, Structure
+from keyplan.dynamodb.shapes.rendering import shown
 from keyplan.dynamodb.values import units
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.encoding import Form
@@ -14,14 +20,61 @@ from keyplan.dynamodb.values.types import Item
 from keyplan.engine import writes
 from keyplan.engine.catalog import Table
 from keyplan.engine.faults import REFUSED
+from keyplan.engine.operations import shapes
 from keyplan.engine.operations.answers import Collections
 from keyplan.engine.receipts import Receipt, names_given
-from keyplan.engine.requests.batch_write_item import SHAPE, check
 from keyplan.engine.store.rows import Transaction
 from keyplan.errors import TransactionConflictError, ValidationError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+_WRITE = Structure(
+    "WriteRequest",
+    {
+        "PutRequest": Structure("PutRequest", {"Item": LATE_ITEM}, required=("Item",)),
+        "DeleteRequest": Structure("DeleteRequest", {"Key": LATE_ITEM}, required=("Key",)),
+    },
+)
+_REQUEST_ITEMS = Map(List(_WRITE), min=1, max=limits.BATCH_WRITE_ITEMS)
+_NAMED_ITEMS = Map(_REQUEST_ITEMS.value, keys=shapes.MAP_TABLE_NAME)
+_is_surely_name = acceptor(shapes.MAP_TABLE_NAME, wire=True)
+_REQUESTS_OF_A_TABLE = [messages.max_length(limits.BATCH_WRITE_ITEMS), messages.min_length(1)]
+
+SHAPE = Structure(
+    "BatchWriteItemInput",
+    {
+        "RequestItems": _REQUEST_ITEMS,
+        "ReturnConsumedCapacity": shapes.RETURN_CONSUMED_CAPACITY,
+        "ReturnItemCollectionMetrics": shapes.RETURN_ITEM_COLLECTION_METRICS,
+    },
+    required=("RequestItems",),
+    layer=Layer.FRONT,
+)
+
+
+def check(request: dict[str, Any]) -> None:
+    """Names of tables and how many writes each has (only now: other faults come alone), then each write, then all."""
+    items = request["RequestItems"]
+    faults = []
+    if not all(map(_is_surely_name, items)):
+        fault = key_fault(_NAMED_ITEMS, items, "requestItems")
+        if fault is not None:
+            faults.append(fault)
+    if not all(1 <= len(requests) <= limits.BATCH_WRITE_ITEMS for requests in items.values()):
+        text = messages.map_values(_REQUESTS_OF_A_TABLE)
+        faults.append(messages.constraint(shown(_NAMED_ITEMS, items), "requestItems", text))
+    if faults:
+        raise ValidationError(messages.detected(faults))
+    writes = 0
+    for requests in items.values():
+        for write in requests:
+            if (write.get("PutRequest") is None) is (write.get("DeleteRequest") is None):
+                raise ValidationError(messages.SEVERAL_WRITES_IN_ONE)
+        writes += len(requests)
+    if writes > limits.BATCH_WRITE_ITEMS:
+        raise ValidationError(messages.too_many_items("BatchWriteItem"))
 
 
 _Write: TypeAlias = tuple[bytes, Item, writes.Version | None]
@@ -87,7 +140,7 @@ def _located(wanted: dict[str, list[tuple[Item, writes.Version | None]]], tables
         for item, new in each_wanted:
             key = table.key.of_key(item) if new is None else _key_of(table, item)
             if key in keys:
-                raise ValidationError(messages.DUPLICATE_KEYS)
+                raise ValidationError(transaction_messages.DUPLICATE_KEYS)
             keys.add(key)
             if new is not None and table.indexes:
                 writes.check_index_keys(table, item)

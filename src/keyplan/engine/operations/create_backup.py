@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import backfill, backups, recovery, tables
+from keyplan.engine.operations import shapes
+from keyplan.engine.operations import shapes as members
 from keyplan.engine.store.rows import Transaction
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure(
+    "CreateBackupInput",
+    {"TableName": members.NEW_TABLE_NAME, "BackupName": shapes.BACKUP_NAME},
+    required=("BackupName",),
+    demanded=members.DEMANDED_TABLE_NAME,
+)
 
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:

@@ -2,19 +2,133 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from keyplan.dynamodb.messages import tables as messages
+from keyplan import limits
+from keyplan.dynamodb.messages import schemas as messages
+from keyplan.dynamodb.messages import tables as table_messages
+from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import table_documents, tables
 from keyplan.engine.catalog import table_name
-from keyplan.engine.requests.capacity import with_billing_mode
-from keyplan.engine.requests.create_table import check
+from keyplan.engine.operations import shapes, table_rules
+from keyplan.engine.operations import shapes as table_members
+from keyplan.engine.operations import table_rules as schemas
+from keyplan.engine.operations.table_rules import with_billing_mode
 from keyplan.engine.store.rows import Transaction
-from keyplan.errors import ResourceInUseError
+from keyplan.engine.throughput import PROVISIONED
+from keyplan.errors import ResourceInUseError, ValidationError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure(
+    "CreateTableInput",
+    {
+        "AttributeDefinitions": table_members.ATTRIBUTE_DEFINITIONS,
+        "TableName": shapes.NEW_TABLE_NAME,
+        "KeySchema": table_members.KEY_SCHEMA,
+        "LocalSecondaryIndexes": table_members.LOCAL_INDEXES,
+        "GlobalSecondaryIndexes": table_members.GLOBAL_INDEXES,
+        "BillingMode": table_members.BILLING_MODE,
+        "TableThroughputMode": table_members.BILLING_MODE,
+        "ProvisionedThroughput": table_members.PROVISIONED_THROUGHPUT,
+        "StreamSpecification": table_members.STREAM_SPECIFICATION,
+        "SSESpecification": table_members.SSE_SPECIFICATION,
+        "Tags": table_members.TAGS,
+        "TableClass": table_members.TABLE_CLASS,
+        "DeletionProtectionEnabled": shapes.FLAG,
+        "WarmThroughput": table_members.WARM_THROUGHPUT,
+        "OnDemandThroughput": table_members.ON_DEMAND_THROUGHPUT,
+    },
+    required=("AttributeDefinitions", "KeySchema"),
+    hidden=3,
+    demanded=shapes.DEMANDED_TABLE_NAME,
+    unsupported=("ResourcePolicy", "GlobalTableSourceArn", "GlobalTableSettingsReplicationMode", "VectorIndexes"),
+)
+
+
+def check(request: dict[str, Any]) -> None:
+    """Rules between members. Raises ValidationError."""
+    schemas.check_table_class(request.get("TableClass"))
+    billing_mode = request.get("BillingMode") or PROVISIONED
+    table_rules.check_table_capacity(request, billing_mode)
+    definitions = schemas.names_of(request["AttributeDefinitions"])
+    schema = request["KeySchema"]
+    schemas.check_table_keys(schema, definitions)
+    schemas.check_definitions(definitions)
+    local, global_ = request.get("LocalSecondaryIndexes"), request.get("GlobalSecondaryIndexes")
+    if local is None and global_ is None and len(schema) != len(definitions):
+        raise ValidationError(messages.DEFINITIONS_COUNT)
+    _check_index_lists(local, global_, schema)
+    indexes = [*(local or ()), *(global_ or ())]
+    _check_index_keys(indexes, global_ or (), schema, definitions)
+    names: set[str] = set()
+    _check_local_indexes(local or (), schema, names)
+    _check_global_indexes(global_ or (), names, billing_mode)
+    if sum(len(index["Projection"].get("NonKeyAttributes") or ()) for index in indexes) > limits.PROJECTED_ATTRIBUTES:
+        raise ValidationError(messages.too_many_projected(limits.PROJECTED_ATTRIBUTES))
+    schemas.check_stream(request.get("StreamSpecification"), of_new_table=True)
+
+
+def _check_index_lists(
+    local: Sequence[dict[str, Any]] | None, global_: Sequence[dict[str, Any]] | None, schema: Sequence[dict[str, Any]]
+) -> None:
+    """A list of indexes that is given has some, and local ones need a range key."""
+    if local is not None:
+        if not local:
+            raise ValidationError(messages.index_list_empty("LocalSecondaryIndexes"))
+        if len(schema) == 1:
+            raise ValidationError(messages.TABLE_WITHOUT_RANGE)
+    if global_ is not None and not global_:
+        raise ValidationError(messages.index_list_empty("GlobalSecondaryIndexes"))
+
+
+def _check_index_keys(
+    indexes: Sequence[dict[str, Any]],
+    global_: Sequence[dict[str, Any]],
+    schema: Sequence[dict[str, Any]],
+    definitions: Sequence[str],
+) -> None:
+    """Raise ValidationError unless keys and definitions name the same attributes.
+
+    The service reports this before other faults of an index, except for an attribute that a global key names twice:
+    it reports that before an unused definition.
+    """
+    used = dict.fromkeys(schemas.names_of(schema))
+    for index in indexes:
+        schemas.check_defined(index["KeySchema"], definitions)
+        used.update(dict.fromkeys(schemas.names_of(index["KeySchema"])))
+    for index in global_:
+        schemas.check_distinct_keys(index)
+    if any(name not in used for name in definitions):
+        raise ValidationError(messages.definitions_unused(definitions, used))
+
+
+def _check_local_indexes(indexes: Sequence[dict[str, Any]], schema: Sequence[dict[str, Any]], names: set[str]) -> None:
+    for index in indexes:
+        schemas.check_local_index(index, schema[0]["AttributeName"])
+        _check_name(index["IndexName"], names)
+    if len(indexes) > limits.LOCAL_INDEXES:
+        raise ValidationError(messages.too_many_local_indexes(limits.LOCAL_INDEXES))
+
+
+def _check_global_indexes(indexes: Sequence[dict[str, Any]], names: set[str], billing_mode: str) -> None:
+    for index in indexes:
+        schemas.check_global_index(index)
+        _check_name(index["IndexName"], names)
+    if len(indexes) > limits.GLOBAL_INDEXES:
+        raise ValidationError(messages.too_many_global_indexes(limits.GLOBAL_INDEXES))
+    for index in indexes:
+        table_rules.check_index_capacity(index, billing_mode)
+
+
+def _check_name(name: str, names: set[str]) -> None:
+    if name in names:
+        raise ValidationError(messages.duplicate_index(name))
+    names.add(name)
 
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
@@ -40,7 +154,7 @@ def _check_free(engine: Engine, name: str) -> None:
     if known is None:
         return
     creating = tables.status(known, engine.clock.now()) == "CREATING"
-    raise ResourceInUseError(messages.being_created(name) if creating else messages.table_exists(name))
+    raise ResourceInUseError(table_messages.being_created(name) if creating else table_messages.table_exists(name))
 
 
 def _leave_out(answer: dict[str, Any], request: dict[str, Any]) -> None:

@@ -5,13 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan.dynamodb.messages import backups as messages
+from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import backups, moments
+from keyplan.engine.operations import shapes
 from keyplan.engine.store.rows import Transaction
 from keyplan.errors import BackupInUseError, ValidationError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure("DeleteBackupInput", {"BackupArn": shapes.BACKUP_ARN}, required=("BackupArn",))
 
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:

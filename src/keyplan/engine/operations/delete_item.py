@@ -5,16 +5,34 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan.dynamodb.shapes import late_check
+from keyplan.dynamodb.shapes.model import LATE_ITEM, Layer, Structure
 from keyplan.dynamodb.values import units
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import actions, writes
+from keyplan.engine.operations import rules, shapes
 from keyplan.engine.operations.answers import collection_metrics, enveloped
 from keyplan.engine.receipts import Receipt
-from keyplan.engine.requests.delete_item import SHAPE, check
 from keyplan.engine.store.rows import Transaction
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure(
+    "DeleteItemInput",
+    {"TableName": shapes.TABLE_NAME, "Key": LATE_ITEM, **shapes.REPLACING_WRITE},
+    required=("TableName", "Key"),
+    layer=Layer.ENVELOPED,
+    hidden=2,
+)
+
+
+def check(request: dict[str, Any]) -> None:
+    """Rules between members. Raises ValidationError."""
+    if request.keys() <= rules.WITHOUT_RULES:
+        return
+    rules.check_replacing(request)
+    rules.check_replacing_late(request)
 
 
 def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:

@@ -5,14 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan.dynamodb.messages import tables as messages
+from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import admission, backups, table_documents, tables
 from keyplan.engine.catalog import Table, parse
+from keyplan.engine.operations import shapes
 from keyplan.engine.store.rows import Transaction
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure("DeleteTableInput", {"TableName": shapes.NEW_TABLE_NAME}, demanded=shapes.DEMANDED_TABLE_NAME)
+
 
 _TOLD = (
     "TableName",

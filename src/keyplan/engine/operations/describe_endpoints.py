@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure("DescribeEndpointsInput", {})
+
 
 _CACHE_MINUTES = 1440
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan.dynamodb.messages import exports as messages
+from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import exports, job_pages, jobs
-from keyplan.engine.requests.job_rules import check_job_arn
+from keyplan.engine.operations import shapes
+from keyplan.engine.operations.rules import check_job_arn
 from keyplan.errors import ExportNotFoundError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure("DescribeExportInput", {"ExportArn": shapes.JOB_ARN}, required=("ExportArn",))
 
 
 def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:

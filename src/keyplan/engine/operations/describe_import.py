@@ -5,13 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan.dynamodb.messages import exports as messages
+from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import job_pages, jobs
-from keyplan.engine.requests.job_rules import check_job_arn
+from keyplan.engine.operations import shapes
+from keyplan.engine.operations.rules import check_job_arn
 from keyplan.errors import ImportNotFoundError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure("DescribeImportInput", {"ImportArn": shapes.JOB_ARN}, required=("ImportArn",))
 
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:

@@ -5,12 +5,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
+from keyplan.dynamodb.shapes.model import String, Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import retention, streams
+from keyplan.engine.operations import shapes
 from keyplan.engine.store.rows import View
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure(
+    "DescribeStreamInput",
+    {
+        "StreamArn": shapes.STREAM_ARN,
+        "Limit": shapes.LISTING_LIMIT,
+        "ExclusiveStartShardId": shapes.SHARD_ID,
+        # The API reference calls neither member required; the service refuses a filter without one of them.
+        "ShardFilter": Structure(
+            "ShardFilter",
+            {"Type": String(enum=("CHILD_SHARDS",)), "ShardId": shapes.SHARD_ID},
+            required=("Type", "ShardId"),
+        ),
+    },
+    required=("StreamArn",),
+)
 
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:

@@ -4,16 +4,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan import limits
 from keyplan.dynamodb.messages import partiql as messages
 from keyplan.dynamodb.partiql.nodes import Exists
 from keyplan.dynamodb.partiql.values import parameters
+from keyplan.dynamodb.shapes.model import VALUE, Integer, List, String, Structure
 from keyplan.dynamodb.values.encoding import Form
+from keyplan.engine.operations import shapes
 from keyplan.engine.statements import reads, writes
 from keyplan.engine.statements.prepared import prepare
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+STATEMENT = String(min=1, max=limits.STATEMENT_LENGTH)
+PARAMETERS = List(VALUE, min=1)
+
+SHAPE = Structure(
+    "ExecuteStatementInput",
+    {
+        "Statement": STATEMENT,
+        "Parameters": PARAMETERS,
+        "ConsistentRead": shapes.FLAG,
+        "NextToken": String(min=1, max=limits.STATEMENT_TOKEN_LENGTH),
+        "ReturnConsumedCapacity": shapes.RETURN_CONSUMED_CAPACITY,
+        "Limit": Integer(min=1),
+        "ReturnValuesOnConditionCheckFailure": shapes.RETURN_ON_CONDITION_FAILURE,
+    },
+    required=("Statement",),
+)
 
 
 def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:

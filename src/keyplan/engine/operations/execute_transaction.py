@@ -6,15 +6,19 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from keyplan import limits
 from keyplan.dynamodb.messages import items as item_messages
 from keyplan.dynamodb.messages import partiql as messages
 from keyplan.dynamodb.partiql.nodes import Delete, Select, Update
 from keyplan.dynamodb.partiql.values import parameters
+from keyplan.dynamodb.shapes.model import List, Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
 from keyplan.engine import idempotency
 from keyplan.engine.cancellation import Reasons, check_distinct, locate
 from keyplan.engine.catalog import Table
+from keyplan.engine.operations import shapes
+from keyplan.engine.operations.execute_statement import PARAMETERS, STATEMENT
 from keyplan.engine.operations.transact_get_items import Read, read_together
 from keyplan.engine.operations.transact_write_items import Asked, Step, check_payload, write_together
 from keyplan.engine.receipts import names_given
@@ -24,6 +28,28 @@ from keyplan.errors import ResourceNotFoundError, ValidationError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+_STATEMENT = Structure(
+    "ParameterizedStatement",
+    {
+        "Statement": STATEMENT,
+        "Parameters": PARAMETERS,
+        "ReturnValuesOnConditionCheckFailure": shapes.RETURN_ON_CONDITION_FAILURE,
+    },
+    required=("Statement",),
+)
+
+SHAPE = Structure(
+    "ExecuteTransactionInput",
+    {
+        "TransactStatements": List(_STATEMENT, min=1, max=limits.TRANSACTION_ACTIONS),
+        "ClientRequestToken": shapes.CLIENT_REQUEST_TOKEN,
+        "ReturnConsumedCapacity": shapes.RETURN_CONSUMED_CAPACITY,
+    },
+    required=("TransactStatements",),
+)
+
 
 T = TypeVar("T")
 

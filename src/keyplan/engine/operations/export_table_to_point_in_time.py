@@ -10,12 +10,14 @@ from keyplan import limits
 from keyplan.dynamodb.messages import backups as backup_messages
 from keyplan.dynamodb.messages import exports as messages
 from keyplan.dynamodb.messages import tables as table_messages
+from keyplan.dynamodb.shapes.model import String, Structure, Timestamp
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import export_files, export_filters, exports, history, jobs, moments, tables
 from keyplan.engine.catalog import Table
 from keyplan.engine.jobs import Document
-from keyplan.engine.requests.export_table_to_point_in_time import check
-from keyplan.engine.requests.job_rules import parse_table_arn
+from keyplan.engine.operations import shapes
+from keyplan.engine.operations import shapes as members
+from keyplan.engine.operations.rules import parse_table_arn
 from keyplan.engine.store.rows import Transaction
 from keyplan.errors import (
     AccessDeniedError,
@@ -28,6 +30,63 @@ from keyplan.errors import (
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure(
+    "ExportTableToPointInTimeInput",
+    {
+        "TableArn": String(max=1024),
+        "ExportTime": Timestamp(),
+        "ClientToken": shapes.CLIENT_TOKEN,
+        "S3Bucket": shapes.BUCKET,
+        "S3BucketOwner": shapes.BUCKET_OWNER,
+        "S3Prefix": shapes.PREFIX,
+        "S3SseAlgorithm": String(enum=("AES256", "KMS")),
+        "S3SseKmsKeyId": String(min=1, max=2048),
+        "ExportFormat": String(enum=("DYNAMODB_JSON", "ION")),
+        "ExportType": String(enum=("FULL_EXPORT", "INCREMENTAL_EXPORT")),
+        "IncrementalExportSpecification": Structure(
+            "IncrementalExportSpecification",
+            {
+                "ExportFromTime": Timestamp(),
+                "ExportToTime": Timestamp(),
+                "ExportViewType": String(enum=("NEW_IMAGE", "NEW_AND_OLD_IMAGES")),
+            },
+        ),
+        "FilterSpecification": Structure(
+            "FilterSpecification",
+            {
+                "FilterExpression": members.TEXT,
+                "ProjectionExpression": members.TEXT,
+                "KeyConditionExpression": members.TEXT,
+                "ExpressionAttributeNames": members.NAMES,
+                "ExpressionAttributeValues": members.VALUES,
+            },
+        ),
+    },
+    required=("TableArn", "S3Bucket"),
+)
+
+
+def check(request: dict[str, Any]) -> None:
+    """Rules between members. Raises ValidationError."""
+    if not request["TableArn"]:
+        raise ValidationError(messages.TABLE_ARN_EMPTY)
+    if request.get("ExportFormat") == "ION":
+        raise ValidationError(messages.ION)
+    specification = request.get("IncrementalExportSpecification")
+    kind = request.get("ExportType")
+    if kind == "INCREMENTAL_EXPORT":
+        if specification is None:
+            raise ValidationError(messages.SPECIFICATION_NEEDED)
+        if specification.get("ExportFromTime") is None:
+            raise ValidationError(messages.FROM_TIME_NEEDED)
+        if request.get("FilterSpecification") is not None:
+            raise ValidationError(messages.FILTER_INCREMENTAL)
+    elif specification is not None:
+        raise ValidationError(messages.INCREMENTAL_TYPE_NEEDED if kind is None else messages.FULL_WITH_SPECIFICATION)
+    if request.get("S3SseKmsKeyId") is not None and request.get("S3SseAlgorithm") != "KMS":
+        raise ValidationError(messages.KEY_NEEDS_KMS)
 
 
 def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:

@@ -4,15 +4,52 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.shapes.model import Layer, Structure
 from keyplan.dynamodb.values import encoding, units
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import reads
+from keyplan.engine.operations import rules, shapes
 from keyplan.engine.receipts import Receipt
-from keyplan.engine.requests.get_item import check, check_late, is_plain
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure(
+    "GetItemInput",
+    {
+        "TableName": shapes.TABLE_NAME,
+        "Key": shapes.KEY,
+        "AttributesToGet": shapes.ATTRIBUTES_TO_GET,
+        "ConsistentRead": shapes.FLAG,
+        "ReturnConsumedCapacity": shapes.RETURN_CONSUMED_CAPACITY,
+        "ProjectionExpression": shapes.TEXT,
+        "ExpressionAttributeNames": shapes.NAMES,
+    },
+    required=("TableName", "Key"),
+    layer=Layer.FRONT,
+)
+
+_EXPRESSIONS = ("ProjectionExpression",)
+_WITHOUT_RULES = frozenset(("TableName", "Key", "ConsistentRead", "ReturnConsumedCapacity"))
+
+
+def is_plain(request: dict[str, Any]) -> bool:
+    """Whether no rule between members is about this request."""
+    return request.keys() <= _WITHOUT_RULES
+
+
+def check(request: dict[str, Any]) -> None:
+    """Rules that come before the key's values. Raises ValidationError."""
+    given = rules.check_mixture(request, _EXPRESSIONS, ("AttributesToGet",))
+    rules.check_placeholders_wanted(request, given, value_expressions=())
+
+
+def check_late(request: dict[str, Any]) -> None:
+    """Rules that come after them, and before the projection. Raises ValidationError."""
+    rules.check_attributes_to_get(request)
+    rules.check_placeholders(request)
 
 
 def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import orjson
 
 from keyplan import limits
 from keyplan.dynamodb.messages import streams as messages
+from keyplan.dynamodb.shapes.model import Integer, String, Structure
 from keyplan.dynamodb.values.encoding import Form, python_item
 from keyplan.engine import iterators, retention, streams
 from keyplan.engine.iterators import ShardIterator
@@ -16,6 +17,14 @@ from keyplan.errors import ResourceNotFoundError, TrimmedDataAccessError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure(
+    "GetRecordsInput",
+    {"ShardIterator": String(min=1, max=2048), "Limit": Integer(min=1, max=limits.GET_RECORDS_LIMIT)},
+    required=("ShardIterator",),
+)
+
 
 Stored = tuple[int, float, bytes]
 """A record as the log has it: sequence, written at (epoch seconds), body."""

@@ -4,15 +4,50 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from keyplan.dynamodb.messages import streams as messages
+from keyplan.dynamodb.messages import requests as messages
+from keyplan.dynamodb.messages import streams as stream_messages
+from keyplan.dynamodb.shapes.model import String, Structure, Timestamp
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import iterators, moments, retention, streams
-from keyplan.engine.requests.get_shard_iterator import check
+from keyplan.engine.operations import shapes
 from keyplan.engine.store.rows import View
 from keyplan.errors import ResourceNotFoundError, TrimmedDataAccessError, ValidationError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure(
+    "GetShardIteratorInput",
+    {
+        "StreamArn": shapes.STREAM_ARN,
+        "ShardId": shapes.SHARD_ID,
+        "ShardIteratorType": String(
+            enum=("TRIM_HORIZON", "LATEST", "AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER", "AT_TIMESTAMP")
+        ),
+        "SequenceNumber": shapes.SEQUENCE_NUMBER,
+        "Timestamp": Timestamp(),
+    },
+    required=("StreamArn", "ShardId", "ShardIteratorType"),
+)
+
+_START = {
+    "AT_SEQUENCE_NUMBER": "SequenceNumber",
+    "AFTER_SEQUENCE_NUMBER": "SequenceNumber",
+    "AT_TIMESTAMP": "Timestamp",
+}
+
+
+def check(request: dict[str, Any]) -> None:
+    """The place to start at is given exactly where the type needs one. Raises ValidationError."""
+    kind = request["ShardIteratorType"]
+    needed = _START.get(kind)
+    for member in ("SequenceNumber", "Timestamp"):
+        given = request.get(member) is not None
+        if member == needed and not given:
+            raise ValidationError(messages.iterator_needs(member, kind))
+        if member != needed and given:
+            raise ValidationError(messages.iterator_takes_no(member, kind))
 
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
@@ -28,7 +63,7 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
         document = streams.readable(view, arn, now)
         shard = streams.shard_number(document, request["ShardId"])
         if shard is None:
-            raise ResourceNotFoundError(messages.SHARD_NOT_FOUND)
+            raise ResourceNotFoundError(stream_messages.SHARD_NOT_FOUND)
         if kind == "AT_TIMESTAMP":
             position = _written_from(view, document, shard, moments.epoch_s(request["Timestamp"]))
         else:
@@ -44,9 +79,9 @@ def _position(view: View, document: dict[str, Any], shard: int, kind: str, seque
     if kind == "LATEST":
         return last + 1
     if sequence <= trimmed:
-        raise TrimmedDataAccessError(messages.TRIMMED)
+        raise TrimmedDataAccessError(stream_messages.TRIMMED)
     if sequence > last + 1:
-        raise ValidationError(messages.INVALID_SEQUENCE_NUMBER)
+        raise ValidationError(stream_messages.INVALID_SEQUENCE_NUMBER)
     return sequence + 1 if kind == "AFTER_SEQUENCE_NUMBER" else sequence
 
 

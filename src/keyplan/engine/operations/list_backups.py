@@ -7,15 +7,36 @@ from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
 from keyplan.dynamodb.messages import backups as messages
+from keyplan.dynamodb.shapes.model import Integer, String, Structure, Timestamp
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import backups
 from keyplan.engine.catalog import table_name
 from keyplan.engine.moments import epoch_s
-from keyplan.engine.requests.list_backups import check
+from keyplan.engine.operations import shapes
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure(
+    "ListBackupsInput",
+    {
+        "TableName": shapes.NEW_TABLE_NAME,
+        "Limit": Integer(min=1, max=limits.BACKUPS_PAGE),
+        "TimeRangeLowerBound": Timestamp(),
+        "TimeRangeUpperBound": Timestamp(),
+        "ExclusiveStartBackupArn": String(min=37, max=1024),
+        "BackupType": String(enum=("USER", "SYSTEM", "AWS_BACKUP", "ALL")),
+    },
+)
+
+
+def check(request: dict[str, Any]) -> None:
+    """The span of time is one. Raises ValidationError."""
+    low, high = request.get("TimeRangeLowerBound"), request.get("TimeRangeUpperBound")
+    if low is not None and high is not None and epoch_s(low) > epoch_s(high):
+        raise ValidationError(messages.TIME_RANGE_INVERTED)
 
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:

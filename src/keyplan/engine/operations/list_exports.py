@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import job_pages, jobs
 from keyplan.engine.catalog import table_name
 from keyplan.engine.jobs import Document
+from keyplan.engine.operations import shapes
+from keyplan.engine.operations import shapes as members
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure(
+    "ListExportsInput",
+    {"TableArn": shapes.TABLE_ARN, "MaxResults": shapes.PAGE_SIZE, "NextToken": members.TEXT},
+)
+
 
 _TOLD = ("ExportArn", "ExportStatus", "ExportType")
 

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.shapes.model import String, Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import job_pages, jobs
+from keyplan.engine.operations import shapes
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure(
+    "ListImportsInput",
+    {
+        "TableArn": shapes.TABLE_ARN,
+        "PageSize": shapes.PAGE_SIZE,
+        "NextToken": String(min=112, max=1024, pattern="([0-9a-f]{16})+"),
+    },
+)
+
 
 _TOLD = (
     "ImportArn",

@@ -5,12 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
+from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import stream_logs, streams
 from keyplan.engine.catalog import table_name
+from keyplan.engine.operations import shapes
+from keyplan.engine.operations import shapes as stream_members
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure(
+    "ListStreamsInput",
+    {
+        "TableName": shapes.NEW_TABLE_NAME,
+        "Limit": stream_members.LISTING_LIMIT,
+        "ExclusiveStartStreamArn": stream_members.STREAM_ARN,
+    },
+)
 
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:

@@ -6,11 +6,19 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
+from keyplan.dynamodb.shapes.model import Integer, Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import tables
+from keyplan.engine.operations import shapes
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure(
+    "ListTablesInput",
+    {"ExclusiveStartTableName": shapes.LISTED_TABLE_NAME, "Limit": Integer(min=1, max=limits.LIST_TABLES_PAGE)},
+)
 
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:

@@ -8,12 +8,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import tags
-from keyplan.engine.requests.list_tags_of_resource import check
+from keyplan.engine.operations import rules, shapes
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure(
+    "ListTagsOfResourceInput",
+    {"ResourceArn": shapes.TEXT, "NextToken": shapes.TEXT},
+    demanded=shapes.DEMANDED_RESOURCE_ARN,
+)
+
+
+def check(request: dict[str, Any]) -> None:
+    """The resource is a table or stream. Raises ValidationError."""
+    rules.check_resource_arn(request["ResourceArn"])
 
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:

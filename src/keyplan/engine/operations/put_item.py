@@ -5,17 +5,42 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan.dynamodb.shapes import late_check
+from keyplan.dynamodb.shapes.model import LATE_ITEM, Layer, Structure
 from keyplan.dynamodb.values import units
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import actions, writes
 from keyplan.engine.conditions import write_guard
+from keyplan.engine.operations import rules, shapes
 from keyplan.engine.operations.answers import collection_metrics, enveloped
 from keyplan.engine.receipts import Receipt
-from keyplan.engine.requests.put_item import SHAPE, check, check_late, is_plain
 from keyplan.engine.store.rows import Transaction
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure(
+    "PutItemInput",
+    {"TableName": shapes.TABLE_NAME, "Item": LATE_ITEM, **shapes.REPLACING_WRITE},
+    required=("TableName", "Item"),
+    layer=Layer.ENVELOPED,
+    hidden=2,
+)
+
+
+def is_plain(request: dict[str, Any]) -> bool:
+    """Whether no rule between members is about this request."""
+    return request.keys() <= rules.WITHOUT_RULES
+
+
+def check(request: dict[str, Any]) -> None:
+    """Rules that come before the item's values. Raises ValidationError."""
+    rules.check_replacing(request)
+
+
+def check_late(request: dict[str, Any]) -> None:
+    """Rules that come after them, and before the condition. Raises ValidationError."""
+    rules.check_replacing_late(request)
 
 
 def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:

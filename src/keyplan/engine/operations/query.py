@@ -6,15 +6,80 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keyplan.dynamodb.expressions.compiled import KeyCondition, Projection, compile_key_condition
 from keyplan.dynamodb.expressions.legacy import LegacyKeyCondition, compile_key_conditions
+from keyplan.dynamodb.messages import expressions as expression_messages
+from keyplan.dynamodb.messages import requests as messages
+from keyplan.dynamodb.shapes.model import Integer, Layer, Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
 from keyplan.engine import pages, ranges, reads
 from keyplan.engine.conditions import normalised, request_values
-from keyplan.engine.requests.query import check, check_key_conditions, check_late
-from keyplan.engine.requests.rules import check_attributes_to_get
+from keyplan.engine.operations import rules, shapes
+from keyplan.engine.operations.rules import check_attributes_to_get
+from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure(
+    "QueryInput",
+    {
+        "TableName": shapes.TABLE_NAME,
+        "IndexName": shapes.INDEX_NAME,
+        "Select": shapes.SELECT,
+        "AttributesToGet": shapes.ATTRIBUTES_TO_GET,
+        "Limit": Integer(min=1),
+        "ConsistentRead": shapes.FLAG,
+        "KeyConditions": shapes.CONDITIONS,
+        "QueryFilter": shapes.CONDITIONS,
+        "ConditionalOperator": shapes.CONDITIONAL_OPERATOR,
+        "ScanIndexForward": shapes.FLAG,
+        "ExclusiveStartKey": shapes.KEY,
+        "ReturnConsumedCapacity": shapes.RETURN_CONSUMED_CAPACITY,
+        "ProjectionExpression": shapes.TEXT,
+        "FilterExpression": shapes.TEXT,
+        "KeyConditionExpression": shapes.TEXT,
+        "ExpressionAttributeNames": shapes.NAMES,
+        "ExpressionAttributeValues": shapes.VALUES,
+    },
+    required=("TableName",),
+    layer=Layer.FRONT,
+    alone=("ConditionalOperator",),
+)
+
+EXPRESSIONS = ("ProjectionExpression", "FilterExpression", "KeyConditionExpression")
+VALUE_EXPRESSIONS = ("FilterExpression", "KeyConditionExpression")
+_MOST_KEY_CONDITIONS = 2
+
+
+def check(request: dict[str, Any]) -> None:
+    """Rules between members, before any value is looked at. Raises ValidationError."""
+    given = rules.check_mixture(request, EXPRESSIONS, _replaced(request))
+    rules.check_placeholders_wanted(request, given, value_expressions=VALUE_EXPRESSIONS)
+    rules.check_select(request)
+    rules.check_conditional_operator(request, "QueryFilter")
+
+
+def check_late(request: dict[str, Any]) -> None:
+    """Rules that the service looks at after the values of filter and start key."""
+    if request.get("KeyConditions") is None and request.get("KeyConditionExpression") is None:
+        raise ValidationError(messages.NO_KEY_CONDITION)
+    if request.get("KeyConditions") == {}:
+        raise ValidationError(expression_messages.KEY_CONDITION_COUNT)
+    rules.check_placeholders(request)
+
+
+def _replaced(request: dict[str, Any]) -> tuple[str, ...]:
+    """Parameters that expressions replaced; KeyConditions may stand beside a FilterExpression."""
+    replaced = ("AttributesToGet", "QueryFilter", "ConditionalOperator")
+    return (*replaced, "KeyConditions") if request.get("KeyConditionExpression") is not None else replaced
+
+
+def check_key_conditions(request: dict[str, Any]) -> None:
+    """Refuse too many KeyConditions; each for itself has been looked at."""
+    # An index may have several key attributes per role; how many it has is known later.
+    if len(request["KeyConditions"]) > _MOST_KEY_CONDITIONS and request.get("IndexName") is None:
+        raise ValidationError(expression_messages.KEY_CONDITION_COUNT)
 
 
 class _Prepared(NamedTuple):

@@ -4,14 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from keyplan.dynamodb.messages import backups as messages
+from keyplan.dynamodb.messages import backups as backup_messages
+from keyplan.dynamodb.messages import requests as messages
+from keyplan.dynamodb.shapes.model import Demanded, Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import backups, restores, table_documents
+from keyplan.engine.operations import shapes
 from keyplan.engine.store.rows import Transaction
 from keyplan.errors import BackupInUseError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure(
+    "RestoreTableFromBackupInput",
+    {
+        "TargetTableName": shapes.TARGET_TABLE_NAME,
+        "BackupArn": shapes.BACKUP_ARN,
+        **shapes.OVERRIDES,
+    },
+    required=("BackupArn",),
+    # A target of a wrong length was seen on the service in October 2026; one that is missing belongs to it.
+    demanded=Demanded("TargetTableName", messages.TABLE_NAME_REQUIRED, messages.TABLE_NAME_LENGTH),
+    unsupported=("VectorIndexOverride",),
+)
 
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
@@ -23,9 +40,9 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
         document = backups.find(engine, transaction, arn)
         restores.check_target(engine, request["TargetTableName"])
         if not backups.is_ready(document, engine.clock.now()):
-            raise BackupInUseError(messages.backup_being_created(arn))
+            raise BackupInUseError(backup_messages.backup_being_created(arn))
         if backups.is_restoring(engine, arn):
-            raise BackupInUseError(messages.backup_restoring_another(arn))
+            raise BackupInUseError(backup_messages.backup_restoring_another(arn))
         source = document["description"]
         summary = {
             "SourceBackupArn": arn,

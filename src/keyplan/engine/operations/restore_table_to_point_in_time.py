@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from keyplan.dynamodb.messages import backups as messages
+from keyplan.dynamodb.messages import requests as request_messages
+from keyplan.dynamodb.shapes.model import String, Structure, Timestamp
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import copies, history, moments, recovery, restores, table_documents, tables
 from keyplan.engine.catalog import Recovery, Table, table_name
-from keyplan.engine.requests.restore_table_to_point_in_time import check
+from keyplan.engine.operations import shapes
+from keyplan.engine.operations import shapes as members
 from keyplan.engine.store.rows import Transaction
 from keyplan.errors import (
     InvalidRestoreTimeError,
@@ -19,6 +23,41 @@ from keyplan.errors import (
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure(
+    "RestoreTableToPointInTimeInput",
+    {
+        "SourceTableArn": String(min=1, max=1024),
+        "SourceTableName": members.LISTED_TABLE_NAME,
+        "TargetTableName": shapes.TARGET_TABLE_NAME,
+        "UseLatestRestorableTime": members.FLAG,
+        "RestoreDateTime": Timestamp(),
+        **shapes.OVERRIDES,
+    },
+    required=("TargetTableName",),
+    unsupported=("VectorIndexOverride",),
+)
+
+_ARN = re.compile(rf"arn:[a-z-]+:dynamodb:[a-z0-9-]*:[0-9]*:table/{members.WHOLE_TABLE_NAME}")
+
+
+def check(request: dict[str, Any]) -> None:
+    """One source and one moment. Raises ValidationError."""
+    arn, name = request.get("SourceTableArn"), request.get("SourceTableName")
+    if arn is not None and name is not None:
+        raise ValidationError(messages.SOURCE_AMBIGUOUS)
+    if arn is None and name is None:
+        raise ValidationError(request_messages.TABLE_NAME_REQUIRED)
+    if arn is not None and not arn.startswith("arn:"):
+        raise ValidationError(request_messages.no_arn(arn))
+    if arn is not None and not _ARN.fullmatch(arn):
+        raise ValidationError(messages.SOURCE_ARN_NOT_VALID)
+    latest, moment = bool(request.get("UseLatestRestorableTime")), request.get("RestoreDateTime")
+    if latest and moment is not None:
+        raise ValidationError(messages.TIME_TWICE)
+    if not latest and moment is None:
+        raise ValidationError(messages.TIME_MISSING)
 
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:

@@ -4,13 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.messages import requests as messages
+from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import tags
-from keyplan.engine.requests.tag_resource import check
+from keyplan.engine.operations import rules, shapes
+from keyplan.engine.operations import shapes as table_members
 from keyplan.engine.store.rows import Transaction
+from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure(
+    "TagResourceInput",
+    {"ResourceArn": shapes.TEXT, "Tags": table_members.TAGS},
+    required=("Tags",),
+    demanded=shapes.DEMANDED_RESOURCE_ARN,
+)
+
+
+def check(request: dict[str, Any]) -> None:
+    """The resource is a table or stream, and there are tags. Raises ValidationError."""
+    rules.check_resource_arn(request["ResourceArn"])
+    if not request["Tags"]:
+        raise ValidationError(messages.NO_TAGS)
 
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:

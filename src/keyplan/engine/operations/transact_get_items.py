@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from keyplan import limits
 from keyplan.dynamodb.expressions.compiled import Projection
 from keyplan.dynamodb.messages import transactions as messages
+from keyplan.dynamodb.shapes.model import Layer, List, Structure
 from keyplan.dynamodb.values import encoding, units
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.encoding import Form
@@ -15,12 +16,44 @@ from keyplan.dynamodb.values.types import Item
 from keyplan.engine import reads
 from keyplan.engine.cancellation import locate
 from keyplan.engine.catalog import Table
+from keyplan.engine.operations import rules, shapes
 from keyplan.engine.receipts import Receipt, names_given
-from keyplan.engine.requests.transact_get_items import check_action
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+_GET = Structure(
+    "Get",
+    {
+        "Key": shapes.KEY,
+        "TableName": shapes.TABLE_NAME,
+        "ProjectionExpression": shapes.TEXT,
+        "ExpressionAttributeNames": shapes.NAMES,
+    },
+    required=("Key", "TableName"),
+)
+
+SHAPE = Structure(
+    "TransactGetItemsInput",
+    {
+        "TransactItems": List(
+            Structure("TransactGetItem", {"Get": _GET}, required=("Get",)), min=1, max=limits.TRANSACTION_ACTIONS
+        ),
+        "ReturnConsumedCapacity": shapes.RETURN_CONSUMED_CAPACITY,
+    },
+    required=("TransactItems",),
+    layer=Layer.FRONT,
+)
+
+
+def check_action(get: dict[str, Any]) -> None:
+    """Rules of the members of one Get, checked in the order of the request; names may stand without a projection.
+
+    Raises ValidationError.
+    """
+    rules.check_placeholders(get)
 
 
 class _Get(NamedTuple):

@@ -1,5 +1,8 @@
 """TransactWriteItems: up to 100 puts, updates, deletes and checks, of any tables, all or none.
 
+The service checks the actions one at a time, in the order of the request: the rules of one action, its
+values and its expressions come before those of the next.
+
 Everything is decided inside one write transaction of the store, which has the database to itself: the
 transactions are serializable, and no conflict between them can arise.
 """
@@ -10,8 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keyplan import limits
-from keyplan.dynamodb.messages import transactions as messages
+from keyplan.dynamodb.messages import requests as messages
+from keyplan.dynamodb.messages import transactions as transaction_messages
 from keyplan.dynamodb.shapes import late_check
+from keyplan.dynamodb.shapes.model import LATE_ITEM, Layer, List, Shape, Structure
 from keyplan.dynamodb.values import units
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import actions, idempotency, writes
@@ -19,14 +24,75 @@ from keyplan.engine.actions import Action
 from keyplan.engine.cancellation import CANCELLING, Reasons, cancelled_by, locate
 from keyplan.engine.catalog import Table
 from keyplan.engine.keys import EmptyKeyError
+from keyplan.engine.operations import rules, shapes
 from keyplan.engine.operations.answers import Collections
 from keyplan.engine.receipts import Receipt, names_given
-from keyplan.engine.requests.transact_write_items import SHAPE, actions_of, check_action
 from keyplan.engine.store.rows import Transaction
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+_COMMON: dict[str, Shape] = {
+    "TableName": shapes.TABLE_NAME,
+    "ConditionExpression": shapes.TEXT,
+    "ExpressionAttributeNames": shapes.NAMES,
+    "ExpressionAttributeValues": shapes.VALUES,
+    "ReturnValuesOnConditionCheckFailure": shapes.RETURN_ON_CONDITION_FAILURE,
+}
+ACTIONS = ("ConditionCheck", "Put", "Delete", "Update")
+
+_ACTION = Structure(
+    "TransactWriteItem",
+    {
+        "ConditionCheck": Structure(
+            "ConditionCheck",
+            {"Key": LATE_ITEM, **_COMMON},
+            required=("Key", "TableName", "ConditionExpression"),
+        ),
+        "Put": Structure("Put", {"Item": LATE_ITEM, **_COMMON}, required=("Item", "TableName")),
+        "Delete": Structure("Delete", {"Key": LATE_ITEM, **_COMMON}, required=("Key", "TableName")),
+        "Update": Structure(
+            "Update",
+            {"Key": LATE_ITEM, "UpdateExpression": shapes.TEXT, **_COMMON},
+            required=("Key", "UpdateExpression", "TableName"),
+        ),
+    },
+)
+
+SHAPE = Structure(
+    "TransactWriteItemsInput",
+    {
+        # The token comes first: it alone is named where the list is too long as well.
+        "ClientRequestToken": shapes.CLIENT_REQUEST_TOKEN,
+        "TransactItems": List(_ACTION, min=1, max=limits.TRANSACTION_ACTIONS),
+        "ReturnConsumedCapacity": shapes.RETURN_CONSUMED_CAPACITY,
+        "ReturnItemCollectionMetrics": shapes.RETURN_ITEM_COLLECTION_METRICS,
+    },
+    required=("TransactItems",),
+    layer=Layer.FRONT,
+)
+
+
+def actions_of(request: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The action of each element: its kind and its members. Raises ValidationError unless it holds exactly one."""
+    found = []
+    for element in request["TransactItems"]:
+        actions = [(kind, element[kind]) for kind in ACTIONS if kind in element and element[kind] is not None]
+        if len(actions) != 1:
+            raise ValidationError(messages.SEVERAL_ACTIONS_IN_ONE)
+        found += actions
+    return found
+
+
+def check_action(action: dict[str, Any]) -> None:
+    """Rules of the members of one action. Raises ValidationError.
+
+    Unlike in requests of one item, placeholders may stand where no expression could use them.
+    """
+    rules.check_placeholders(action)
+
 
 _PREPARE: Mapping[str, Callable[[dict[str, Any], Form], Action]] = {
     "ConditionCheck": actions.condition_check,
@@ -99,7 +165,7 @@ def check_payload(prepared: Sequence[Action]) -> None:
     """Refuse more than 4 MB: of what the request says, whatever is stored."""
     total = sum(action.payload for action in prepared)
     if total > limits.TRANSACTION_BYTES:
-        raise ValidationError(messages.payload_too_large(total))
+        raise ValidationError(transaction_messages.payload_too_large(total))
 
 
 def _locate(engine: Engine, prepared: list[tuple[Action, dict[str, Any]]]) -> list[Step]:

@@ -4,13 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keyplan.dynamodb.messages import requests as messages
+from keyplan.dynamodb.shapes.model import List, String, Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import tags
-from keyplan.engine.requests.untag_resource import check
+from keyplan.engine.operations import rules, shapes
 from keyplan.engine.store.rows import Transaction
+from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure(
+    "UntagResourceInput",
+    {"ResourceArn": shapes.TEXT, "TagKeys": List(String())},
+    required=("TagKeys",),
+    demanded=shapes.DEMANDED_RESOURCE_ARN,
+)
+
+
+def check(request: dict[str, Any]) -> None:
+    """The resource is a table or stream, and there are keys of tags. Raises ValidationError."""
+    rules.check_resource_arn(request["ResourceArn"])
+    if not request["TagKeys"]:
+        raise ValidationError(messages.NO_TAG_KEYS)
 
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:

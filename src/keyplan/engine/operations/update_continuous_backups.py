@@ -5,14 +5,42 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan import limits
+from keyplan.dynamodb.messages import backups as messages
+from keyplan.dynamodb.shapes.model import Integer, Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import recovery
 from keyplan.engine.catalog import Table
-from keyplan.engine.requests.update_continuous_backups import check
+from keyplan.engine.operations import shapes
 from keyplan.engine.store.rows import Transaction
+from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure(
+    "UpdateContinuousBackupsInput",
+    {
+        "TableName": shapes.NEW_TABLE_NAME,
+        "PointInTimeRecoverySpecification": Structure(
+            "PointInTimeRecoverySpecification",
+            {
+                "PointInTimeRecoveryEnabled": shapes.FLAG,
+                "RecoveryPeriodInDays": Integer(min=1, max=limits.RECOVERY_DAYS),
+            },
+            required=("PointInTimeRecoveryEnabled",),
+        ),
+    },
+    required=("PointInTimeRecoverySpecification",),
+    demanded=shapes.DEMANDED_TABLE_NAME,
+)
+
+
+def check(request: dict[str, Any]) -> None:
+    """A period goes with recovery that is on. Raises ValidationError."""
+    given = request["PointInTimeRecoverySpecification"]
+    if not given["PointInTimeRecoveryEnabled"] and given.get("RecoveryPeriodInDays") is not None:
+        raise ValidationError(messages.PERIOD_WHILE_DISABLING)
 
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:

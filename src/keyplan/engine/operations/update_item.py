@@ -6,17 +6,53 @@ from typing import TYPE_CHECKING, Any
 
 from keyplan.dynamodb.expressions.compiled import Update
 from keyplan.dynamodb.shapes import late_check
+from keyplan.dynamodb.shapes.model import LATE_ITEM, VALUE, Layer, Map, String, Structure
 from keyplan.dynamodb.values import units
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import actions, writes
+from keyplan.engine.operations import rules, shapes
 from keyplan.engine.operations.answers import collection_metrics, enveloped
 from keyplan.engine.receipts import Receipt
-from keyplan.engine.requests.update_item import SHAPE, check, check_late
 from keyplan.engine.store.rows import Transaction
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+_UPDATE = Structure("AttributeValueUpdate", {"Value": VALUE, "Action": String(enum=("ADD", "DELETE", "PUT"))})
+
+SHAPE = Structure(
+    "UpdateItemInput",
+    {
+        "TableName": shapes.TABLE_NAME,
+        "Key": LATE_ITEM,
+        "AttributeUpdates": Map(_UPDATE),
+        "Expected": shapes.EXPECTED,
+        "ConditionalOperator": shapes.CONDITIONAL_OPERATOR,
+        "ReturnValues": shapes.RETURN_VALUES,
+        "ReturnConsumedCapacity": shapes.RETURN_CONSUMED_CAPACITY,
+        "ReturnItemCollectionMetrics": shapes.RETURN_ITEM_COLLECTION_METRICS,
+        "UpdateExpression": shapes.TEXT,
+        "ConditionExpression": shapes.TEXT,
+        "ExpressionAttributeNames": shapes.NAMES,
+        "ExpressionAttributeValues": LATE_ITEM,
+        "ReturnValuesOnConditionCheckFailure": shapes.RETURN_ON_CONDITION_FAILURE,
+    },
+    required=("TableName", "Key"),
+    layer=Layer.ENVELOPED,
+    alone=("ReturnValues", "ConditionalOperator"),
+)
+
+
+def check(request: dict[str, Any]) -> None:
+    """Rules that come before the key's values. Raises ValidationError."""
+    rules.check_updating(request)
+
+
+def check_late(request: dict[str, Any]) -> None:
+    """Rules that come after them, and before the expressions. Raises ValidationError."""
+    rules.check_conditions(request)
 
 
 def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:

@@ -5,14 +5,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keyplan.dynamodb.messages import tables as messages
+from keyplan.dynamodb.shapes.model import String, Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.engine import backfill, table_documents, tables
 from keyplan.engine.catalog import Table
+from keyplan.engine.operations import shapes
 from keyplan.engine.store.rows import Transaction
 from keyplan.errors import ResourceInUseError, ValidationError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+SHAPE = Structure(
+    "UpdateTimeToLiveInput",
+    {
+        "TableName": shapes.NEW_TABLE_NAME,
+        "TimeToLiveSpecification": Structure(
+            "TimeToLiveSpecification",
+            {"Enabled": shapes.FLAG, "AttributeName": String(min=1, max=255)},
+            required=("Enabled", "AttributeName"),
+        ),
+    },
+    required=("TimeToLiveSpecification",),
+    demanded=shapes.DEMANDED_TABLE_NAME,
+)
 
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 
 from keyplan.dynamodb import shapes
 from keyplan.dynamodb.values.attribute import normalise_item
-from keyplan.engine.requests import get_item, put_item, query
+from keyplan.engine.operations import get_item, put_item, query
 from keyplan.errors import SerializationError, ValidationError
 
 put = shapes.compile(put_item.SHAPE)

@@ -10,19 +10,18 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.dynamodb.shapes.requests_of import JSON, ODD, damaged, good
 
 from keyplan.dynamodb import shapes
 from keyplan.dynamodb.values.encoding import PYTHON, WIRE, Form
 from keyplan.engine.commands import command
 from keyplan.engine.operations import batch_write_item, delete_item, put_item, transact_write_items, update_item
-from keyplan.engine.requests import batch_write_item as batch_write_item_request
-from keyplan.engine.requests import delete_item as delete_item_request
-from keyplan.engine.requests import put_item as put_item_request
-from keyplan.engine.requests import transact_write_items as transact_write_items_request
-from keyplan.engine.requests import update_item as update_item_request
+from keyplan.engine.operations import batch_write_item as batch_write_item_request
+from keyplan.engine.operations import delete_item as delete_item_request
+from keyplan.engine.operations import put_item as put_item_request
+from keyplan.engine.operations import transact_write_items as transact_write_items_request
+from keyplan.engine.operations import update_item as update_item_request
 from keyplan.errors import SerializationError, ServiceError
-
-from .requests_of import JSON, ODD, damaged, good
 
 PREPARED: dict[str, Callable[[dict[str, Any], Form], Any]] = {
     "PutItem": put_item.prepare,

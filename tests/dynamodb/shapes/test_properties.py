@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.dynamodb.shapes.requests_of import JSON, ODD, damaged, good
 
 from keyplan.dynamodb import shapes
 from keyplan.dynamodb.shapes.acceptor import acceptor
@@ -17,11 +18,10 @@ from keyplan.dynamodb.shapes.constraints import check_constraints
 from keyplan.dynamodb.shapes.wire import check_types
 from keyplan.errors import ServiceError
 
-from .requests_of import JSON, ODD, damaged, good
-
-CASES = Path(__file__).parents[1] / "requests" / "cases"
+CASES = Path(__file__).parents[2] / "engine" / "operations" / "cases"
 MODULES = {
-    path.stem: importlib.import_module(f"keyplan.engine.requests.{path.stem}") for path in sorted(CASES.glob("*.json"))
+    path.stem: importlib.import_module(f"keyplan.engine.operations.{path.stem}")
+    for path in sorted(CASES.glob("*.json"))
 }
 CHECKS = {name: shapes.compile(module.SHAPE) for name, module in MODULES.items()}
 ACCEPTORS = {(name, wire): acceptor(module.SHAPE, wire) for name, module in MODULES.items() for wire in (True, False)}

@@ -27,7 +27,7 @@ OPERATIONS = sorted(path.stem for path in CASES.glob("*.json"))
 
 
 def module(operation: str) -> ModuleType:
-    return importlib.import_module(f"keyplan.engine.requests.{operation}")
+    return importlib.import_module(f"keyplan.engine.operations.{operation}")
 
 
 def all_cases() -> list[Any]:
@@ -80,6 +80,6 @@ def test_a_case_names_its_source(operation: str, case: dict[str, Any]) -> None:
 
 
 def test_every_operation_has_cases() -> None:
-    package = Path(importlib.import_module("keyplan.engine.requests").__file__ or "").parent
+    package = Path(importlib.import_module("keyplan.engine.operations").__file__ or "").parent
     with_shapes = {path.stem for path in package.glob("*.py") if "\nSHAPE = " in path.read_text()}
     assert with_shapes == set(OPERATIONS)

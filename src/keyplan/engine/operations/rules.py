@@ -1,0 +1,198 @@
+"""Rules between members of a request that several operations share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from keyplan.dynamodb.expressions.compiled import check_names as check_name_placeholders
+from keyplan.dynamodb.expressions.compiled import check_values as check_value_placeholders
+from keyplan.dynamodb.messages import expressions as expression_messages
+from keyplan.dynamodb.messages import requests as messages
+from keyplan.dynamodb.messages import tables as table_messages
+from keyplan.dynamodb.values.attribute import check_attribute_names
+from keyplan.engine.operations import shapes
+from keyplan.errors import AccessDeniedError, ValidationError
+
+
+def enveloped(error: ValidationError) -> ValidationError:
+    """The fault in the envelope of PutItem, UpdateItem and DeleteItem."""
+    return ValidationError(messages.enveloped(error.message), **error.members)
+
+
+def check_mixture(request: Mapping[str, Any], expressions: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Refuse expressions beside the parameters they replaced; the expressions that are given."""
+    given = [name for name in expressions if request.get(name) is not None]
+    if given:
+        mixed = [name for name in others if request.get(name) is not None]
+        if mixed:
+            raise ValidationError(messages.mixed_parameters(mixed, given))
+    return given
+
+
+def check_placeholders_wanted(
+    request: Mapping[str, Any], given: Sequence[str], *, value_expressions: Sequence[str]
+) -> None:
+    """Refuse placeholders where no expression could use them."""
+    if request.get("ExpressionAttributeNames") is not None and not given:
+        raise ValidationError(messages.only_with_expressions("ExpressionAttributeNames"))
+    if request.get("ExpressionAttributeValues") is not None and not any(name in given for name in value_expressions):
+        raise ValidationError(messages.only_with_expressions("ExpressionAttributeValues"))
+
+
+def check_placeholders(request: Mapping[str, Any]) -> None:
+    """Refuse empty maps of placeholders and placeholders that cannot stand in an expression."""
+    check_name_placeholders(request.get("ExpressionAttributeNames"))
+    check_value_placeholders(request.get("ExpressionAttributeValues"))
+
+
+def check_attributes_to_get(request: Mapping[str, Any]) -> None:
+    """Raise ValidationError for a name that is empty or too long, and for an attribute that is named twice."""
+    seen: set[str] = set()
+    check_attribute_names(request.get("AttributesToGet") or ())
+    for name in request.get("AttributesToGet") or ():
+        if name in seen:
+            raise ValidationError(expression_messages.attribute_twice(name))
+        seen.add(name)
+
+
+def check_select(request: Mapping[str, Any]) -> None:
+    """Refuse a Select that does not fit the projection parameters or the lack of an index.
+
+    Query and Scan put the fault in an envelope; Scan does so since September 2026, Region by Region.
+    """
+    select = request.get("Select")
+    if select is None:
+        return
+    projections = [name for name in ("AttributesToGet", "ProjectionExpression") if request.get(name) is not None]
+    if select == "SPECIFIC_ATTRIBUTES":
+        if not projections:
+            raise ValidationError(messages.enveloped(messages.SPECIFIC_ATTRIBUTES_MISSING))
+    elif projections:
+        raise ValidationError(messages.enveloped(messages.projection_with_select(projections[0], select)))
+    elif select == "ALL_PROJECTED_ATTRIBUTES" and request.get("IndexName") is None:
+        raise ValidationError(messages.enveloped(messages.ALL_PROJECTED_WITHOUT_INDEX))
+
+
+def check_conditional_operator(request: Mapping[str, Any], conditions: str) -> None:
+    """Refuse a ConditionalOperator with nothing to combine."""
+    if request.get("ConditionalOperator") is None:
+        return
+    combined = request.get(conditions)
+    if not combined:
+        raise ValidationError(expression_messages.CONDITIONAL_OPERATOR_ALONE)
+    if len(combined) == 1:
+        raise ValidationError(expression_messages.CONDITIONAL_OPERATOR_SINGLE)
+
+
+_OLD_OR_NONE = (None, "ALL_OLD", "NONE")
+WITHOUT_RULES = frozenset(
+    (
+        "TableName",
+        "Item",
+        "Key",
+        "ReturnConsumedCapacity",
+        "ReturnItemCollectionMetrics",
+        "ReturnValuesOnConditionCheckFailure",
+    )
+)
+"""Members of PutItem and DeleteItem that no rule is about."""
+
+_OLDER = ("AttributeUpdates", "Expected", "ConditionalOperator")
+
+
+def check_replacing(request: dict[str, Any]) -> None:
+    """The parameters of PutItem and DeleteItem."""
+    if request.get("ConditionExpression") is None or not request.keys().isdisjoint(_OLDER):
+        _check_parameters(request, ("ConditionExpression",), _OLDER[1:])
+
+
+def check_replacing_late(request: dict[str, Any]) -> None:
+    """ReturnValues, conditions and placeholders of the two."""
+    if request.get("ReturnValues") not in _OLD_OR_NONE:
+        raise ValidationError(messages.RETURN_VALUES_OLD_OR_NONE)
+    check_conditions(request)
+
+
+def check_updating(request: dict[str, Any]) -> None:
+    """The parameters of UpdateItem."""
+    if request.get("UpdateExpression") is None or not request.keys().isdisjoint(_OLDER):
+        _check_parameters(request, ("UpdateExpression", "ConditionExpression"), _OLDER)
+
+
+def check_conditions(request: dict[str, Any]) -> None:
+    """Conditions and placeholders of all three."""
+    check_conditional_operator(request, "Expected")
+    check_placeholders(request)
+
+
+def _check_parameters(request: dict[str, Any], expressions: tuple[str, ...], others: tuple[str, ...]) -> None:
+    given = check_mixture(request, expressions, others)
+    check_placeholders_wanted(request, given, value_expressions=expressions)
+
+
+_RESOURCE_ARN = re.compile(r"arn:[a-z-]+:(?P<service>[^:]*):[a-z0-9-]*:[0-9]*:(?P<resource>.*)")
+_TABLE_RESOURCE = re.compile(rf"table/{shapes.WHOLE_TABLE_NAME}(?:/stream/.+)?")
+_INDEX_RESOURCE = re.compile(r"table/[^/]+/index/.+")
+_TABLE_OF_ANY_NAME = re.compile(r"table/[^/]*")
+
+
+def check_resource_arn(arn: str) -> None:
+    """Raise ValidationError unless the text is the ARN of a table or stream."""
+    if not arn.startswith("arn:"):
+        raise ValidationError(messages.no_arn(arn))
+    parts = _RESOURCE_ARN.fullmatch(arn)
+    if parts is None:
+        raise ValidationError(messages.invalid_arn(arn))
+    resource = parts["resource"]
+    if parts["service"] != "dynamodb":
+        raise ValidationError(messages.foreign_arn(arn))
+    if _TABLE_RESOURCE.fullmatch(resource):
+        return
+    if _INDEX_RESOURCE.fullmatch(resource):
+        raise ValidationError(messages.index_arn(arn))
+    raise ValidationError(
+        messages.invalid_arn(arn) if _TABLE_OF_ANY_NAME.fullmatch(resource) else messages.foreign_arn(arn)
+    )
+
+
+_TABLE_ARN = re.compile(
+    r"arn:(?P<partition>[^:]*):(?P<service>[^:]*):(?P<region>[^:]*):(?P<account>[^:]*):table/(?P<name>[^/]*)(?P<rest>/.*)?"
+)
+_TABLE_NAME = re.compile(shapes.WHOLE_TABLE_NAME)
+
+
+class TableArn(NamedTuple):
+    """The parts of the ARN of a table or of something that belongs to one."""
+
+    region: str
+    account: str
+    name: str
+    rest: str
+
+
+def parse_table_arn(arn: str) -> TableArn | None:
+    """Return the parts of the ARN of a table or of something in it, or None for other text.
+
+    Raises AccessDeniedError for an ARN of another service.
+    """
+    found = _TABLE_ARN.fullmatch(arn)
+    if found is None:
+        return None
+    if found["partition"] != "aws" or found["service"] != "dynamodb":
+        raise AccessDeniedError(table_messages.ACCESS_DENIED)
+    return TableArn(found["region"], found["account"], found["name"], found["rest"] or "")
+
+
+def check_job_arn(arn: str, kind: str, account: str, invalid: str) -> TableArn:
+    """Return the parts of the ARN of an export or import.
+
+    Raises ValidationError, or AccessDeniedError for an ARN of another account.
+    """
+    parts = parse_table_arn(arn)
+    if parts is not None and parts.account != account:
+        raise AccessDeniedError(table_messages.ACCESS_DENIED)
+    if parts is None or not _TABLE_NAME.fullmatch(parts.name) or not re.fullmatch(f"/{kind}/[^/]+", parts.rest):
+        raise ValidationError(invalid)
+    return parts

@@ -1,7 +1,0 @@
-"""DescribeLimits: its request has no members."""
-
-from __future__ import annotations
-
-from keyplan.dynamodb.shapes.model import Structure
-
-SHAPE = Structure("DescribeLimitsInput", {})
