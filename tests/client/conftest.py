@@ -13,7 +13,7 @@ from tests.client.board import TABLES
 from tests.sdk import ONCE, alone
 
 import keyplan
-from keyplan.client.context import Retries
+from keyplan.client.requests import Retries
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan.server.thread import ThreadedServer

@@ -90,7 +90,7 @@ def test_tables_have_the_names_they_are_given(engine: Engine) -> None:
 
 def test_a_boto3_client_can_be_handed_in(engine: Engine) -> None:
     pytest.importorskip("boto3")
-    from keyplan.testing.clients import make_client  # noqa: PLC0415 - needs boto3
+    from keyplan.testing.boto import make_client  # noqa: PLC0415 - needs boto3
 
     db = keyplan.connect(client=make_client("dynamodb", engine), clock=ManualClock())
     db.create_tables(board.counters)
@@ -152,8 +152,8 @@ def test_without_boto3_the_extra_to_install_is_named(monkeypatch: pytest.MonkeyP
 
 
 def test_nobody_listening_is_told_after_the_attempts() -> None:
-    from keyplan.client.context import Retries  # noqa: PLC0415 - only here
     from keyplan.client.errors import UnavailableError  # noqa: PLC0415 - only here
+    from keyplan.client.requests import Retries  # noqa: PLC0415 - only here
 
     db = keyplan.connect("http://127.0.0.1:9", retries=Retries(attempts=2, first_s=0.001))
     with pytest.raises(UnavailableError, match=r"after 2 attempts.*Could not connect"):

@@ -6,7 +6,7 @@ import re
 
 from keyplan.client import errors
 from keyplan.client.errors import NoAnswerError, RunError
-from keyplan.client.sending import is_passing, is_uncertain
+from keyplan.client.requests import is_passing, is_uncertain
 from keyplan.client.transports import service_error, snake
 from keyplan.errors import KeyplanError, ProvisionedThroughputExceededError, ServiceError
 

@@ -17,17 +17,15 @@ from tests.client.conftest import NOW
 
 import keyplan
 from keyplan.client.connection import Connection
-from keyplan.client.context import Context, Retries
 from keyplan.client.errors import (
     AlreadyExistsError,
     NoAnswerError,
     OutcomeUnknownError,
     ThrottledError,
-    TransactionConflictError,
     UnavailableError,
+    WriteConflictError,
 )
-from keyplan.client.sending import is_passing
-from keyplan.client.steps import drive
+from keyplan.client.requests import Context, Retries, drive, is_passing
 from keyplan.client.tables import create_tables
 from keyplan.client.transports import AioTransport, BotoTransport
 from keyplan.client.writes import write
@@ -288,7 +286,7 @@ def test_conflicts_without_end_are_told(clock: ManualClock) -> None:
     with faulty(clock, conflicts=1.0) as engine:
         db = keyplan.connect(engine=engine, retries=Retries(attempts=3))
         for call in (lambda: db.run(board.hit("a", 1)), lambda: db.transact(board.hit("a", 1), board.hit("b", 1))):
-            with pytest.raises(TransactionConflictError, match="after 3 attempts"):
+            with pytest.raises(WriteConflictError, match="after 3 attempts"):
                 call()
 
 

@@ -12,7 +12,7 @@ from pydantic import Field
 
 import keyplan
 from keyplan.client.errors import ConditionFailedError
-from keyplan.client.wording import condition_text
+from keyplan.client.failures import condition_text
 from keyplan.design import (
     Attribute,
     Change,

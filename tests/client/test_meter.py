@@ -10,9 +10,8 @@ from tests.client import board
 from tests.client.board import Profile, Task, TaskId, UserId
 
 import keyplan
-from keyplan.client.context import Context
 from keyplan.client.errors import AlreadyExistsError, ThrottledError
-from keyplan.client.meter import Meter, Usage
+from keyplan.client.requests import Context, Meter, Usage
 from keyplan.clock import ManualClock
 from keyplan.cost.spent import Spent
 from keyplan.engine.engine import Engine

@@ -299,7 +299,7 @@ def bills_of(payer: str) -> Cond:
 
 def test_an_index_that_gives_too_little_of_an_item_is_named_with_what_it_lacks(engine: Engine) -> None:
     pytest.importorskip("boto3")
-    from keyplan.testing.clients import make_client  # noqa: PLC0415 - needs boto3
+    from keyplan.testing.boto import make_client  # noqa: PLC0415 - needs boto3
 
     narrow = create_request(bills, "bills")
     narrow["GlobalSecondaryIndexes"][0]["Projection"] = {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["cents"]}

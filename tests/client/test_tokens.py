@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from keyplan.client import transactions
-from keyplan.client.context import Context
+from keyplan.client.requests import Context
 from keyplan.clock import ManualClock
 
 
@@ -28,7 +28,7 @@ def test_threads_forget_the_oldest_tokens_beside_one_another(monkeypatch: pytest
     context = Context(clock=ManualClock(), cursor_key=b"")
 
     def give(thread: int) -> list[int]:
-        return [transactions.moment(context, f"{thread}-{number}") for number in range(2_000)]
+        return [transactions.first_attempt_time(context, f"{thread}-{number}") for number in range(2_000)]
 
     with ThreadPoolExecutor(8) as pool:
         told = [moment for found in pool.map(give, range(8)) for moment in found]
@@ -39,8 +39,8 @@ def test_threads_forget_the_oldest_tokens_beside_one_another(monkeypatch: pytest
 def test_a_repeated_token_has_its_first_moment() -> None:
     clock = ManualClock()
     context = Context(clock=clock, cursor_key=b"")
-    first = transactions.moment(context, "a")
+    first = transactions.first_attempt_time(context, "a")
     clock.advance(60)
-    assert transactions.moment(context, "a") == first
-    assert transactions.moment(context, "b") == first + 60
-    assert transactions.moment(context, None) == first + 60
+    assert transactions.first_attempt_time(context, "a") == first
+    assert transactions.first_attempt_time(context, "b") == first + 60
+    assert transactions.first_attempt_time(context, None) == first + 60

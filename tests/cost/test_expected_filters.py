@@ -9,7 +9,7 @@ import pytest
 
 from keyplan import Engine, connect
 from keyplan.client.connection import Connection
-from keyplan.client.steps import Transport
+from keyplan.client.requests import Transport
 from keyplan.cost.expected import expected
 from keyplan.design import (
     GSI,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from keyplan.client.connection import Connection
-from keyplan.client.context import Context
+from keyplan.client.requests import Context
 from keyplan.design.design import Design
 from keyplan.design.patterns import Call
 from keyplan.design.schema import Schema

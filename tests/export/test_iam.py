@@ -16,7 +16,7 @@ from tests.export.iam_watching import AS_WRITTEN, SYSTEMS, Seen, design_of, requ
 
 from keyplan.client.connect import connect
 from keyplan.client.connection import Connection
-from keyplan.client.context import Context
+from keyplan.client.requests import Context
 from keyplan.design import Change, Entity, Inserted, Table, put
 from keyplan.design.design import Design
 from keyplan.design.patterns import Pattern

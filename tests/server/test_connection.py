@@ -14,7 +14,7 @@ from tests.server.fake_engine import FakeEngine
 from tests.server.plain_http import Client, get, headers_for, put, put_body, raw
 
 from keyplan.server.asyncio_server import Server
-from keyplan.server.connection import DISCARD_BYTES, FEW_WORKS, HEAD_BYTES, MOST_WORKS, Connection
+from keyplan.server.connection import DISCARD_BYTES, FEW_WORKS, HEAD_BYTES, MOST_WORKS, HttpConnection
 from keyplan.server.protocol import Call, DynamoDBProtocol
 from keyplan.server.thread import ThreadedServer
 from keyplan.server.wire import Request
@@ -84,7 +84,7 @@ class FakeTransport(asyncio.Transport):
 
 def test_reading_stops_while_many_requests_wait(engine: FakeEngine) -> None:
     async def run() -> None:
-        connection = Connection(Server(DynamoDBProtocol(engine)))
+        connection = HttpConnection(Server(DynamoDBProtocol(engine)))
         transport = FakeTransport()
         connection.connection_made(transport)
         connection.data_received(get("a") * MOST_WORKS)
@@ -114,7 +114,7 @@ def packed(key: str) -> bytes:
 
 def test_of_large_requests_in_line_few_are_parsed_and_no_more_are_read(engine: FakeEngine) -> None:
     async def run() -> None:
-        connection = Connection(Server(DynamoDBProtocol(engine)))
+        connection = HttpConnection(Server(DynamoDBProtocol(engine)))
         transport = FakeTransport()
         connection.connection_made(transport)
         connection.data_received(b"".join(packed(str(number)) for number in range(12)) + get("11"))
@@ -382,7 +382,7 @@ def test_idle_connections_are_closed(engine: FakeEngine) -> None:
 
 def test_a_connection_is_idle_from_its_last_answer_on(engine: FakeEngine) -> None:
     async def run() -> None:
-        connection = Connection(Server(DynamoDBProtocol(engine)))
+        connection = HttpConnection(Server(DynamoDBProtocol(engine)))
         transport = FakeTransport()
         connection.connection_made(transport)
         connection.data_received(get("a"))

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from keyplan.server.credentials import BadCredentialsError, read_credentials
-from keyplan.server.sigv4 import Key
+from keyplan.server.sigv4 import AccessKey, BadCredentialsError, read_credentials
 
 GOOD = """
 [default]
@@ -29,8 +28,8 @@ def test_keys_by_access_key(tmp_path: Path) -> None:
     file = tmp_path / "keys"
     file.write_text(GOOD)
     assert read_credentials(str(file)) == {
-        "AKID": Key("a/b+c=%d"),
-        "ASIA": Key("s", token="t"),
+        "AKID": AccessKey("a/b+c=%d"),
+        "ASIA": AccessKey("s", token="t"),
     }
 
 

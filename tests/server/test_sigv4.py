@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from keyplan.clock import ManualClock
 from keyplan.errors import ServiceError
-from keyplan.server.sigv4 import Key, Verified, WellFormed
+from keyplan.server.sigv4 import AccessKey, Verified, WellFormed
 from keyplan.server.wire import Request
 
 auth = pytest.importorskip("botocore.auth")
@@ -24,8 +24,8 @@ credentials = pytest.importorskip("botocore.credentials")
 
 NOW = 1_700_000_000.0
 KEYS = {
-    "AKID": Key("secret/+="),
-    "ASIA": Key("temporary", token="a/token+with=signs"),
+    "AKID": AccessKey("secret/+="),
+    "ASIA": AccessKey("temporary", token="a/token+with=signs"),
 }
 URL = "http://localhost:8000/"
 
@@ -52,7 +52,7 @@ def signed(
     **options: Any,
 ) -> Request:
     """A request as botocore signs it, as a server receives it."""
-    key = KEYS.get(access_key, Key("unknown"))
+    key = KEYS.get(access_key, AccessKey("unknown"))
     keys = credentials.Credentials(access_key, secret or key.secret, key.token)
     given = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "a.b", **(headers or {})}
     request = awsrequest.AWSRequest(method=method, url=url, data=body, headers=given)
@@ -156,7 +156,7 @@ class TestVerified:
 
     @pytest.mark.parametrize("token", [None, b"", b"other"])
     def test_a_wrong_token(self, token: bytes | None) -> None:
-        unbound = {"ASIA": Key("temporary"), "AKID": Key("secret/+=", token="needed")}
+        unbound = {"ASIA": AccessKey("temporary"), "AKID": AccessKey("secret/+=", token="needed")}
         for access_key in ("AKID", "ASIA"):
             request = signed(access_key=access_key)
             if token is not None:

@@ -9,7 +9,7 @@ from tests.server.fake_engine import FakeEngine
 from tests.server.plain_http import Client, put, raw
 
 from keyplan.clock import ManualClock
-from keyplan.server.sigv4 import Key, Verified
+from keyplan.server.sigv4 import AccessKey, Verified
 from keyplan.server.thread import ThreadedServer
 
 LONG_S = 240.0
@@ -90,7 +90,7 @@ def test_half_a_request_is_answered_within_the_grace(engine: FakeEngine) -> None
 
 
 def test_signatures_are_checked_when_asked(engine: FakeEngine) -> None:
-    signatures = Verified({"OTHER": Key("x")}, ManualClock(1_767_225_600.0))
+    signatures = Verified({"OTHER": AccessKey("x")}, ManualClock(1_767_225_600.0))
     with ThreadedServer(engine, signatures=signatures) as server, Client(server.port) as client:
         reply = client.ask(put("a"))
         assert reply.status == 400

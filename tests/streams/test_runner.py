@@ -15,8 +15,8 @@ from tests.streams.scripted import ScriptedShard, ScriptedStream, UnreachableErr
 from tests.streams.shop import NOW, Shop, World, patiently
 
 from keyplan.client.connect import connect
-from keyplan.client.context import Retries
 from keyplan.client.errors import UnavailableError
+from keyplan.client.requests import Retries
 from keyplan.clock import ManualClock, SystemClock
 from keyplan.design import Inserted, Modified
 from keyplan.engine.engine import Engine

@@ -18,7 +18,7 @@ from keyplan.engine.engine import Engine
 from keyplan.server.thread import ThreadedServer
 from keyplan.streams import FileCheckpoints, Gap, JsonLinesFolder, Runner, StreamReplaced, TableCheckpoints, Trouble
 from keyplan.streams.notices import Notice
-from keyplan.streams.streams import Shard, Stream, ready_shards
+from keyplan.streams.streams import Shard, TableStream, ready_shards
 
 
 class Script:
@@ -67,8 +67,8 @@ def shard(name: str, parent: str | None = None) -> Shard:
 
 
 def test_children_wait_for_their_parents_and_streams_for_earlier_ones() -> None:
-    old = Stream("t/stream/1", "NEW_IMAGE", shards=(Shard("t/stream/1", "x", None, 1, 2),))
-    new = Stream(ARN, "NEW_IMAGE", shards=(shard("a"), shard("b", "a"), shard("c", "gone")))
+    old = TableStream("t/stream/1", "NEW_IMAGE", shards=(Shard("t/stream/1", "x", None, 1, 2),))
+    new = TableStream(ARN, "NEW_IMAGE", shards=(shard("a"), shard("b", "a"), shard("c", "gone")))
     done: set[str] = set()
 
     def ready() -> list[str]:

@@ -16,7 +16,7 @@ from tests.systems.serving import run
 
 import keyplan
 from keyplan.client.connection import Connection as Database
-from keyplan.client.context import Retries
+from keyplan.client.requests import Retries
 from keyplan.client.transports import BotoTransport
 from keyplan.clock import Clock
 from keyplan.engine import operations

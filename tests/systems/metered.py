@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from keyplan.client.connection import Connection
-from keyplan.client.steps import Transport
+from keyplan.client.requests import Transport
 from keyplan.engine.faults import READS, WRITES
 
 

@@ -287,7 +287,7 @@ def test_a_client_of_another_service_cannot_be_attached(scripted: Any) -> None:
 
 @pytest.mark.parametrize(
     ("missing", "module"),
-    [("botocore", "keyplan.testing.boto"), ("boto3", "keyplan.testing.clients")],
+    [("botocore", "keyplan.testing.boto"), ("boto3", "keyplan.testing.boto")],
 )
 def test_without_boto3_the_error_says_what_to_install(missing: str, module: str) -> None:
     script = f"import sys; sys.modules[{missing!r}] = None; import {module}"

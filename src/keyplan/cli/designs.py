@@ -1,4 +1,4 @@
-"""Designs named on the command line, with clear errors for what cannot be loaded."""
+"""Arguments that several commands take."""
 
 from __future__ import annotations
 
@@ -7,12 +7,44 @@ import traceback
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
-from keyplan.cli.output import refusal
+import typer
+
 from keyplan.design.design import Design, names_a_file
 from keyplan.design.patterns import Pattern
 from keyplan.design.places import DesignError, Place, show
+
+DesignName: TypeAlias = Annotated[str, typer.Argument(help="A design module (a.b.design) or Python file.")]
+Output: TypeAlias = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Where to write it; printed if left out.")
+]
+Prices: TypeAlias = Annotated[
+    Path | None, typer.Option("--prices", help="A file of prices of your own, in place of those of --region.")
+]
+Region: TypeAlias = Annotated[str, typer.Option("--region", help="The region whose prices are used.")]
+Prefix: TypeAlias = Annotated[
+    str, typer.Option("--prefix", help="What stands before each table's name, as table_prefix in a connection's URL.")
+]
+
+
+def refusal(text: str, *, code: int = 2) -> typer.Exit:
+    """The end of a command that cannot do what it is asked, once that is told."""
+    typer.echo(text, err=True)
+    return typer.Exit(code)
+
+
+def write(command: str, text: str, output: Path | None) -> None:
+    """Print a document, or write it to a file; ends the command with 1 where that cannot be written."""
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise refusal(f"keyplan {command}: {output} cannot be written: {error.strerror}", code=1) from None
+    typer.echo(f"{output}: {len(text.splitlines())} lines")
+
 
 D = TypeVar("D")
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyplan.cli.arguments import Region
 from keyplan.cli.check import Format
-from keyplan.cli.output import refusal
-from keyplan.cli.prices import book_of
+from keyplan.cli.designs import Region, refusal
+from keyplan.cli.price import book_of
 
 if TYPE_CHECKING:
     from keyplan.check.checking import Report

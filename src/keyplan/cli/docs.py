@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from keyplan.cli.arguments import DesignName, Output, Region
-from keyplan.cli.output import write
-from keyplan.cli.prices import book_of
+from keyplan.cli.designs import DesignName, Output, Region, write
+from keyplan.cli.price import book_of
 
 
 def docs(

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keyplan.cli.arguments import DesignName, Output, Prefix
-from keyplan.cli.output import refusal, write
+from keyplan.cli.designs import DesignName, Output, Prefix, refusal, write
 
 if TYPE_CHECKING:
     from keyplan.design.design import Design

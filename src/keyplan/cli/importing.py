@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyplan.cli.arguments import Output
-from keyplan.cli.output import refusal, write
+from keyplan.cli.designs import Output, refusal, write
 from keyplan.errors import KeyplanError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from keyplan.cli.output import refusal
+from keyplan.cli.designs import refusal
 
 Action = Literal["query", "report", "reports", "refresh", "compact", "feed", "catch-up"]
 Format = Literal["table", "json", "csv"]

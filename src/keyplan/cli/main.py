@@ -12,7 +12,8 @@ import typer
 from typer.core import TyperGroup
 
 from keyplan import __version__
-from keyplan.cli import check, diff, docs, explain, export, fsck, importing, lake, price, serve, snapshot, up, verify
+from keyplan.cli import check, diff, docs, export, fsck, importing, lake, price, serve, snapshot, up, verify
+from keyplan.cli import check as explain
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """What a write says to a full disk, a used-up quota and a file that may grow no more."""

@@ -1,4 +1,4 @@
-"""`keyplan price`: what a design costs a month, by pattern, table and index, and by comparison."""
+"""Prices of a region that is named on the command line."""
 
 from __future__ import annotations
 
@@ -7,12 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyplan.cli.arguments import DesignName, Prices, Region
-from keyplan.cli.output import refusal
+from keyplan.cli.designs import DesignName, Prices, Region, refusal
 
 if TYPE_CHECKING:
     from keyplan.cost.estimate import Estimate, TableCost
     from keyplan.cost.prices import PriceBook
+
+
+def book_of(command: str, region: str) -> PriceBook:
+    """The newest prices that are shipped; ends the command with 2 where there are none of the region."""
+    from keyplan.cost.prices import PriceDataError, book  # noqa: PLC0415 - `keyplan --help` needs no prices
+
+    try:
+        return book(region)
+    except PriceDataError as error:
+        raise refusal(f"keyplan {command}: {error}") from None
 
 
 def price(

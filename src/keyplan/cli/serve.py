@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from keyplan.cli import sample
-from keyplan.cli.output import refusal
+from keyplan.cli.designs import refusal
 
 
 class Durability(StrEnum):

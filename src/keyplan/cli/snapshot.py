@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from keyplan.cli.output import refusal
+from keyplan.cli.designs import refusal
 from keyplan.errors import StorageError
 
 

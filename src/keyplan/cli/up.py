@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from keyplan.cli.output import refusal
+from keyplan.cli.designs import refusal
 
 
 def up(  # noqa: PLR0917 - one parameter per option, given by name

@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from keyplan.cli.arguments import DesignName, Prices, Region
-from keyplan.cli.output import refusal
+from keyplan.cli.designs import DesignName, Prices, Region, refusal
 from keyplan.clock import SystemClock
 
 Format = Literal["text", "json"]

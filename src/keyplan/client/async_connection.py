@@ -9,10 +9,9 @@ from types import TracebackType
 from typing import Any, TypeVar, overload
 
 from keyplan.client import runner, tables
-from keyplan.client.context import Context
 from keyplan.client.errors import TooManyResultsError
-from keyplan.client.pages import Unreadable, Wanted, told_once
-from keyplan.client.steps import AsyncTransport, Program, drive_async
+from keyplan.client.pages import PageRequest, Unreadable, report_once
+from keyplan.client.requests import AsyncTransport, Context, Program, drive_async
 from keyplan.client.tables import Declared
 from keyplan.clock import SystemClock
 from keyplan.design.patterns import Call, Page, TransactionCall, WriteCall
@@ -72,7 +71,9 @@ class AsyncConnection:
         such as (0, 4) the first of four. Raises RunError for what the service answers, DesignError for what cannot
         work.
         """
-        return await self._drive(runner.run(self.context, call, Wanted(limit, page_size, cursor, unreadable, segment)))
+        return await self._drive(
+            runner.run(self.context, call, PageRequest(limit, page_size, cursor, unreadable, segment))
+        )
 
     async def iterate(
         self,
@@ -88,7 +89,7 @@ class AsyncConnection:
         each of several tasks, processes or machines goes through its own part of a table.
         """
         runner.check_pages(call)
-        told, cursor = told_once(unreadable), None
+        told, cursor = report_once(unreadable), None
         while True:
             page = await self.run(call, page_size=page_size, cursor=cursor, unreadable=told, segment=segment)
             for one in page.items:

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from keyplan.client.errors import UnreadableItemError
-from keyplan.client.wording import item_named, key_of
+from keyplan.client.failures import item_named, key_of
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.fields import plain_decoder
 from keyplan.design.keys import KeyAttribute

@@ -17,12 +17,12 @@ from urllib.parse import parse_qs, urlsplit
 
 from keyplan.client.async_connection import AsyncConnection
 from keyplan.client.connection import Connection
-from keyplan.client.context import Context, Retries
+from keyplan.client.requests import Context, Retries
 from keyplan.client.transports import AioTransport, AsyncEngineTransport, BotoTransport, EngineTransport
 from keyplan.clock import Clock, SystemClock
 
 if TYPE_CHECKING:
-    from keyplan.client.meter import Meter
+    from keyplan.client.requests import Meter
     from keyplan.engine.engine import Engine
 
 _DIGEST_KEY_BYTES = 32

@@ -8,10 +8,9 @@ from types import TracebackType
 from typing import Any, TypeVar, overload
 
 from keyplan.client import runner, tables
-from keyplan.client.context import Context
 from keyplan.client.errors import TooManyResultsError
-from keyplan.client.pages import Unreadable, Wanted, told_once
-from keyplan.client.steps import Program, Transport, drive
+from keyplan.client.pages import PageRequest, Unreadable, report_once
+from keyplan.client.requests import Context, Program, Transport, drive
 from keyplan.client.tables import Declared
 from keyplan.design.patterns import Call, Page, TransactionCall, WriteCall
 
@@ -68,7 +67,7 @@ class Connection:
         such as (0, 4) the first of four. Raises RunError for what the service answers, DesignError for what cannot
         work.
         """
-        return self._drive(runner.run(self.context, call, Wanted(limit, page_size, cursor, unreadable, segment)))
+        return self._drive(runner.run(self.context, call, PageRequest(limit, page_size, cursor, unreadable, segment)))
 
     def iterate(
         self,
@@ -84,7 +83,7 @@ class Connection:
         each of several threads, processes or machines goes through its own part of a table.
         """
         runner.check_pages(call)
-        told, cursor = told_once(unreadable), None
+        told, cursor = report_once(unreadable), None
         while True:
             # A limit that the pattern itself states is how many are read at a time, not where it ends.
             page = self.run(call, page_size=page_size, cursor=cursor, unreadable=told, segment=segment)

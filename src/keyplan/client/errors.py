@@ -105,7 +105,7 @@ class TransactionFailedError(RunError):
         return next((reason for reason in self.reasons if reason is not None), self)
 
 
-class TransactionConflictError(RunError):
+class WriteConflictError(RunError):
     """Others kept writing the same items."""
 
 

@@ -1,24 +1,30 @@
-"""Programs of queries and scans: pages of entities, of one partition or of several merged in order, and counts."""
+"""Cursors: where a page ended, as opaque text that only its own pattern, arguments and connection key accept.
+
+A cursor holds the key of the last item that was returned, of each partition that is walked, and a keyed
+digest (BLAKE2b) of that together with the table, the pattern, the direction and the partitions. It is
+signed, not secret: it shows keys to who decodes it.
+"""
 
 from __future__ import annotations
 
 import heapq
+import hmac
+import json
+from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Any
 
 from keyplan import limits
-from keyplan.client import cursors
 from keyplan.client.codec import Sorter
-from keyplan.client.context import Context
-from keyplan.client.cursors import DONE, Position
 from keyplan.client.errors import CursorError, UnreadableItemError
-from keyplan.client.sending import send
-from keyplan.client.steps import Program, Request
+from keyplan.client.requests import Context, Program, Request, send
 from keyplan.design.conditions import Condition
 from keyplan.design.conditions_evaluation import holds, with_values
 from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.field_types import AttributeValue
 from keyplan.design.patterns import Page
 from keyplan.design.plan import Plan
 from keyplan.design.projections import neighbours
@@ -29,11 +35,61 @@ from keyplan.design.requests_reads import RangeRequest, sort_order
 from keyplan.design.requests_sources import Arguments, reader
 from keyplan.errors import ServiceError
 
+ItemKey = Mapping[str, AttributeValue]
+Position = ItemKey | None
+"""The last key returned; None at the beginning."""
+DONE: ItemKey = {}
+"""The position of a partition of which everything was returned."""
+_DIGEST_BYTES = 16
+
+
+def write_cursor(key: bytes, bound_to: Sequence[Any], positions: Sequence[Position]) -> str:
+    """The cursor of a page."""
+    told = {str(number): _plain(position) for number, position in enumerate(positions) if position is not None}
+    payload = json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode()
+    return urlsafe_b64encode(_digest(key, bound_to, payload) + payload).rstrip(b"=").decode()
+
+
+def read_cursor(key: bytes, bound_to: Sequence[Any], cursor: str, partitions: int) -> list[Position]:
+    """The positions that a cursor holds. Raises CursorError."""
+    try:
+        raw = urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
+    except (ValueError, AttributeError) as error:
+        raise CursorError("this is no cursor") from error
+    digest, payload = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
+    if not hmac.compare_digest(digest, _digest(key, bound_to, payload)):
+        raise CursorError(
+            "the cursor is damaged, or was made by another pattern, for other arguments, or by a connection with"
+            " another cursor key: hand it to the same pattern with the same arguments, and give all processes the"
+            " same cursor_key"
+        )
+    told = json.loads(payload)
+    return [_stored(told[str(number)]) if str(number) in told else None for number in range(partitions)]
+
+
+def _digest(key: bytes, bound_to: Sequence[Any], payload: bytes) -> bytes:
+    # The length parts what the cursor is bound to from what it holds.
+    bound = repr(bound_to).encode()
+    return blake2b(b"%d:" % len(bound) + bound + payload, key=key, digest_size=_DIGEST_BYTES).digest()
+
+
+def _plain(position: ItemKey) -> dict[str, list[str]]:
+    plain = {}
+    for name, value in position.items():
+        ((code, content),) = value.items()
+        plain[name] = [code, b64encode(content).decode() if code == "B" else content]
+    return plain
+
+
+def _stored(plain: Mapping[str, Sequence[str]]) -> ItemKey:
+    return {name: {code: b64decode(content) if code == "B" else content} for name, (code, content) in plain.items()}
+
+
 Unreadable = Callable[[UnreadableItemError], object]
 """What is told of an item that cannot be read."""
 
 
-def told_once(unreadable: Unreadable | None) -> Unreadable | None:
+def report_once(unreadable: Unreadable | None) -> Unreadable | None:
     """The same, told once of each item: where partitions are merged, the next page may read one again."""
     if unreadable is None:
         return None
@@ -48,7 +104,7 @@ def told_once(unreadable: Unreadable | None) -> Unreadable | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PageRequest:
     """Which part of a range a call wants."""
 
     limit: int | None = None
@@ -72,7 +128,7 @@ class Wanted:
             if value < 1:
                 raise ValueError(f"{name} is at least 1, not {value}")
 
-    def or_of(self, plan: Plan) -> Wanted:
+    def or_of(self, plan: Plan) -> PageRequest:
         """What the pattern says, where the call says nothing."""
         if plan.limit is None and plan.page_size is None:
             return self
@@ -165,7 +221,7 @@ class _Partition:
         context: Context,
         arguments: Arguments,
         position: Position,
-        wanted: Wanted,
+        wanted: PageRequest,
     ) -> None:
         self._shared, self._context, self._arguments = shared, context, arguments
         self._unreadable = wanted.unreadable
@@ -257,7 +313,7 @@ class _Partition:
         return self.more or bool(self.waiting)
 
 
-def page(context: Context, shared: RangeReader, arguments: Arguments, wanted: Wanted) -> Program[Page[Any]]:
+def page(context: Context, shared: RangeReader, arguments: Arguments, wanted: PageRequest) -> Program[Page[Any]]:
     """A page. Without `limit` it is what one request of each partition gives, and never empty if there is more."""
     wanted = wanted.or_of(shared.plan)
     if wanted.segment is not None and shared.plan.operation != "Scan":
@@ -265,7 +321,7 @@ def page(context: Context, shared: RangeReader, arguments: Arguments, wanted: Wa
     limit, page_size, cursor = wanted.limit, wanted.page_size, wanted.cursor
     told = shared.request.partitions(arguments)
     bound_to = _bound_to(context, shared, told, wanted.segment)
-    positions = [None] * len(told) if cursor is None else cursors.read(context.cursor_key, bound_to, cursor, len(told))
+    positions = [None] * len(told) if cursor is None else read_cursor(context.cursor_key, bound_to, cursor, len(told))
     places = zip(told, positions, strict=True)
     partitions = [_Partition(shared, context, one, position, wanted) for one, position in places]
     once = limit is None and page_size is not None and len(partitions) == 1
@@ -276,7 +332,7 @@ def page(context: Context, shared: RangeReader, arguments: Arguments, wanted: Wa
     if not any(partition.is_left for partition in partitions):
         return Page(tuple(taken))
     ends = [partition.position if partition.is_left else DONE for partition in partitions]
-    return Page(tuple(taken), cursors.write(context.cursor_key, bound_to, ends))
+    return Page(tuple(taken), write_cursor(context.cursor_key, bound_to, ends))
 
 
 def _bound_to(

@@ -8,10 +8,8 @@ from typing import Any
 
 from keyplan import limits
 from keyplan.client.codec import OWNER, reader_of
-from keyplan.client.context import Context
 from keyplan.client.errors import ThrottledError
-from keyplan.client.sending import send
-from keyplan.client.steps import Program, Request, Wait
+from keyplan.client.requests import Context, Program, Request, Wait, send
 from keyplan.design.plan import Plan
 from keyplan.design.requests import get_request
 from keyplan.design.requests_guards import NOW

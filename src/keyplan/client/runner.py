@@ -7,11 +7,10 @@ from functools import lru_cache
 from typing import Any
 
 from keyplan.client import pages, reads, tables, transactions, writes
-from keyplan.client.context import Context
 from keyplan.client.errors import KeyValueError
-from keyplan.client.outcomes import refused
-from keyplan.client.pages import RangeReader, Wanted
-from keyplan.client.steps import Program
+from keyplan.client.failures import refused
+from keyplan.client.pages import PageRequest, RangeReader
+from keyplan.client.requests import Context, Program
 from keyplan.client.tables import OfPlan
 from keyplan.design.faults import table_faults
 from keyplan.design.field_types import UnstorableTypeError
@@ -24,7 +23,7 @@ from keyplan.design.template_errors import MissingField
 from keyplan.design.transactions import Transaction
 from keyplan.errors import KeyplanError, ServiceError
 
-EVERYTHING = Wanted()
+EVERYTHING = PageRequest()
 
 
 @lru_cache(maxsize=4096)
@@ -33,7 +32,7 @@ def range_reader(plan: Plan) -> RangeReader:
     return RangeReader(plan)
 
 
-def run(context: Context, call: Call[Any], wanted: Wanted = EVERYTHING) -> Program[Any]:
+def run(context: Context, call: Call[Any], wanted: PageRequest = EVERYTHING) -> Program[Any]:
     """Run one call. Raises TypeError for what is none."""
     try:
         plan = call.pattern.plan
@@ -44,7 +43,7 @@ def run(context: Context, call: Call[Any], wanted: Wanted = EVERYTHING) -> Progr
     return (yield from _guarded(context, [plan], lambda: _program(context, call, plan, wanted)))
 
 
-def _program(context: Context, call: Call[Any], plan: Plan, wanted: Wanted) -> Program[Any]:
+def _program(context: Context, call: Call[Any], plan: Plan, wanted: PageRequest) -> Program[Any]:
     operation = plan.operation
     arguments = {**call.arguments, NOW: context.now_s()}
     if operation == "GetItem":

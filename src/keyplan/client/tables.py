@@ -6,10 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from keyplan.client.context import Context
 from keyplan.client.errors import TableDiffersError, TableMissingError, UnavailableError
-from keyplan.client.sending import send
-from keyplan.client.steps import Program, Request, Wait
+from keyplan.client.requests import Context, Program, Request, Wait, send
 from keyplan.design.entities import EntitySpec
 from keyplan.design.faults import table_faults
 from keyplan.design.requests_tables import capacity_units, index_request, key_schema, warm_throughput

@@ -1,24 +1,273 @@
-"""Programs of transactions: calls made into actions, sent with a token, and their reasons when they fail."""
+"""The actions that calls become in a transaction: the item's own, and those of the sentinels of unique values.
+
+A sentinel is an item whose key is made of unique values; it holds the key of the item that has them, and
+expires with it. Taking values puts their sentinel unless another item's is there; giving them up deletes it.
+What an update or delete gives up is read before, and the write is made conditional on what was read: if it
+has changed meanwhile, the transaction is made anew.
+"""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from keyplan.client.actions import Action, actions_of, has_moved, merged
-from keyplan.client.clearing import clear, is_in_the_way
-from keyplan.client.codec import OWNER
-from keyplan.client.context import Context
-from keyplan.client.errors import RunError, TransactionConflictError, TransactionFailedError, UniqueTakenError
-from keyplan.client.outcomes import step_failed
-from keyplan.client.sending import CANCELLED, CONFLICTS, reasons_of, send
-from keyplan.client.steps import Program, Wait
-from keyplan.client.wording import item_named, key_of
+from keyplan.client.codec import OWNER, reader_of
+from keyplan.client.errors import RunError, TransactionFailedError, UniqueTakenError, WriteConflictError
+from keyplan.client.failures import item_named, key_of, step_failed
+from keyplan.client.requests import CANCELLED, CONFLICTS, Context, Program, Request, Wait, reasons_of, send
+from keyplan.client.writes import clear, is_in_the_way
+from keyplan.design.entities import BoundUnique, EntitySpec
 from keyplan.design.field_decoding import decode_value
+from keyplan.design.field_encoding import is_nothing
 from keyplan.design.patterns import WriteCall
-from keyplan.design.requests_guards import NOW
+from keyplan.design.plan import Plan
+from keyplan.design.requests import ACTIONS, write_request
+from keyplan.design.requests_guards import NOW, expiry_of
+from keyplan.design.requests_items import Item, key_attribute
+from keyplan.design.requests_sources import Arguments, reader
 from keyplan.errors import ServiceError
+
+Role = Literal["item", "take", "release"]
+
+
+@dataclass(frozen=True, eq=False)
+class Action:
+    """One action of a transaction, and whose it is."""
+
+    call: int
+    """The number of the call that it belongs to."""
+    plan: Plan
+    arguments: Arguments
+    role: Role
+    kind: str
+    members: Request
+    key: Item
+    pinned: Mapping[str, Any] | None = None
+    """Of an item with unique values: the attributes that it was read with; None where nothing was read."""
+    rule: BoundUnique | None = None
+    """Of a sentinel: the rule that it stands for."""
+    values: tuple[Any, ...] = ()
+
+    @property
+    def request(self) -> Request:
+        """The action as the service takes it."""
+        return {self.kind: self.members}
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Which item it is about."""
+        return self.members["TableName"], repr(sorted(self.key.items()))
+
+
+def actions_of(
+    context: Context, number: int, call: WriteCall[Any], arguments: Arguments, skipped: frozenset[Any]
+) -> Program[list[Action]]:
+    """The actions of a call. `skipped`: sentinels that turned out to be another's, and are left alone."""
+    plan = call.pattern.plan
+    compiled = write_request(plan)
+    table = context.table(plan.schema)
+    members = compiled.action(arguments, table)
+    key = members.get("Key") or {name: members["Item"][name] for name in plan.schema.key}
+    kind = ACTIONS[plan.operation]
+    if kind == "Update" and "UpdateExpression" not in members:
+        kind = "ConditionCheck"  # a transaction has no update that changes nothing
+    own = Action(number, plan, arguments, "item", kind, members, key)
+    if not plan.keeps_unique:
+        return [own]
+    old = None
+    if plan.reads_first:
+        old = yield from read_stored(context, key, table)
+        own = _pinned(own, old)
+    before = None if old is None else reader_of(plan.entity).entity(old).__dict__
+    return [
+        own,
+        *_sentinels(own, before, _after(plan, arguments, before), _expiry(plan, members, arguments, old), skipped),
+    ]
+
+
+def read_stored(context: Context, key: Item, table: str) -> Program[Item | None]:
+    """An item as it is, whether or not it has expired."""
+    answer = yield from send(context, "GetItem", {"TableName": table, "Key": key, "ConsistentRead": True})
+    return answer.get("Item") or None
+
+
+def _pinned_attributes(spec: EntitySpec) -> tuple[str, ...]:
+    """What must not change between reading an item and writing it, for its sentinels to be right."""
+    names = dict.fromkeys(spec.fields[name].attribute for rule in spec.sentinels for name in rule.fields)
+    ttl = expiry_of(spec)
+    return (*names, ttl) if ttl is not None and ttl not in names else tuple(names)
+
+
+def _pinned(action: Action, old: Item | None) -> Action:
+    """The item's action, on the condition that its unique values are what was read."""
+    spec = action.plan.entity
+    members = dict(action.members)
+    names = dict(members.get("ExpressionAttributeNames", {}))
+    values = dict(members.get("ExpressionAttributeValues", {}))
+    names["#read_key"] = spec.schema.partition
+    texts = ["attribute_not_exists(#read_key)" if old is None else "attribute_exists(#read_key)"]
+    for number, attribute in enumerate(_pinned_attributes(spec) if old is not None else ()):
+        names[f"#read{number}"] = attribute
+        if old is not None and attribute in old:
+            values[f":read{number}"] = old[attribute]
+            texts.append(f"#read{number} = :read{number}")
+        else:
+            texts.append(f"attribute_not_exists(#read{number})")
+    if "ConditionExpression" in members:
+        texts.append(f"({members['ConditionExpression']})")
+    members["ConditionExpression"] = " AND ".join(texts)
+    members["ExpressionAttributeNames"] = names
+    if values:
+        members["ExpressionAttributeValues"] = values
+    members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+    pinned = {name: (old or {}).get(name) for name in (*spec.schema.key, *_pinned_attributes(spec))}
+    return replace(action, members=members, pinned=pinned)
+
+
+def has_moved(action: Action, found: Item | None) -> bool:
+    """Whether an item is no longer what it was when it was read."""
+    if action.pinned is None:
+        return False
+    return any((found or {}).get(name) != value for name, value in action.pinned.items())
+
+
+def _after(plan: Plan, arguments: Arguments, before: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """The fields' values once the write is done; None where the item is then gone."""
+    if plan.operation == "DeleteItem":
+        return None
+    if plan.operation == "PutItem":
+        return write_request(plan).entity(arguments).__dict__
+    assert plan.key is not None, "an update names its item"
+    after = dict(before or {})
+    after.update({name: reader(source)(arguments) for one in plan.key.values for name, source in one.sources.items()})
+    for action in plan.actions:
+        name, value = action.path.field, reader(action.source)(arguments)
+        if len(action.path.parts) == 1 and action.name in {"set", "remove"}:
+            after[name] = None if action.name == "remove" or is_nothing(value) else value
+        elif action.name == "set_if_missing" and after.get(name) is None:
+            after[name] = value
+        elif action.name == "add" and len(action.path.parts) == 1:
+            after[name] = (after.get(name) or 0) + (-value if action.negative else value)
+    return after
+
+
+def _expiry(plan: Plan, members: Request, arguments: Arguments, old: Item | None) -> Any:
+    """The expiry that the item has once the write is done."""
+    ttl = expiry_of(plan.entity)
+    if ttl is None or plan.operation == "DeleteItem":
+        return None
+    if plan.operation == "PutItem":
+        return members["Item"].get(ttl)
+    expiry = (old or {}).get(ttl)
+    for action in plan.actions:
+        stored = plan.entity.fields[action.path.field]
+        if stored.attribute == ttl:
+            value = None if action.name == "remove" else reader(action.source)(arguments)
+            expiry = None if value is None else stored.encode(value)
+    return expiry
+
+
+def _sentinels(
+    own: Action,
+    before: Mapping[str, Any] | None,
+    after: Mapping[str, Any] | None,
+    expiry: Any,
+    skipped: frozenset[Any],
+) -> list[Action]:
+    actions = []
+    for rule in own.plan.entity.sentinels:
+        old, new = _values(rule, before), _values(rule, after)
+        if old is not None and (new is None or _key(rule, old) != _key(rule, new)):
+            released = _release(own, rule, old)
+            if released.place not in skipped:
+                actions.append(released)
+        if new is not None:
+            actions.append(_take(own, rule, new, expiry))
+    return actions
+
+
+def _values(rule: BoundUnique, values: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The values that a rule is about; None where one of them is missing, so that nothing is to be kept unique."""
+    if values is None:
+        return None
+    own = {name: values.get(name) for name in rule.fields}
+    return None if any(value is None for value in own.values()) else {**values, **own}
+
+
+def _key(rule: BoundUnique, values: Mapping[str, Any]) -> Item:
+    return {part.attribute: key_attribute(part)(values) or {} for part in rule.key.attributes}
+
+
+def _owner(own: Action) -> Item:
+    return {"M": own.key}
+
+
+def _take(own: Action, rule: BoundUnique, values: Mapping[str, Any], expiry: Any) -> Action:
+    """Put the sentinel, unless another item's is there and has not expired."""
+    key = _key(rule, values)
+    item: Item = {**key, OWNER: _owner(own)}
+    members = {"TableName": own.members["TableName"], "Item": item, **_if_own(own)}
+    ttl = expiry_of(own.plan.entity)
+    if ttl is not None:
+        members["ConditionExpression"] += " OR #expiry <= :now"
+        members["ExpressionAttributeNames"]["#expiry"] = ttl
+        members["ExpressionAttributeValues"][":now"] = {"N": str(own.arguments[NOW])}
+        if expiry is not None:
+            item[ttl] = expiry
+    return _sentinel(own, "take", rule, values, members)
+
+
+def _release(own: Action, rule: BoundUnique, values: Mapping[str, Any]) -> Action:
+    """Delete the sentinel, if it is the item's."""
+    members = {"TableName": own.members["TableName"], "Key": _key(rule, values), **_if_own(own)}
+    return _sentinel(own, "release", rule, values, members)
+
+
+def _if_own(own: Action) -> Request:
+    """On the condition that no sentinel is there but the item's own."""
+    return {
+        "ConditionExpression": "attribute_not_exists(#key) OR #owner = :owner",
+        "ExpressionAttributeNames": {"#key": own.plan.schema.partition, "#owner": OWNER},
+        "ExpressionAttributeValues": {":owner": _owner(own)},
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+
+
+def _sentinel(own: Action, role: Role, rule: BoundUnique, values: Mapping[str, Any], members: Request) -> Action:
+    return replace(
+        own,
+        role=role,
+        kind="Put" if role == "take" else "Delete",
+        members=members,
+        key=_key(rule, values),
+        pinned=None,
+        rule=rule,
+        values=tuple(values[name] for name in rule.fields),
+    )
+
+
+def merged(actions: list[Action]) -> list[Action]:
+    """One action per sentinel: where one call gives up values that another takes, they change hands at once."""
+    released = {action.place: action for action in actions if action.role == "release"}
+    taken = {action.place for action in actions if action.role == "take"}
+    result = []
+    for action in actions:
+        if action.role == "release" and action.place in taken:
+            continue
+        before = released.get(action.place) if action.role == "take" else None
+        result.append(action if before is None else _handed_over(before, action))
+    return result
+
+
+def _handed_over(released: Action, taken: Action) -> Action:
+    members = dict(taken.members)
+    members["ConditionExpression"] += " OR #owner = :before"
+    before = released.members["ExpressionAttributeValues"][":owner"]
+    members["ExpressionAttributeValues"] = {**members["ExpressionAttributeValues"], ":before": before}
+    return replace(taken, members=members)
+
 
 _TOKENS_REMEMBERED = 1000
 
@@ -26,7 +275,7 @@ _TOKENS_REMEMBERED = 1000
 def transact(context: Context, calls: Sequence[WriteCall[Any]], token: str | None) -> Program[None]:
     """Apply all of some writes or none. Raises TransactionFailedError with a reason for each call."""
     told = token or str(uuid.UUID(int=context.clock.random.getrandbits(128), version=4))
-    now_s = moment(context, token)
+    now_s = first_attempt_time(context, token)
     skipped: frozenset[Any] = frozenset()
     for attempt in range(1, context.retries.attempts + 1):
         actions: list[Action] = []
@@ -54,13 +303,13 @@ def transact(context: Context, calls: Sequence[WriteCall[Any]], token: str | Non
         # What was read has changed: read again, and send what is another transaction under a token of its own.
         told = str(uuid.uuid5(uuid.NAMESPACE_OID, told))
         yield Wait(context.retries.wait_s(attempt, context.clock))
-    raise TransactionConflictError(
+    raise WriteConflictError(
         f"others keep changing the unique values of the same items, after {context.retries.attempts} attempts",
         code="ConditionalCheckFailed",
     )
 
 
-def moment(context: Context, token: str | None) -> int:
+def first_attempt_time(context: Context, token: str | None) -> int:
     """The moment that expiry is compared with: of a repeated token its first, so that the request is the same."""
     if token is None:
         return context.now_s()

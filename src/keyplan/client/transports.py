@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from keyplan import errors
 from keyplan.client.errors import NoAnswerError
-from keyplan.client.steps import Answer, Request
+from keyplan.client.requests import Answer, Request
 from keyplan.errors import ServiceError, UnknownOperationError
 
 

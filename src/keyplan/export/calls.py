@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from keyplan.client.actions import actions_of
-from keyplan.client.context import Context
+from keyplan.client.requests import Context
+from keyplan.client.transactions import actions_of
 from keyplan.clock import SystemClock
 from keyplan.design.entities import EntitySpec
 from keyplan.design.patterns import Pattern, WriteCall

@@ -6,7 +6,7 @@ import asyncio
 import socket
 
 from keyplan.clock import SystemClock
-from keyplan.server.connection import Connection
+from keyplan.server.connection import HttpConnection
 from keyplan.server.protocol import DynamoDBProtocol
 from keyplan.server.turns import Turns
 from keyplan.server.wire import http_date
@@ -27,7 +27,7 @@ class Server:
         self._clock = SystemClock()
         self._idle_s = idle_s
         self._request_s = request_s
-        self._connections: set[Connection] = set()
+        self._connections: set[HttpConnection] = set()
         self._listeners: list[asyncio.AbstractServer] = []
         self._sweep: asyncio.TimerHandle | None = None
         self._empty: asyncio.Event | None = None
@@ -37,7 +37,7 @@ class Server:
 
     async def listen(self, bound: socket.socket) -> None:
         """Accept connections on a socket that is bound already."""
-        listener = await self.loop.create_server(lambda: Connection(self), sock=bound, backlog=BACKLOG)
+        listener = await self.loop.create_server(lambda: HttpConnection(self), sock=bound, backlog=BACKLOG)
         self._listeners.append(listener)
 
     async def stop(self, grace_s: float = GRACE_S) -> int:
@@ -68,7 +68,7 @@ class Server:
         for connection in list(self._connections):
             connection.abort()
 
-    def add(self, connection: Connection) -> None:
+    def add(self, connection: HttpConnection) -> None:
         """A connection was made."""
         self._connections.add(connection)
         if self._empty is not None:
@@ -76,7 +76,7 @@ class Server:
         elif self._sweep is None:
             self._sweep_later()
 
-    def remove(self, connection: Connection) -> None:
+    def remove(self, connection: HttpConnection) -> None:
         """A connection was lost."""
         self._connections.discard(connection)
         if self._empty is not None and not self._connections:

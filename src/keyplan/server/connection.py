@@ -45,7 +45,7 @@ class _HostError(Exception):
     """Raised inside the parser's callbacks: a request has one Host, no more and no fewer (RFC 9112, 3.2)."""
 
 
-class Connection(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     """One client. Also the lane of its requests."""
 
     def __init__(self, server: Server) -> None:

@@ -11,6 +11,7 @@ difference between the clocks ("Signature expired: ... - 15 min." in its own ans
 
 from __future__ import annotations
 
+import configparser
 import hashlib
 import hmac
 import re
@@ -18,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
@@ -59,7 +61,7 @@ class Signatures(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class AccessKey:
     """A secret key, and the session token that must come with it, if any."""
 
     secret: str
@@ -106,7 +108,7 @@ def _is_usual(beginning: bytes) -> bool:
 class Verified:
     """The signature must be right for one of the known keys, and fresh."""
 
-    def __init__(self, keys: Mapping[str, Key], clock: Clock) -> None:
+    def __init__(self, keys: Mapping[str, AccessKey], clock: Clock) -> None:
         self._keys = dict(keys)
         self._clock = clock
 
@@ -322,3 +324,40 @@ def _canonical_query(target: bytes, presigned: bool) -> str:
 
 def _encoded(text: str) -> str:
     return quote_from_bytes(text.encode("latin-1"), safe="~")
+
+
+class BadCredentialsError(Exception):
+    """The file cannot be read, or holds no key; the text says where and why."""
+
+
+def read_credentials(path: str) -> dict[str, AccessKey]:
+    """The keys of a file by access key. Raises BadCredentialsError."""
+    parser = configparser.RawConfigParser()
+    try:
+        with Path(path).open(encoding="utf-8") as file:
+            parser.read_file(file, source=path)
+    except OSError as error:
+        raise BadCredentialsError(f"cannot read the credentials file {path}: {error.strerror}") from error
+    except (configparser.Error, UnicodeDecodeError) as error:
+        raise BadCredentialsError(f"{path} is no credentials file: {error}") from error
+    keys: dict[str, AccessKey] = {}
+    for section in parser.sections():
+        _add(keys, path, section, dict(parser.items(section)))
+    if not keys:
+        raise BadCredentialsError(
+            f"{path} holds no keys: a [section] with aws_access_key_id and aws_secret_access_key is needed"
+        )
+    return keys
+
+
+def _add(keys: dict[str, AccessKey], path: str, section: str, entries: dict[str, str]) -> None:
+    access_key = entries.get("aws_access_key_id", "")
+    secret = entries.get("aws_secret_access_key", "")
+    if not access_key and not secret:
+        return  # a profile that takes its keys elsewhere
+    if not access_key or not secret:
+        lacking = "aws_secret_access_key" if access_key else "aws_access_key_id"
+        raise BadCredentialsError(f"{path}: [{section}] has no {lacking}")
+    if access_key in keys:
+        raise BadCredentialsError(f"{path}: [{section}] repeats the access key {access_key}")
+    keys[access_key] = AccessKey(secret, entries.get("aws_session_token") or None)

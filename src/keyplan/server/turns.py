@@ -29,7 +29,7 @@ HELD_BYTES = 256 * 1024  # of answers that wait to be sent together
 LOOKS_IN_VAIN = 4  # looks at the sockets that bring nothing, until a turn waits no more
 
 
-class Lane(Protocol):
+class TurnQueue(Protocol):
     """Where works come from and answers go to."""
 
     works: deque[Work]
@@ -42,7 +42,7 @@ class Lane(Protocol):
 
 Work: TypeAlias = Call | Answer | Request
 """A request; it may wait unparsed, where others of its lane are large."""
-Entry: TypeAlias = tuple[Lane, Call | Answer]
+Entry: TypeAlias = tuple[TurnQueue, Call | Answer]
 
 
 class Turns:
@@ -51,14 +51,14 @@ class Turns:
     def __init__(self, protocol: DynamoDBProtocol, loop: asyncio.AbstractEventLoop) -> None:
         self._protocol = protocol
         self._loop = loop
-        self._line: deque[Lane] = deque()
+        self._line: deque[TurnQueue] = deque()
         self._due = False
         self._waits_for_disk = protocol.engine.waits_for_disk
         self._company = 0  # how many writes may be expected to come together
         self._seen = 0  # how many lanes stood in line at the last look
         self._vain = 0  # how many looks have brought nothing
 
-    def enqueue(self, lane: Lane) -> None:
+    def enqueue(self, lane: TurnQueue) -> None:
         """Serve the works of this lane, from the next turn on."""
         if not lane.queued:
             lane.queued = True
@@ -104,7 +104,7 @@ class Turns:
         """The works of this turn: round the lanes, one from each at a time."""
         line = self._line
         batch: list[Entry] = []
-        large: list[Lane] = []
+        large: list[TurnQueue] = []
         for _ in range(ROUNDS_PER_TURN):
             for _ in range(min(len(line), WORKS_PER_TURN - len(batch))):
                 lane = line.popleft()
@@ -129,7 +129,7 @@ class Turns:
         would have to be woken again for each.
         """
         protocol = self._protocol
-        done: list[tuple[Lane, Answer]] = []
+        done: list[tuple[TurnQueue, Answer]] = []
         held_bytes = 0
         for lane, work in entries:
             answer = protocol.finish(work)
@@ -158,7 +158,7 @@ class Turns:
         return [protocol.render(work, failure) if isinstance(work, Call) else work for work in works]
 
 
-def _send(done: list[tuple[Lane, Answer]]) -> None:
+def _send(done: list[tuple[TurnQueue, Answer]]) -> None:
     for lane, answer in done:
         lane.answered(answer)
 
@@ -168,7 +168,7 @@ def stretch(batch: list[Entry], start: int) -> tuple[int, list[Entry], list[Entr
     those to run in it. Answers made already keep their place in their lane."""
     early: list[Entry] = []
     late: list[Entry] = []
-    writers: set[Lane] = set()
+    writers: set[TurnQueue] = set()
     for position in range(start, len(batch)):
         entry = lane, work = batch[position]
         if not isinstance(work, Call):

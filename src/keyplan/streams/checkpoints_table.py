@@ -1,25 +1,81 @@
-"""Checkpoints as items of a small table: one for each lane, one for each runner, one for each consumer's start.
-
-    consumer (partition key)   what (sort key)              attributes
-    orders/notify              start                        begins_at
-    orders/notify              shard/LABEL/SHARD            position, done, owner, until, fence, starts
-    orders/notify              runner/NAME                  until
-
-Lanes that are done, and runners that died, expire a week later (`expires_at`, the table's TTL).
-"""
+"""A small table of the runners' own, its partition key the consumer: made where it is missing, read by consumer."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from typing import Any
+
 from keyplan.client.connection import Connection
-from keyplan.client.outcomes import CONDITION
-from keyplan.client.steps import Transport
+from keyplan.client.errors import TableMissingError
+from keyplan.client.failures import CONDITION
+from keyplan.client.requests import Transport
 from keyplan.clock import Clock
 from keyplan.design.entities import Entity
 from keyplan.design.tables import Table
 from keyplan.errors import ServiceError
 from keyplan.streams.checkpoints import Board, Lane
 from keyplan.streams.errors import LeaseLostError
-from keyplan.streams.own_table import Item, OwnTable
+from keyplan.streams.streams import Service
+
+Item = dict[str, Any]
+
+
+class OwnTable:
+    """The table under its real name. Raises ServiceError for answers, RunError when it gives up."""
+
+    def __init__(
+        self,
+        db: Connection | Transport,
+        declare: Callable[[str], Table],
+        name: str,
+        *,
+        remedy: str,
+        create: bool | None,
+        clock: Clock | None,
+    ) -> None:
+        """`remedy`: what to do where it is missing. `create`: whether to make it there; of itself only for an engine
+        in this process."""
+        self._remedy = remedy
+        self.service = Service(db, clock=clock)
+        self._declare = declare
+        self.name = self.service.table_name(declare(name))
+        self.creates = self.service.is_embedded if create is None else create
+
+    def make(self) -> None:
+        """Make it, or see that it is there as declared."""
+        self.service.create(self._declare(self.name))
+
+    def check(self) -> None:
+        """See that it is there. Raises TableMissingError."""
+        self._call("DescribeTable", {"TableName": self.name})
+
+    def put(self, item: Item) -> None:
+        """Put an item, new or not. Raises TableMissingError."""
+        self._call("PutItem", {"TableName": self.name, "Item": item})
+
+    def _call(self, operation: str, request: Item) -> None:
+        try:
+            self.service.call(operation, request)
+        except ServiceError as error:
+            if error.code != "ResourceNotFoundException":
+                raise
+            raise TableMissingError(f"there is no table {self.name} {self._remedy}") from error
+
+    def items(self, consumer: str) -> Iterator[Item]:
+        """All that is kept of a consumer, as it is now, by sort key."""
+        request: Item = {
+            "TableName": self.name,
+            "KeyConditionExpression": "consumer = :consumer",
+            "ExpressionAttributeValues": {":consumer": {"S": consumer}},
+            "ConsistentRead": True,
+        }
+        while True:
+            answer = self.service.call("Query", request)
+            yield from answer["Items"]
+            if "LastEvaluatedKey" not in answer:
+                return
+            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
 
 DEFAULT_NAME = "keyplan-checkpoints"
 _KEPT_S = 7 * 24 * 3600

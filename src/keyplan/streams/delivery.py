@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from keyplan import limits
-from keyplan.client.context import jittered_s
+from keyplan.client.requests import jittered_s
 from keyplan.clock import Clock
 from keyplan.streams.checkpoints import Lane
 from keyplan.streams.consumers import BoundConsumer, Changes, Sorted

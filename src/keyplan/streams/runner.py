@@ -11,30 +11,37 @@ import os
 import socket
 import threading
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal
 
 from keyplan.client.connection import Connection
-from keyplan.client.errors import ThrottledError, TransactionConflictError, UnavailableError
-from keyplan.client.steps import Transport
+from keyplan.client.errors import ThrottledError, UnavailableError, WriteConflictError
+from keyplan.client.requests import Transport
 from keyplan.clock import Clock
 from keyplan.design.tables import Table
 from keyplan.errors import DatabaseLockedError
 from keyplan.streams.checkpoints import Board, Checkpoints
 from keyplan.streams.checkpoints_table import TableCheckpoints
-from keyplan.streams.claims import Claims
-from keyplan.streams.consumers import BoundConsumer, bind, check_destinations, check_views, sorter_of, with_handlers
+from keyplan.streams.consumers import (
+    BoundConsumer,
+    RecordSorter,
+    bind,
+    check_destinations,
+    check_views,
+    sorter_of,
+    with_handlers,
+)
 from keyplan.streams.delivery import Backoff, Counts, Delivery
 from keyplan.streams.errors import ConsumerSetupError, ConsumerStoppedError
-from keyplan.streams.failures import Destination
+from keyplan.streams.failures import Destination, Failure
+from keyplan.streams.leases import Leases
 from keyplan.streams.notices import Notify, StreamReplaced, Trouble, log_notice
-from keyplan.streams.service import StreamService
 from keyplan.streams.shards import Reading
-from keyplan.streams.streams import Cursor, Stream, label_of, streams_of
+from keyplan.streams.streams import ShardCursor, StreamService, TableStream, label_of, streams_of
 
 Start = Literal["horizon", "latest"]
-_PASSING = (ThrottledError, UnavailableError, TransactionConflictError, DatabaseLockedError)
+_PASSING = (ThrottledError, UnavailableError, WriteConflictError, DatabaseLockedError)
 """What a runner goes on through: it says that something could not be reached or written just now."""
 _UNLIMITED = 1 << 60
 
@@ -83,7 +90,7 @@ class Runner:
         check_destinations(self.consumers, self._destinations)
         self._start, self._poll_s, self._refresh_s = start, poll_s, refresh_s
         self._backoff, self._notify = backoff or Backoff(), notify
-        self._claims = Claims(
+        self._claims = Leases(
             checkpoints or TableCheckpoints(db, clock=self.clock),
             self._service.call,
             clock=self.clock,
@@ -271,21 +278,21 @@ class Runner:
         self._reading.prune()
         self._refreshed_s = self.clock.monotonic()
 
-    def _give_up_unlisted(self, consumer: BoundConsumer, streams: Sequence[Stream]) -> None:
+    def _give_up_unlisted(self, consumer: BoundConsumer, streams: Sequence[TableStream]) -> None:
         """Let go of what a look took that failed, and that is listed no more: nothing reads it, and it may be gone."""
         listed = {shard.key for stream in streams for shard in stream.shards}
         for track in self._reading.unread(consumer):
             if track.lane.shard not in listed:
                 self._claims.release(track)
 
-    def _read_on(self, consumer: BoundConsumer, streams: Sequence[Stream], *, from_latest: bool) -> None:
+    def _read_on(self, consumer: BoundConsumer, streams: Sequence[TableStream], *, from_latest: bool) -> None:
         """Read what was taken from where it was left."""
         shards = {shard.key: shard for stream in streams for shard in stream.shards}
         unread = self._reading.unread(consumer)
         check_views(consumer, [shards[track.lane.shard] for track in unread], streams)
         for track in unread:
             latest = from_latest and track.position is None
-            cursor = Cursor(self._service.call, shards[track.lane.shard], track.position, from_latest=latest)
+            cursor = ShardCursor(self._service.call, shards[track.lane.shard], track.position, from_latest=latest)
             self._reading.add(cursor, track)
 
     def _prepare(self) -> None:
@@ -294,9 +301,41 @@ class Runner:
         self._claims.prepare()
         self._is_prepared = True
 
-    def _tell_of_new_stream(self, board: Board, streams: Sequence[Stream]) -> None:
+    def _tell_of_new_stream(self, board: Board, streams: Sequence[TableStream]) -> None:
         newest = label_of(streams[-1].arn)
         known = {shard.partition("/")[0] for shard in board.lanes}
         if known and newest not in known and newest not in self._told_of:
             self._told_of.add(newest)
             self._notify(StreamReplaced(self._name, max(known), newest))
+
+
+def redrive(
+    table: Table,
+    failures: Iterable[Failure],
+    *,
+    db: Connection | None = None,
+    handlers: Mapping[Callable[..., Any] | str, Callable[[Any], Any]] | None = None,
+) -> list[Failure]:
+    """Hand records to the consumers that failed on them, one after the other; those that fail again.
+
+    Each of these says why it failed now, and that it was tried once more.
+    The items may have changed since: what comes is the change as it was. `db` is needed where its tables have
+    other names than they are declared with, `handlers` where the runner had them. Raises ConsumerSetupError for
+    a consumer that is no longer declared.
+    """
+    name = table.name if db is None else db.table_name(table)
+    bound: dict[str, tuple[BoundConsumer, RecordSorter]] = {}
+    again = []
+    for failure in failures:
+        if failure.consumer not in bound:
+            found = bind(table, name, [failure.consumer.removeprefix(f"{name}/")])
+            (consumer,) = with_handlers(table, found, handlers or {})
+            bound[failure.consumer] = consumer, sorter_of(table, [consumer])
+        consumer, sorter = bound[failure.consumer]
+        try:
+            changes = list(consumer.changes(sorter.sort(failure.record)))
+            if changes:
+                consumer.hand_over(changes)
+        except Exception as error:  # noqa: BLE001 - it stays a failure, for whatever reason
+            again.append(failure.again(error))
+    return again

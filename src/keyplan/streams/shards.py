@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from keyplan import limits
 from keyplan.clock import Clock
 from keyplan.errors import ServiceError
-from keyplan.streams.claims import Claims
 from keyplan.streams.consumers import BoundConsumer, RecordSorter
 from keyplan.streams.delivery import Backoff, Counts, Delivery, Track
 from keyplan.streams.errors import LeaseLostError
+from keyplan.streams.leases import Leases
 from keyplan.streams.notices import Gap, Notify, Trouble
-from keyplan.streams.streams import Cursor, Page
+from keyplan.streams.streams import RecordsPage, ShardCursor
 
 _LIMIT_EXCEEDED = "LimitExceededException"
 
@@ -26,7 +26,7 @@ _LIMIT_EXCEEDED = "LimitExceededException"
 class Cohort:
     """Consumers that stand at the same place of a shard."""
 
-    cursor: Cursor
+    cursor: ShardCursor
     tracks: list[Track]
     has_ended: bool = False
     not_before_s: float = 0.0
@@ -47,7 +47,7 @@ class Cohort:
 class Reading:
     """Reads the shards that a runner has, and has them delivered."""
 
-    claims: Claims
+    claims: Leases
     sorter: RecordSorter
     delivery: Delivery
     clock: Clock
@@ -62,7 +62,7 @@ class Reading:
         read = {id(track) for cohort in self.cohorts for track in cohort.tracks}
         return [track for track in self.claims.tracks if track.consumer is consumer and id(track) not in read]
 
-    def add(self, cursor: Cursor, track: Track) -> None:
+    def add(self, cursor: ShardCursor, track: Track) -> None:
         """Read a shard for one more consumer."""
         self.cohorts.append(Cohort(cursor, [track]))
 
@@ -107,7 +107,7 @@ class Reading:
         # An empty page of a closed shard is not its end: only a missing iterator is.
         return bool(page.records) or page.ended or cohort.cursor.shard.ends is not None
 
-    def _read(self, cohort: Cohort, limit: int) -> Page | None:
+    def _read(self, cohort: Cohort, limit: int) -> RecordsPage | None:
         try:
             page = cohort.cursor.read(limit)
         except ServiceError as error:
@@ -122,7 +122,7 @@ class Reading:
         cohort.failures_in_a_row = 0
         return page
 
-    def _hand_out(self, cohort: Cohort, page: Page, counts: Counts) -> None:
+    def _hand_out(self, cohort: Cohort, page: RecordsPage, counts: Counts) -> None:
         shard = cohort.cursor.shard
         if page.gap:
             counts.gaps += 1

@@ -1,14 +1,106 @@
-"""Reading streams: which there are, their shards, and the records of a shard page by page."""
+"""The service as change consumers reach it: one call for tables and streams alike, repeated until it is answered."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from keyplan import limits
+from keyplan.client.connection import Connection
+from keyplan.client.requests import Answer, Context, Request, Transport, drive, send
+from keyplan.client.tables import Declared, create_tables
+from keyplan.client.transports import BotoTransport
+from keyplan.clock import Clock, SystemClock
+from keyplan.design.tables import Table
 from keyplan.errors import ServiceError
+from keyplan.streams.errors import ConsumerSetupError
 from keyplan.streams.records import StreamRecord, record_of
+
+STREAM_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
+
+
+class Service:
+    """A database. Raises ServiceError for answers, RunError when it gives up."""
+
+    def __init__(self, db: Connection | Transport, *, clock: Clock | None = None) -> None:
+        self._db = db
+        self._transport = db.transport if isinstance(db, Connection) else db
+        self.clock: Clock = clock or (db.context.clock if isinstance(db, Connection) else SystemClock())
+        self._context = Context(self.clock, cursor_key=b"")
+        self._never = threading.Event()
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether the engine is in this process, so that tables may be made as they are needed."""
+        return not isinstance(self._transport, BotoTransport)
+
+    def table_name(self, table: Table) -> str:
+        """The real name of a table."""
+        return self._db.table_name(table) if isinstance(self._db, Connection) else table.name
+
+    def call(self, operation: str, request: Request) -> Answer:
+        """The answer of an operation."""
+        return self._send(self._transport, operation, request)
+
+    def create(self, table: Declared) -> None:
+        """Make a table under its declared name, or see that it is there as declared."""
+        drive(create_tables(self._context, [table], wait=True), self._transport.call, self._wait)
+
+    def _send(self, transport: Transport, operation: str, request: Request) -> Answer:
+        return drive(send(self._context, operation, request), transport.call, self._wait)
+
+    def _wait(self, seconds: float) -> None:
+        self.clock.wait(self._never, seconds)
+
+
+class StreamService(Service):
+    """A database and its streams."""
+
+    def __init__(self, db: Connection | Transport, *, streams: Any = None, clock: Clock | None = None) -> None:
+        """`streams`: a boto3 client of dynamodbstreams, where the one that is derived from `db` will not do.
+
+        For an engine whose ShardIds have under 28 characters it needs `Config(parameter_validation=False)`.
+        """
+        super().__init__(db, clock=clock)
+        self._streams = _streams_transport(self._transport, streams)
+        self._is_derived = streams is None and self._streams is not self._transport
+
+    def call(self, operation: str, request: Request) -> Answer:
+        """The answer of an operation."""
+        return self._send(self._streams if operation in STREAM_OPERATIONS else self._transport, operation, request)
+
+    def close(self) -> None:
+        """Give back the connections of the client that was derived; another call opens them anew."""
+        if self._is_derived:
+            self._streams.close()
+
+
+def _streams_transport(transport: Transport, client: Any) -> Transport:
+    if client is not None:
+        return BotoTransport(client)
+    return BotoTransport(_streams_client(transport.client)) if isinstance(transport, BotoTransport) else transport
+
+
+def _streams_client(client: Any) -> Any:
+    """Return a client of the streams that belong to a client's tables: same region, endpoint and settings.
+
+    It does not validate parameters: botocore refuses ShardIds of under 28 characters, which other engines have.
+    """
+    import boto3  # noqa: PLC0415 - an extra; here is a client of it
+    from botocore.config import Config  # noqa: PLC0415 - comes with it
+
+    if client.meta.service_model.service_name != "dynamodb":
+        raise ConsumerSetupError(f"a client of dynamodb is needed, not of {client.meta.service_model.service_name}")
+    config = client.meta.config.merge(Config(parameter_validation=False))
+    options: dict[str, Any] = {"region_name": client.meta.region_name, "config": config}
+    if ".amazonaws." not in client.meta.endpoint_url:  # Amazon's streams have an endpoint of their own
+        options["endpoint_url"] = client.meta.endpoint_url
+        if boto3.Session().get_credentials() is None:
+            options.update(aws_access_key_id="keyplan", aws_secret_access_key="keyplan")  # noqa: S106 - not secret
+    return boto3.client("dynamodbstreams", **options)
+
 
 Call = Callable[[str, dict[str, Any]], dict[str, Any]]
 
@@ -31,7 +123,7 @@ class Shard:
 
 
 @dataclass(frozen=True)
-class Stream:
+class TableStream:
     """A stream of a table, with its shards; a table whose stream was switched on anew has several for a day."""
 
     arn: str
@@ -44,7 +136,7 @@ def label_of(arn: str) -> str:
     return arn.rpartition("/")[2]
 
 
-def streams_of(call: Call, table: str) -> list[Stream]:
+def streams_of(call: Call, table: str) -> list[TableStream]:
     """The streams of a table that can still be read, oldest first."""
     found = []
     for arn in sorted(_arns(call, table), key=label_of):
@@ -64,7 +156,7 @@ def _arns(call: Call, table: str) -> Iterator[str]:
         request["ExclusiveStartStreamArn"] = answer["LastEvaluatedStreamArn"]
 
 
-def describe(call: Call, arn: str) -> Stream | None:
+def describe(call: Call, arn: str) -> TableStream | None:
     """A stream with all its shards; None where it is gone."""
     shards: list[Shard] = []
     request: dict[str, Any] = {"StreamArn": arn}
@@ -77,7 +169,7 @@ def describe(call: Call, arn: str) -> Stream | None:
             return None
         shards += [_shard(arn, one) for one in told.get("Shards", ())]
         if "LastEvaluatedShardId" not in told:
-            return Stream(arn, told["StreamViewType"], tuple(shards))
+            return TableStream(arn, told["StreamViewType"], tuple(shards))
         request["ExclusiveStartShardId"] = told["LastEvaluatedShardId"]
 
 
@@ -93,7 +185,7 @@ def _shard(arn: str, told: dict[str, Any]) -> Shard:
     )
 
 
-def ready_shards(streams: Sequence[Stream], done: Callable[[str], bool]) -> list[Shard]:
+def ready_shards(streams: Sequence[TableStream], done: Callable[[str], bool]) -> list[Shard]:
     """The shards that may be read now: those of which every predecessor is done.
 
     A shard's predecessors are its parent, and all shards of the table's earlier streams. A parent that is no
@@ -119,7 +211,7 @@ def is_gone(call: Call, arn: str, shard: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Page:
+class RecordsPage:
     """Some records of a shard, in order, each once."""
 
     records: list[StreamRecord]
@@ -130,7 +222,7 @@ class Page:
 
 
 @dataclass
-class Cursor:
+class ShardCursor:
     """A place in a shard from which pages are read."""
 
     call: Call
@@ -142,11 +234,11 @@ class Cursor:
     an expired one must not pass over what came meanwhile."""
     iterator: str | None = None
 
-    def clone(self) -> Cursor:
+    def clone(self) -> ShardCursor:
         """A cursor at the same place: an iterator may be used more than once."""
-        return Cursor(self.call, self.shard, self.position, self.from_latest, self.iterator)
+        return ShardCursor(self.call, self.shard, self.position, self.from_latest, self.iterator)
 
-    def read(self, limit: int = limits.GET_RECORDS_LIMIT) -> Page:
+    def read(self, limit: int = limits.GET_RECORDS_LIMIT) -> RecordsPage:
         """The next page. Raises ServiceError for what cannot be mended by a new iterator."""
         gap = False
         for _ in range(3):  # an iterator that expired, then one that was trimmed, then the horizon
@@ -156,7 +248,7 @@ class Cursor:
                 answer = self.call("GetRecords", {"ShardIterator": self.iterator, "Limit": limit})
             except ServiceError as error:
                 if error.code == "ResourceNotFoundException":
-                    return Page([], ended=True, gap=self._was_unread())
+                    return RecordsPage([], ended=True, gap=self._was_unread())
                 if error.code not in {"ExpiredIteratorException", "TrimmedDataAccessException"}:
                     raise
                 self.iterator = None
@@ -188,7 +280,7 @@ class Cursor:
         """Of a shard that is gone: whether it may have held more than was read."""
         return self.shard.ends is None or self.position is None or self.position < self.shard.ends
 
-    def _page(self, answer: dict[str, Any], *, gap: bool) -> Page:
+    def _page(self, answer: dict[str, Any], *, gap: bool) -> RecordsPage:
         """In order and without repetition, whatever order the service gave: a page is whole, so this is safe."""
         found: dict[int, StreamRecord] = {}
         for raw in answer["Records"]:
@@ -199,4 +291,4 @@ class Cursor:
         if records:
             self.position = records[-1].sequence
         self.iterator = answer.get("NextShardIterator")
-        return Page(records, ended=self.iterator is None, gap=gap)
+        return RecordsPage(records, ended=self.iterator is None, gap=gap)

@@ -20,6 +20,7 @@ faults that should not wait makes its client with `Config(retries={"total_max_at
 from __future__ import annotations
 
 import asyncio
+import copy
 import functools
 import inspect
 import sys
@@ -30,6 +31,10 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
+from keyplan.testing.classes import decorate_class
+from keyplan.testing.exchange import exchange, run, run_async
+from keyplan.testing.operation import Answering, Operation
+
 try:
     from botocore.client import BaseClient
 except ModuleNotFoundError as missing:
@@ -37,9 +42,6 @@ except ModuleNotFoundError as missing:
         "keyplan.testing.boto answers botocore's clients and needs botocore: install keyplan[aws]"
     ) from missing
 
-from keyplan.testing.classes import decorate_class
-from keyplan.testing.exchange import exchange, run, run_async
-from keyplan.testing.operation import Answering, Operation
 
 ANSWERED_SERVICES = frozenset({"dynamodb", "dynamodbstreams"})
 """botocore's names of the services that an engine answers."""
@@ -252,3 +254,57 @@ def _client_of(client_or_resource: Any) -> Any:
     if isinstance(client_or_resource, BaseClient):
         return client_or_resource
     return client_or_resource.meta.client
+
+
+try:
+    import boto3
+except ModuleNotFoundError as missing:
+    raise ImportError("boto3 is needed for this: install keyplan[aws]") from missing
+
+REGION = "us-east-1"
+
+
+def make_client(service: str, engine: Answering) -> Any:
+    """A boto3 client of `dynamodb` or `dynamodbstreams`, answered by the engine."""
+    client = _copy_of(_client(service))
+    attach(client, engine)
+    return client
+
+
+def make_resource(engine: Answering) -> Any:
+    """A boto3 resource of DynamoDB, answered by the engine."""
+    made = _resource()
+    resource = copy.copy(made)
+    resource.meta = copy.copy(made.meta)
+    resource.meta.client = _copy_of(made.meta.client)
+    attach(resource, engine)
+    return resource
+
+
+@functools.cache
+def _session() -> boto3.Session:
+    return boto3.Session(
+        region_name=REGION,
+        aws_access_key_id="keyplan",
+        aws_secret_access_key="keyplan",  # noqa: S106  nothing is ever signed with it
+    )
+
+
+@functools.cache
+def _client(service: str) -> Any:
+    return _session().client(service)  # type: ignore[call-overload]
+
+
+@functools.cache
+def _resource() -> Any:
+    return _session().resource("dynamodb")
+
+
+def _copy_of(client: Any) -> Any:
+    # Not copy.copy: it asks the new object for `__setstate__` before it has any attribute, and a
+    # client looks for attributes it lacks among its event handlers, without end.
+    copied = object.__new__(type(client))
+    vars(copied).update(vars(client))
+    copied.meta = copy.copy(client.meta)
+    copied.meta.events = copy.copy(client.meta.events)
+    return copied

@@ -77,7 +77,7 @@ def engine(keyplan_engine: Engine) -> Engine:
 @pytest.fixture
 def dynamodb_client(keyplan_engine: Engine) -> Any:
     """A boto3 client of DynamoDB for this test alone, answered by the engine."""
-    from keyplan.testing.clients import make_client
+    from keyplan.testing.boto import make_client
 
     return make_client("dynamodb", keyplan_engine)
 
@@ -85,7 +85,7 @@ def dynamodb_client(keyplan_engine: Engine) -> Any:
 @pytest.fixture
 def dynamodbstreams_client(keyplan_engine: Engine) -> Any:
     """A boto3 client of DynamoDB Streams for this test alone, answered by the engine."""
-    from keyplan.testing.clients import make_client
+    from keyplan.testing.boto import make_client
 
     return make_client("dynamodbstreams", keyplan_engine)
 
@@ -93,7 +93,7 @@ def dynamodbstreams_client(keyplan_engine: Engine) -> Any:
 @pytest.fixture
 def dynamodb_resource(keyplan_engine: Engine) -> Any:
     """A boto3 resource of DynamoDB for this test alone, answered by the engine."""
-    from keyplan.testing.clients import make_resource
+    from keyplan.testing.boto import make_resource
 
     return make_resource(keyplan_engine)
 

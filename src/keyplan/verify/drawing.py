@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from keyplan.client.wording import condition_text
+from keyplan.client.failures import condition_text
 from keyplan.design.conditions_evaluation import filled
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.field_types import without_none

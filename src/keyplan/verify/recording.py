@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from keyplan.client.sending import WRITES
+from keyplan.client.requests import WRITES
 from keyplan.cost.spent import READS, Spent, of_receipts
 from keyplan.dynamodb.values.types import Item
 from keyplan.engine.engine import Engine

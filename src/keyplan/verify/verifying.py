@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from keyplan.client.connection import Connection
-from keyplan.client.context import Context, Retries
+from keyplan.client.requests import Context, Retries
 from keyplan.clock import ManualClock, SystemClock
 from keyplan.cost.estimate import estimate
 from keyplan.cost.expected import expected, pages

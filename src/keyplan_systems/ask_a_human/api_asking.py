@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from fastapi import Depends, Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 
-from keyplan.client.errors import CursorError, ThrottledError, TransactionConflictError, UnavailableError
+from keyplan.client.errors import CursorError, ThrottledError, UnavailableError, WriteConflictError
 from keyplan_systems.ask_a_human.base import Base, BusyError
 from keyplan_systems.ask_a_human.domain import limits, moments, requests
 from keyplan_systems.ask_a_human.domain.limits import Allowance, Limit
@@ -145,7 +145,7 @@ TRANSLATIONS: Mapping[type[Exception], Translation] = {
     CursorError: _foreign_cursor,
     BusyError: _busy,
     ThrottledError: _busy,
-    TransactionConflictError: _busy,
+    WriteConflictError: _busy,
     UnavailableError: _busy,
 }
 """Every refusal and failure that routes let through, and its answer."""

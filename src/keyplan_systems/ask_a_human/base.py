@@ -17,10 +17,10 @@ from keyplan.client.errors import (
     OutcomeUnknownError,
     RunError,
     ThrottledError,
-    TransactionConflictError,
     TransactionFailedError,
     UnreadableItemError,
     VersionConflictError,
+    WriteConflictError,
 )
 from keyplan.clock import Clock
 from keyplan.design import Call, WriteCall
@@ -42,7 +42,7 @@ ATTEMPTS = 80
 
 STALE = (AlreadyExistsError, ConditionFailedError, NotFoundError, VersionConflictError)
 """What a write fails with because something has changed since it was read."""
-PASSING = (ThrottledError, TransactionConflictError)
+PASSING = (ThrottledError, WriteConflictError)
 """What a part of a transaction fails with that may be done a moment later, as it is."""
 UNREADABLE = (UnreadableItemError, ValueError)
 """What nobody can read, now or later: no item of its entity, or one of values that the rules do not know."""

@@ -86,7 +86,7 @@ class Ranking:
     """The worker behind the ranks: counts who moves from one bucket of points to another, each move once."""
 
     def __init__(self, base: Base, failures: Destination, runner: str | None = None) -> None:
-        """`failures`: where changes go that could not be counted; `keyplan.streams.redrive` counts them later.
+        """`failures`: where changes go that could not be counted; `keyplan.streams.runner` counts them later.
 
         `runner`: its name among the readers of the stream.
         """

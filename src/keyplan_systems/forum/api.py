@@ -12,7 +12,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnectionError
 
-from keyplan.client.errors import CursorError, ThrottledError, TransactionConflictError, UnavailableError
+from keyplan.client.errors import CursorError, ThrottledError, UnavailableError, WriteConflictError
 from keyplan.clock import Clock
 from keyplan_systems.forum.bodies import Grant, NewMessage, Reading, Told, Wish
 from keyplan_systems.forum.domain import BadRequestError, ForumError, NotAllowedError, Thread, ThreadKey, checked_id
@@ -266,7 +266,7 @@ TRANSLATIONS: Mapping[type[Exception], Callable[[Any], Problem]] = {
     ForumError: _refused,
     CursorError: lambda _error: Problem(400, "This next is not one of this list.", code="invalid"),
     ThrottledError: _busy,
-    TransactionConflictError: _busy,
+    WriteConflictError: _busy,
     UnavailableError: _silent,
     OperationalError: _silent,
     NoConnectionError: _silent,

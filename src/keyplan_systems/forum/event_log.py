@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from keyplan.client.connection import Connection
-from keyplan.client.context import Retries
-from keyplan.client.errors import AlreadyExistsError, RunError, TransactionConflictError, TransactionFailedError
+from keyplan.client.errors import AlreadyExistsError, RunError, TransactionFailedError, WriteConflictError
+from keyplan.client.requests import Retries
 from keyplan.clock import Clock
 from keyplan.design import Page
 from keyplan_systems.forum import design
@@ -77,7 +77,7 @@ class EventLog:
                 self._clock.wait(threading.Event(), _RETRIES.wait_s(attempt, self._clock))
             done = self._try(draft)
         if done is None:
-            raise TransactionConflictError(f"others kept writing to the thread of event {draft.event_id}")
+            raise WriteConflictError(f"others kept writing to the thread of event {draft.event_id}")
         return done
 
     def check_time(self, draft: Draft) -> None:

@@ -17,7 +17,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from keyplan.client.errors import CursorError, ThrottledError, TransactionConflictError, UnavailableError
+from keyplan.client.errors import CursorError, ThrottledError, UnavailableError, WriteConflictError
 from keyplan.clock import Clock
 from keyplan_systems.thinking_trainer import charts
 from keyplan_systems.thinking_trainer.design import StoredAttempt, StoredScenario
@@ -292,7 +292,7 @@ TRANSLATIONS: Mapping[type[Exception], Callable[[Any], Problem]] = {
     EvaluationFailed: lambda error: Problem(503, str(error), headers={"Retry-After": "30"}),
     CursorError: lambda _error: Problem(400, "The next token is not one of this list.", code="invalid"),
     ThrottledError: _busy,
-    TransactionConflictError: _busy,
+    WriteConflictError: _busy,
     UnavailableError: lambda _error: Problem(503, "The database does not answer.", headers={"Retry-After": "5"}),
 }
 

@@ -14,9 +14,9 @@ from keyplan.client.errors import (
     ConditionFailedError,
     NotFoundError,
     RunError,
-    TransactionConflictError,
     TransactionFailedError,
     VersionConflictError,
+    WriteConflictError,
 )
 from keyplan.clock import Clock
 from keyplan.design import Inserted, Modified
@@ -56,7 +56,7 @@ class Profiler:
                     return False
                 if not _may_pass(error):
                     raise
-            except TransactionConflictError:
+            except WriteConflictError:
                 continue
             else:
                 return True
@@ -81,5 +81,5 @@ def _is_noted(error: TransactionFailedError) -> bool:
 
 def _may_pass(error: TransactionFailedError) -> bool:
     """Whether another handler was quicker: with the ledger read anew it may go through."""
-    passing: tuple[type[RunError], ...] = (AlreadyExistsError, VersionConflictError, TransactionConflictError)
+    passing: tuple[type[RunError], ...] = (AlreadyExistsError, VersionConflictError, WriteConflictError)
     return all(reason is None or isinstance(reason, passing) for reason in error.reasons)

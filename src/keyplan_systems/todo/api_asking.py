@@ -10,7 +10,7 @@ from fastapi import Depends, Header, Query, Response
 from fastapi import Request as HttpRequest
 from pydantic import TypeAdapter, ValidationError
 
-from keyplan.client.errors import CursorError, KeyValueError, ThrottledError, TransactionConflictError, UnavailableError
+from keyplan.client.errors import CursorError, KeyValueError, ThrottledError, UnavailableError, WriteConflictError
 from keyplan_systems.todo.bodies import task_body
 from keyplan_systems.todo.domain import fingerprint
 from keyplan_systems.todo.entities import Task, UserId
@@ -113,7 +113,7 @@ TRANSLATIONS: Mapping[type[Exception], Translation] = {
     CursorError: lambda _error: Problem(422, "The cursor is not of this list.", code="invalid_cursor"),
     KeyValueError: lambda _error: Problem(422, "A value cannot be part of a key."),
     ThrottledError: _busy,
-    TransactionConflictError: _busy,
+    WriteConflictError: _busy,
     UnavailableError: _busy,
 }
 """Every refusal and failure that routes let through, and its answer."""

@@ -27,8 +27,7 @@ from keyplan.streams.checkpoints_table import TableCheckpoints
 from keyplan.streams.errors import ConsumerSetupError, LeaseLostError
 from keyplan.streams.failures import Destination, Failure
 from keyplan.streams.records import StreamRecord
-from keyplan.streams.service import StreamService
-from keyplan.streams.streams import Cursor, Shard, Stream, is_gone, ready_shards, streams_of
+from keyplan.streams.streams import Shard, ShardCursor, StreamService, TableStream, is_gone, ready_shards, streams_of
 from keyplan_systems.todo.entities import app
 from keyplan_systems.todo.lake.errors import BadRecordError, LakeBusyError, StaleExportError
 from keyplan_systems.todo.lake.events import SEQUENCE_DIGITS
@@ -54,7 +53,7 @@ _SERVICE = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
 class _Reader:
     """A shard that is read here."""
 
-    cursor: Cursor
+    cursor: ShardCursor
     lane: Lane
     looked_s: float
     """When it was last looked into, seconds since 1970. Of one without a position only that tells whether records may
@@ -179,9 +178,9 @@ class Feed:
         now_s = self._clock.now()
         lane = self._kept.acquire(self._consumer, shard.key, self._name, now_s, now_s + self._lease_s)
         if lane is not None:
-            self._readers[shard.key] = _Reader(Cursor(self._service.call, shard, lane.position), lane, looked_s)
+            self._readers[shard.key] = _Reader(ShardCursor(self._service.call, shard, lane.position), lane, looked_s)
 
-    def _bury(self, board: Board, streams: Sequence[Stream]) -> None:
+    def _bury(self, board: Board, streams: Sequence[TableStream]) -> None:
         """Make up for shards that are gone before they were read to their end."""
         listed = {shard.key for stream in streams for shard in stream.shards}
         unlisted = [lane for lane in board.lanes.values() if not lane.done and lane.shard not in listed]
@@ -210,7 +209,7 @@ class Feed:
         try:
             return self._drain(key, reader)
         except BaseException:
-            reader.cursor = Cursor(self._service.call, reader.cursor.shard, reader.lane.position)
+            reader.cursor = ShardCursor(self._service.call, reader.cursor.shard, reader.lane.position)
             reader.ended = False
             raise
 

@@ -9,10 +9,10 @@ from keyplan.client.errors import (
     AlreadyExistsError,
     ConditionFailedError,
     NotFoundError,
-    TransactionConflictError,
     TransactionFailedError,
     UniqueTakenError,
     VersionConflictError,
+    WriteConflictError,
 )
 from keyplan.design.patterns import Call, WriteCall
 from keyplan_systems.todo import design
@@ -23,7 +23,7 @@ from keyplan_systems.web.once import ANSWERS_KEPT, ATTEMPTS, UNDER_WAY, Answer, 
 
 __all__ = ["ATTEMPTS", "UNDER_WAY", "Answer", "Once", "Request", "Work"]
 
-_STALE = (AlreadyExistsError, VersionConflictError, NotFoundError, ConditionFailedError, TransactionConflictError)
+_STALE = (AlreadyExistsError, VersionConflictError, NotFoundError, ConditionFailedError, WriteConflictError)
 """Errors of work that rests on items that have changed since or are being changed: repeat it on what is stored now."""
 
 

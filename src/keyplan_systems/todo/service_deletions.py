@@ -11,9 +11,9 @@ from keyplan.client.errors import (
     KeyValueError,
     NotFoundError,
     ThrottledError,
-    TransactionConflictError,
     TransactionFailedError,
     UnreadableItemError,
+    WriteConflictError,
 )
 from keyplan_systems.todo import design
 from keyplan_systems.todo.entities import Deletion
@@ -21,7 +21,7 @@ from keyplan_systems.todo.entities import Deletion
 TASKS_AT_ONCE = 50
 """Tasks of one transaction, as long as nobody else writes them: fewer where that goes on."""
 
-_OF_ONE_USER = (KeyValueError, TransactionConflictError, TransactionFailedError, UnreadableItemError)
+_OF_ONE_USER = (KeyValueError, WriteConflictError, TransactionFailedError, UnreadableItemError)
 """What holds up one user's deletion, and not those of others."""
 
 
@@ -68,7 +68,7 @@ class Deletions:
         while task_ids := self._some_tasks(deletion.user_id, at_once):
             try:
                 self._connection.run(design.remove_tasks(deletion.user_id, deletion.since, task_ids))
-            except (TransactionConflictError, ThrottledError):
+            except (WriteConflictError, ThrottledError):
                 if len(task_ids) == 1:
                     raise
                 at_once = len(task_ids) // 2

@@ -21,10 +21,10 @@ from keyplan.client.errors import (
     OutcomeUnknownError,
     RunError,
     ThrottledError,
-    TransactionConflictError,
     TransactionFailedError,
     UniqueTakenError,
     VersionConflictError,
+    WriteConflictError,
 )
 from keyplan.design import Transaction
 from keyplan.design.patterns import Call, TransactionCall, WriteCall
@@ -127,7 +127,7 @@ def act(asking: Asking, request: Request | None, kind: type[T], step: Callable[[
 
     try:
         answer = _Once(asking.connection, asking.clock).answer(request, work)
-    except (TransactionConflictError, ThrottledError) as error:
+    except (WriteConflictError, ThrottledError) as error:
         raise TryAgainError("Too much is written at the same moment. Please try again.") from error
     return adapter.validate_json(answer.body)
 
@@ -153,7 +153,7 @@ def write(
         raise _refusal(call, error.reasons, before) from error
     except UniqueTakenError as error:
         raise _taken(error) from error
-    except (TransactionConflictError, ThrottledError) as error:
+    except (WriteConflictError, ThrottledError) as error:
         raise TryAgainError("Too much is written at the same moment. Please try again.") from error
     except _REFUSED_CONDITION as error:
         raise explain([guard_of(call, before)], [_reason(error)]) from error
@@ -203,7 +203,7 @@ def _reason(error: RunError | None) -> Reason:
         return Reason("None")
     if isinstance(error, _REFUSED_CONDITION):
         return Reason(CONDITION_FAILED, _found(error))
-    if isinstance(error, TransactionConflictError | ThrottledError):
+    if isinstance(error, WriteConflictError | ThrottledError):
         return Reason("TransactionConflict")
     return Reason(error.code or type(error).__name__)
 

@@ -12,7 +12,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnectionError
 from tests.systems.forum.live import ANN, BEN, PATIENCE_S, TEACHER, TUTOR, Live, Writer
 
-from keyplan.client.errors import ThrottledError, TransactionConflictError, UnavailableError
+from keyplan.client.errors import ThrottledError, UnavailableError, WriteConflictError
 from keyplan_systems.forum import sample
 from keyplan_systems.forum.relational import threads
 from keyplan_systems.forum.sample import CLASS, LISTS, LOOPS, TUTORS
@@ -219,7 +219,7 @@ def test_values_of_another_kind_are_refused_and_not_read_as_something(live: Live
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (TransactionConflictError("others keep writing"), "The database is busy."),
+        (WriteConflictError("others keep writing"), "The database is busy."),
         (ThrottledError("too much"), "The database is busy."),
         (UnavailableError("no answer"), "The database does not answer."),
         (OperationalError("SELECT 1", None, Exception("database is locked")), "The database does not answer."),

@@ -13,7 +13,7 @@ from tests.systems.elsewhere import Elsewhere, connected
 from keyplan.check.checking import check
 from keyplan.client.connection import Connection
 from keyplan.client.errors import KeyValueError
-from keyplan.client.steps import Transport
+from keyplan.client.requests import Transport
 from keyplan.clock import ManualClock
 from keyplan.design.design import Design
 from keyplan.engine.engine import Engine

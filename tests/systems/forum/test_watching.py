@@ -14,7 +14,7 @@ from tests.systems.elsewhere import Elsewhere, connected, served
 
 from keyplan.client.connection import Connection
 from keyplan.client.errors import TransactionFailedError
-from keyplan.client.steps import Transport
+from keyplan.client.requests import Transport
 from keyplan.clock import ManualClock, SystemClock
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults

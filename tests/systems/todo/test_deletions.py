@@ -12,7 +12,7 @@ from tests.systems.elsewhere import Elsewhere, connected
 from tests.systems.todo.stage import Caller, Stage
 
 import keyplan
-from keyplan.client.errors import NotFoundError, TransactionConflictError, TransactionFailedError
+from keyplan.client.errors import NotFoundError, TransactionFailedError, WriteConflictError
 from keyplan.clock import ManualClock, SystemClock
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults
@@ -168,12 +168,12 @@ def test_a_deletion_that_is_held_up_holds_up_no_other(
 
     def busy(call: Any, **options: Any) -> Any:
         if call.pattern.name == "remove_tasks" and call.arguments["user_id"] == "ada":
-            raise TransactionConflictError("others keep writing her task")
+            raise WriteConflictError("others keep writing her task")
         return run(call, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(stage.connection, "run", busy)
-        with pytest.raises(TransactionConflictError, match="her task"):
+        with pytest.raises(WriteConflictError, match="her task"):
             stage.service.deletions.run_once()
     assert left_of(engine, "bob") == []
     assert stage.service.deletions.run_once() == 1
@@ -189,7 +189,7 @@ def test_a_worker_that_meets_another_at_the_same_work_leaves_it_to_that(
 
     def met(call: Any, **options: Any) -> Any:
         if call.pattern.name == "remove_tasks":
-            reasons = [TransactionConflictError("being written"), NotFoundError("not there")]
+            reasons = [WriteConflictError("being written"), NotFoundError("not there")]
             raise TransactionFailedError("nothing was applied", reasons=reasons)
         return run(call, **options)
 

@@ -17,7 +17,7 @@ from tests.systems.todo.town import Town
 from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
-from keyplan.streams.checkpoints_file import FileCheckpoints
+from keyplan.streams.checkpoints import FileCheckpoints
 from keyplan.streams.failures import Failure, JsonLinesFolder
 from keyplan_systems.todo import design
 from keyplan_systems.todo import feed as feeds

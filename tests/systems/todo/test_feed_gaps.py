@@ -15,7 +15,7 @@ from tests.systems.todo.town import Town
 from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
-from keyplan.streams.streams import Call, Stream
+from keyplan.streams.streams import Call, TableStream
 from keyplan_systems.todo import feed as feeds
 from keyplan_systems.todo.feed import CLOCKS_DIFFER, Feed
 from keyplan_systems.todo.lake.errors import StaleExportError
@@ -80,7 +80,7 @@ def test_a_shard_that_is_missing_in_an_older_list_is_still_read(
     feed.run_once()
     feed.close()
 
-    def older(call: Call, table: str) -> list[Stream]:
+    def older(call: Call, table: str) -> list[TableStream]:
         return [replace(stream, shards=()) for stream in listed(call, table)]
 
     other = Feed(connection, lake, clock=clock)

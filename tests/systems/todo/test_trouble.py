@@ -13,7 +13,7 @@ from tests.systems.elsewhere import connected
 from tests.systems.todo.lake.making import History
 from tests.systems.todo.stage import Caller, Stage, new_key, staged
 
-from keyplan.client.errors import NotFoundError, TransactionConflictError, TransactionFailedError, VersionConflictError
+from keyplan.client.errors import NotFoundError, TransactionFailedError, VersionConflictError, WriteConflictError
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults
@@ -121,8 +121,8 @@ def test_a_change_that_meets_others_in_two_ways_at_once_is_made_anew(
 ) -> None:
     path, transact = f"/tasks/{ada.task()['task_id']}", stage.connection.transact
     reasons = [
-        [VersionConflictError("moved on", expected=1, found=2), TransactionConflictError("being written")],
-        [TransactionConflictError("being written"), NotFoundError("not there")],
+        [VersionConflictError("moved on", expected=1, found=2), WriteConflictError("being written")],
+        [WriteConflictError("being written"), NotFoundError("not there")],
     ]
 
     def met(*calls: Any, **options: Any) -> None:

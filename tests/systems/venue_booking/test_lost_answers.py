@@ -15,7 +15,7 @@ from tests.systems.venue_booking.samples import VENUE
 from tests.systems.venue_booking.stage import Caller, Refused, Stage, all_items, connected, staged
 
 from keyplan.client.connection import Connection
-from keyplan.client.steps import Transport
+from keyplan.client.requests import Transport
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan.errors import InternalServerError

@@ -20,7 +20,7 @@ from tests.systems.venue_booking.stage import Caller, Refused, Stage, all_items,
 
 import keyplan
 from keyplan.client.connection import Connection
-from keyplan.client.context import Retries
+from keyplan.client.requests import Retries
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan.engine.faults import Faults

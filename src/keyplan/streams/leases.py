@@ -17,10 +17,10 @@ from keyplan.streams.consumers import BoundConsumer
 from keyplan.streams.delivery import Track
 from keyplan.streams.errors import LeaseLostError
 from keyplan.streams.notices import Gap, LeaseLost, Notify
-from keyplan.streams.streams import Call, Shard, Stream, is_gone, ready_shards
+from keyplan.streams.streams import Call, Shard, TableStream, is_gone, ready_shards
 
 
-class Claims:
+class Leases:
     """The lanes of one runner."""
 
     def __init__(
@@ -51,7 +51,7 @@ class Claims:
             self._announced[consumer] = now_s + self.lease_s
             self._kept.announce(consumer, self.runner, now_s + self.lease_s)
 
-    def settle(self, consumer: BoundConsumer, board: Board, streams: Sequence[Stream]) -> int:
+    def settle(self, consumer: BoundConsumer, board: Board, streams: Sequence[TableStream]) -> int:
         """Give up what is more than our share, take what is free up to it; how many gaps were found."""
         ready = ready_shards(streams, lambda key: key in board.lanes and board.lanes[key].done)
         now_s = self._clock.now()
@@ -91,7 +91,7 @@ class Claims:
                 if taken is not None:
                     self._kept.release(taken)
 
-    def _bury(self, consumer: BoundConsumer, board: Board, streams: Sequence[Stream]) -> int:
+    def _bury(self, consumer: BoundConsumer, board: Board, streams: Sequence[TableStream]) -> int:
         """Close lanes whose shards are gone, and tell of it: what they still held cannot be read any more."""
         listed = {shard.key for stream in streams for shard in stream.shards}
         held = {track.lane.shard for track in self.tracks if track.consumer is consumer}
@@ -112,7 +112,7 @@ class Claims:
                 buried += 1
         return buried
 
-    def _tell_of_trimmed(self, consumer: BoundConsumer, board: Board, streams: Sequence[Stream]) -> int:
+    def _tell_of_trimmed(self, consumer: BoundConsumer, board: Board, streams: Sequence[TableStream]) -> int:
         """Tell of lanes of which nothing was read, and whose shards begin later than when they were first taken.
 
         Not where a consumer began with the latest changes: what was trimmed may be older than that.

@@ -1,0 +1,362 @@
+"""How requests are sent: programs that yield them, drivers that send them, retries, and the meter of capacity units.
+
+A program is a generator. It yields `(operation, request)` or a `Wait`, and receives the answer, or has the error of
+the service raised at that point. A driver knows nothing of patterns and a program nothing of sockets or event loops,
+so that each program exists once, with one driver for each way to wait.
+
+Errors are of three kinds. After throttles and conflicts nothing was written: the request is sent again. After
+failures of the service, and without an answer, a write may have been applied: the request is sent again where that
+does no harm, and the program learns of it through `Outcome`. Every other error is an answer.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeVar
+
+from keyplan.client.errors import (
+    NoAnswerError,
+    OutcomeUnknownError,
+    RunError,
+    ThrottledError,
+    UnavailableError,
+    WriteConflictError,
+)
+from keyplan.clock import Clock, check_seconds
+from keyplan.cost.spent import READS, Spent, of_receipts
+from keyplan.design.plan import Plan
+from keyplan.design.schema import Schema
+from keyplan.errors import ServiceError
+
+R = TypeVar("R")
+Request = dict[str, Any]
+Answer = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Go on after so many seconds."""
+
+    seconds: float
+
+
+Step = tuple[str, Request] | Wait
+Program = Generator[Step, Any, R]
+
+
+class Transport(Protocol):
+    """Sends a request. Raises ServiceError."""
+
+    def call(self, operation: str, request: Request) -> Answer:
+        """The answer of an operation, binary as bytes."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
+
+
+class AsyncTransport(Protocol):
+    """The same, awaited."""
+
+    async def call(self, operation: str, request: Request) -> Answer:
+        """The answer of an operation, binary as bytes."""
+
+    async def close(self) -> None:
+        """Give back what it holds."""
+
+
+def drive(program: Program[R], call: Callable[[str, Request], Answer], wait: Callable[[float], object]) -> R:
+    """Run a program to its end."""
+    try:
+        step = next(program)
+        while True:
+            if isinstance(step, tuple):
+                try:
+                    answer = call(*step)
+                except ServiceError as error:
+                    step = program.throw(error)
+                else:
+                    step = program.send(answer)
+            else:
+                wait(step.seconds)
+                step = program.send(None)
+    except StopIteration as done:
+        result: R = done.value
+        return result
+
+
+async def drive_async(
+    program: Program[R],
+    call: Callable[[str, Request], Awaitable[Answer]],
+    wait: Callable[[float], Awaitable[object]],
+) -> R:
+    """Run a program to its end, awaiting what it waits for."""
+    try:
+        step = next(program)
+        while True:
+            if isinstance(step, tuple):
+                try:
+                    answer = await call(*step)
+                except ServiceError as error:
+                    step = program.throw(error)
+                else:
+                    step = program.send(answer)
+            else:
+                await wait(step.seconds)
+                step = program.send(None)
+    except StopIteration as done:
+        result: R = done.value
+        return result
+
+
+_DOUBLINGS = 60  # beyond any bound, and still a number
+
+
+def jittered_s(attempt: int, first_s: float, most_s: float, clock: Clock) -> float:
+    """A wait drawn evenly from 0 to a bound that doubles with each attempt, up to the most."""
+    return clock.random.uniform(0.0, min(most_s, first_s * 2.0 ** min(attempt - 1, _DOUBLINGS)))
+
+
+@dataclass(frozen=True)
+class Retries:
+    """How often and how patiently requests are repeated; each wait is drawn evenly from 0 to its bound.
+
+    Raises ValueError for what cannot be.
+    """
+
+    attempts: int = 10
+    """How often a request is sent at most."""
+    first_s: float = 0.025
+    """The bound of the first wait; each next one is twice the last."""
+    most_s: float = 2.0
+    """The bound of every wait."""
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1:
+            raise ValueError(f"attempts is how often a request is sent, at least once: {self.attempts!r}")
+        check_seconds(first_s=self.first_s, most_s=self.most_s)
+
+    def wait_s(self, attempt: int, clock: Clock) -> float:
+        """How long to wait after so many attempts, with full jitter."""
+        return jittered_s(attempt, self.first_s, self.most_s, clock)
+
+
+@dataclass(eq=False)
+class Context:
+    """One connection's settings, and what it has learnt."""
+
+    clock: Clock
+    cursor_key: bytes
+    retries: Retries = field(default_factory=Retries)
+    prefix: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """By a table's declared name: its real one."""
+    creates_tables: bool = False
+    """Whether tables that are missing are made at their first use."""
+    ready: set[Plan] = field(default_factory=set)
+    """Plans that are known to work."""
+    tables: set[Schema] = field(default_factory=set)
+    """Tables that are known to be there, where missing ones are made."""
+    moments: dict[str, int] = field(default_factory=dict)
+    """By the token of a transaction: the moment that its first attempt was made, seconds since 1970."""
+    meter: Meter | None = None
+    """What counts the calls' units; None: they are not asked for."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    """Held while the moments are changed: threads share a connection."""
+
+    def table(self, schema: Schema) -> str:
+        """The real name of a table."""
+        name = self.names.get(schema.name)
+        return self.prefix + schema.name if name is None else name
+
+    def now_s(self) -> int:
+        """The present moment as expiry is compared with, whole seconds since 1970."""
+        return int(self.clock.now())
+
+
+THROTTLED = frozenset(
+    {
+        "ProvisionedThroughputExceededException",
+        "ProvisionedThroughputExceeded",
+        "RequestLimitExceeded",
+        "Throttling",
+        "ThrottlingError",
+        "ThrottlingException",
+        "TooManyRequestsException",
+    }
+)
+CONFLICTS = frozenset({"TransactionConflictException", "TransactionConflict", "TransactionInProgressException"})
+WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
+CANCELLED = "TransactionCanceledException"
+_FAILED_STATUS = 500
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What is known of a write that was sent."""
+
+    uncertain: bool = False
+    """Whether an earlier attempt, of which no answer came, may have been applied."""
+
+
+def send(
+    context: Context, operation: str, request: Request, outcome: Outcome | None = None, *, repeats: bool = True
+) -> Program[Answer]:
+    """Send a request until it is answered. Raises ServiceError for answers, RunError when it gives up.
+
+    With `repeats=False` a request of which no answer came is not sent again.
+    """
+    attempt = 0
+    while True:
+        try:
+            answer: Answer = yield operation, request
+        except ServiceError as error:
+            failed = error
+        else:
+            return answer
+        if not is_passing(failed):
+            raise failed
+        attempt += 1
+        if attempt >= context.retries.attempts:
+            break
+        _note(failed, outcome, repeats=repeats)
+        yield Wait(context.retries.wait_s(attempt, context.clock))
+    known = not is_uncertain(failed) and not (outcome is not None and outcome.uncertain)
+    raise given_up(failed, context.retries.attempts, known=known or operation not in WRITES) from failed
+
+
+def _note(failed: ServiceError, outcome: Outcome | None, *, repeats: bool) -> None:
+    if not is_uncertain(failed):
+        return
+    if not repeats:
+        raise OutcomeUnknownError(
+            f"no answer tells whether the write was applied, and repeating it could apply it twice: {failed.message}",
+            code=failed.code,
+        ) from failed
+    if outcome is not None:
+        outcome.uncertain = True
+
+
+def is_uncertain(error: ServiceError) -> bool:
+    """Whether it leaves open if a write was applied."""
+    if isinstance(error, NoAnswerError):
+        return error.sent
+    return error.status >= _FAILED_STATUS
+
+
+def is_passing(error: ServiceError) -> bool:
+    """Whether the same request may succeed a little later."""
+    if error.code == CANCELLED:
+        codes = {reason.get("Code", "None") for reason in reasons_of(error)} - {"None"}
+        return bool(codes) and codes <= THROTTLED | CONFLICTS
+    return (
+        error.code in THROTTLED
+        or error.code in CONFLICTS
+        or isinstance(error, NoAnswerError)
+        or error.status >= _FAILED_STATUS
+    )
+
+
+def is_throttled(error: ServiceError) -> bool:
+    """Whether it says that a table, or a part of it, takes no more at the moment."""
+    return error.code in THROTTLED or any(reason.get("Code") in THROTTLED for reason in reasons_of(error))
+
+
+def reasons_of(error: ServiceError) -> list[dict[str, Any]]:
+    """The reasons of a cancelled transaction, one for each action."""
+    reasons: list[dict[str, Any]] = error.members.get("CancellationReasons", [])
+    return reasons
+
+
+def given_up(error: ServiceError, attempts: int, *, known: bool = True) -> RunError:
+    """The error of a request that was repeated in vain; `known` tells whether it is sure that nothing was done."""
+    after = f"after {attempts} attempts: {error.message}"
+    if not known:
+        return OutcomeUnknownError(f"no answer tells whether the write was applied, {after}", code=error.code)
+    codes = {reason.get("Code") for reason in reasons_of(error)}
+    if error.code in CONFLICTS or codes & CONFLICTS:
+        return WriteConflictError(f"others keep writing the same items, {after}", code=error.code)
+    if is_throttled(error):
+        return ThrottledError(f"more than the table can take, {after}", code=error.code)
+    return UnavailableError(f"the service is not available, {after}", code=error.code)
+
+
+_MEASURED = READS | WRITES
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What the calls of one pattern have used."""
+
+    calls: int = 0
+    requests: int = 0
+    """How many were sent for them: pages, what is read before and after a write, repetitions."""
+    throttled: int = 0
+    """Of these, how many were refused for more than the table can take."""
+    spent: Spent = field(default_factory=Spent)
+    """Capacity units by table, and table/index."""
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.calls + other.calls,
+            self.requests + other.requests,
+            self.throttled + other.throttled,
+            self.spent + other.spent,
+        )
+
+    @property
+    def per_call(self) -> Spent:
+        """Units of an average call."""
+        return self.spent.divided_by(max(1, self.calls))
+
+
+class Meter:
+    """Counts what a connection's calls use, as in `connect("data.db", meter=meter)`. Connections may share one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._used: dict[str, Usage] = {}
+
+    def read(self) -> dict[str, Usage]:
+        """By pattern, what was used since this meter was made, or last taken.
+
+        What no pattern declares has names like `transact(take, give)` and `transact_get(task, user)`.
+        """
+        with self._lock:
+            return dict(self._used)
+
+    def take(self) -> dict[str, Usage]:
+        """The same, and begin anew: for whoever reports it now and then."""
+        with self._lock:
+            used, self._used = self._used, {}
+        return used
+
+    def measured(self, name: str, program: Program[R]) -> Program[R]:
+        """The program of a call of the pattern, with what it uses noted."""
+        usage = Usage(calls=1)
+        try:
+            step = next(program)
+            while True:
+                if not isinstance(step, tuple):
+                    step = program.send((yield step))
+                    continue
+                operation, request = step
+                if operation in _MEASURED:
+                    request = {**request, "ReturnConsumedCapacity": "INDEXES"}
+                usage = replace(usage, requests=usage.requests + 1)
+                try:
+                    answer = yield operation, request
+                except ServiceError as error:
+                    usage = replace(usage, throttled=usage.throttled + is_throttled(error))
+                    step = program.throw(error)
+                else:
+                    usage = replace(usage, spent=usage.spent + of_receipts(operation, answer))
+                    step = program.send(answer)
+        except StopIteration as done:
+            result: R = done.value
+            return result
+        finally:
+            program.close()
+            with self._lock:
+                self._used[name] = self._used.get(name, Usage()) + usage
