@@ -13,7 +13,7 @@ import keyplan
 from keyplan.client.errors import AlreadyExistsError, ThrottledError
 from keyplan.client.requests import Context, Meter, Usage
 from keyplan.clock import ManualClock
-from keyplan.cost.spent import Spent
+from keyplan.cost.units import Spent
 from keyplan.engine.engine import Engine
 from keyplan.errors import ProvisionedThroughputExceededError
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from keyplan.cost.sizes import Size, entry_size, item_size, read_size
+from keyplan.cost.sizes import ItemSize, entry_size, item_size, read_size
 from keyplan.design import GSI, LSI, Bytes, Entity, Items, Table, attr, key
 
 songs = Table(
@@ -84,19 +84,19 @@ def test_an_item_that_declares_no_size_has_its_fields_and_every_made_key() -> No
     (spec,) = app.entities
     fields = len("songtakeidkind") + 4 * TEXT
     keys = len("PK" + "S#{song}#{take}") + 2 * 16 + len("G1" + "KIND#live") + len("G2" + "{id}") + 16
-    assert item_size(spec) == Size(fields + keys, fields + keys, None, declared=False)
+    assert item_size(spec) == ItemSize(fields + keys, fields + keys, None, declared=False)
 
 
 @pytest.mark.parametrize(
     ("told", "size"),
     [
-        (Bytes(3_000), Size(86, 86, None, declared=True)),
-        (Bytes(60), Size(60, 60, None, declared=True)),
-        (Bytes(60, p99=80), Size(60, 80, None, declared=True)),
-        (Bytes(60, p99=300, most=900), Size(60, 86, None, declared=True)),
+        (Bytes(3_000), ItemSize(86, 86, None, declared=True)),
+        (Bytes(60), ItemSize(60, 60, None, declared=True)),
+        (Bytes(60, p99=80), ItemSize(60, 80, None, declared=True)),
+        (Bytes(60, p99=300, most=900), ItemSize(60, 86, None, declared=True)),
     ],
 )
-def test_an_entry_is_no_larger_than_its_item(told: Bytes, size: Size) -> None:
+def test_an_entry_is_no_larger_than_its_item(told: Bytes, size: ItemSize) -> None:
     app = Table("app", pk="artist", sk="title", indexes=[GSI("by_genre", pk="genre", sk="year", project="keys")])
 
     @app.entity(items=Items(9, bytes=told))

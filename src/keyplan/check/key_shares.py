@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from keyplan.cost.matching import same_field
-from keyplan.cost.shares import choices_of
+from keyplan.cost.selectivity import choices_of, same_field
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import KeyAttribute
 from keyplan.design.symbols import CALLED, Source

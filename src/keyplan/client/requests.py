@@ -25,7 +25,7 @@ from keyplan.client.errors import (
     WriteConflictError,
 )
 from keyplan.clock import Clock, check_seconds
-from keyplan.cost.spent import READS, Spent, of_receipts
+from keyplan.cost.units import READS, Spent, of_receipts
 from keyplan.design.plan import Plan
 from keyplan.design.schema import Schema
 from keyplan.errors import ServiceError

@@ -9,7 +9,7 @@ from math import ceil
 from keyplan import limits
 from keyplan.cost.expected import Expected, expected, steps_of
 from keyplan.cost.prices import GB, HOURS_A_MONTH, PriceBook
-from keyplan.cost.shares import share_in_index
+from keyplan.cost.selectivity import share_in_index
 from keyplan.cost.sizes import entry_size
 from keyplan.cost.units import Units, sum_of
 from keyplan.design.design import Design

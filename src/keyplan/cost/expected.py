@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import ceil, inf, log2
 from typing import Any
@@ -10,19 +10,17 @@ from typing import Any
 from pydantic_core import PydanticUndefined
 
 from keyplan import limits
-from keyplan.cost.matching import matching
-from keyplan.cost.shares import kept_share, share_in_index
+from keyplan.cost.selectivity import kept_share, matching, share_in_index
 from keyplan.cost.sizes import entry_size, item_size, read_size
 from keyplan.cost.units import Units, sum_of
-from keyplan.cost.updates import entries_written
 from keyplan.design.conditions import UNKNOWN, paths_of
 from keyplan.design.conditions_evaluation import holds, stated
 from keyplan.design.entities import EntitySpec
-from keyplan.design.keys import BoundKey
+from keyplan.design.keys import BoundIndexKey, BoundKey
 from keyplan.design.patterns import Facts, Pattern
 from keyplan.design.plan import Plan
 from keyplan.design.projections import fetched
-from keyplan.design.symbols import Each, EveryShard, annotation_of
+from keyplan.design.symbols import Each, EveryShard, Param, annotation_of, is_never_none
 from keyplan.design.template_field import Field
 from keyplan.design.template_holes import BoundHole
 from keyplan.design.templates import BoundTemplate
@@ -335,3 +333,59 @@ def _transaction(plan: Plan, facts: Facts) -> Expected:
             if repeated is not None and not isinstance(repeated.values, tuple)
         )
     return Expected(sum_of(units for _, _, units in steps), written, written, guesses)
+
+
+def entries_written(plan: Plan) -> Iterator[tuple[BoundIndexKey, float]]:
+    """For each index of the entity: the entries that a call writes."""
+    entity = plan.entity
+    changed = {action.path.field for action in plan.actions} | ({entity.version} if entity.version else set())
+    before = {**stated(plan.condition, entity.fields), **plan.known}
+    after = {name: value for name, value in before.items() if name not in changed}
+    for action in plan.actions:
+        if len(action.path.parts) == 1 and action.name in {"set", "remove"}:
+            after[action.path.field] = action.source if action.name == "set" else None
+    for bound in entity.indexes:
+        was, stays = _is_inside(entity, bound, before), _is_inside(entity, bound, after)
+        yield bound, _entries(entity, bound, changed, was, stays)
+
+
+def _entries(
+    entity: EntitySpec, bound: BoundIndexKey, changed: set[str], was: bool | None, stays: bool | None
+) -> float:
+    """`was`, `stays`: whether the item is in the index before and after; None where the pattern does not say."""
+    if was is False or stays is False:
+        return 0.0 if was is stays else 1.0
+    moves = bool(changed & set(bound.fields))
+    in_place = 2.0 if moves else float(_shows(entity, bound, changed))
+    share = 1.0 if was else share_in_index(entity, bound)
+    if not changed & _deciding(entity, bound):
+        return in_place if moves else share * in_place
+    if stays and share < 1:
+        return share * in_place + (1 - share)
+    return max(1.0, in_place)  # it may come, go or stay, and nothing tells how often
+
+
+def _deciding(entity: EntitySpec, bound: BoundKey) -> set[str]:
+    """The fields whose change may bring an item into the index, or take it out."""
+    return {path.field for path in paths_of(bound.when)} | {
+        name for name in bound.fields if entity.fields[name].optional
+    }
+
+
+def _shows(entity: EntitySpec, bound: BoundIndexKey, changed: set[str]) -> bool:
+    """Whether an entry has an attribute that changes."""
+    return any(bound.index.projects(entity.fields[name].attribute, entity.schema.key) for name in changed)
+
+
+def _is_inside(entity: EntitySpec, bound: BoundKey, values: Mapping[str, Any]) -> bool | None:
+    """Whether an item of these values is in the index; None where they do not tell."""
+    inside = holds(bound.when, values)
+    if inside is False or any(values.get(name, UNKNOWN) is None for name in bound.fields):
+        return False
+    there = all(not entity.fields[name].optional or _is_value(values.get(name, UNKNOWN)) for name in bound.fields)
+    return True if inside and there else None
+
+
+def _is_value(source: object) -> bool:
+    """Whether a source surely stands for a value, and not for None."""
+    return is_never_none(source) if isinstance(source, Param) else source is not UNKNOWN

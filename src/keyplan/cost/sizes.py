@@ -13,7 +13,7 @@ _TYPICAL_BYTES = {"S": 20, "N": 6, "B": 100, "BOOL": 1, "SS": 60, "NS": 30, "BS"
 
 
 @dataclass(frozen=True)
-class Size:
+class ItemSize:
     """Bytes of an item or entry, names and values."""
 
     average: int
@@ -24,16 +24,16 @@ class Size:
     """Whether the design says it; otherwise it is a guess from the fields' types."""
 
 
-def item_size(entity: EntitySpec) -> Size:
+def item_size(entity: EntitySpec) -> ItemSize:
     """The size of an entity's items."""
     told = entity.items.bytes if entity.items is not None else None
     if told is None:
         guess = _all_bytes(entity)
-        return Size(guess, guess, None, declared=False)
-    return Size(told.average, told.p99 or told.average, told.most, declared=True)
+        return ItemSize(guess, guess, None, declared=False)
+    return ItemSize(told.average, told.p99 or told.average, told.most, declared=True)
 
 
-def entry_size(entity: EntitySpec, bound: BoundKey) -> Size:
+def entry_size(entity: EntitySpec, bound: BoundKey) -> ItemSize:
     """The size of an entity's entries in an index; under the table's key, of its items."""
     whole = item_size(entity)
     if bound.index is None or bound.index.project in {"all", None}:
@@ -44,10 +44,10 @@ def entry_size(entity: EntitySpec, bound: BoundKey) -> Size:
         projected = set(bound.index.project) - set(keys)
         held += sum(_field_bytes(one) for one in entity.fields.values() if one.attribute in projected)
     average = min(held, whole.average)
-    return Size(average, min(held, whole.p99), None, declared=whole.declared)
+    return ItemSize(average, min(held, whole.p99), None, declared=whole.declared)
 
 
-def read_size(entity: EntitySpec, index: Index | None) -> Size:
+def read_size(entity: EntitySpec, index: Index | None) -> ItemSize:
     """The size of what a read of an index, or of the table, finds of an entity; of one that is never in it, its own."""
     bound = entity.key_in(index)
     return item_size(entity) if bound is None else entry_size(entity, bound)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from keyplan.cost.estimate import Estimate
-from keyplan.cost.shares import share_in_index
+from keyplan.cost.selectivity import share_in_index
 from keyplan.cost.sizes import entry_size, item_size
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundIndexKey

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from keyplan.cost.shares import shares_of
+from keyplan.cost.selectivity import shares_of
 from keyplan.design.entities import EntitySpec
 from keyplan.design.field_types import plain
 from keyplan.design.fields import StoredField

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_origin
 
 from pydantic import BaseModel
 
-from keyplan.cost.matching import is_own_id
+from keyplan.cost.selectivity import is_own_id
 from keyplan.design.conditions import paths_of
 from keyplan.design.design import Design
 from keyplan.design.encodings_time import PERIODS_S

@@ -9,8 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from keyplan import limits
-from keyplan.cost.spent import Spent, total
-from keyplan.cost.units import Units, item_write, page_read, point_read
+from keyplan.cost.units import Spent, Units, item_write, page_read, point_read, total
 from keyplan.design.plan import Plan, SortCondition
 from keyplan.design.projections import fetched
 from keyplan.design.requests import range_request

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyplan.client.requests import WRITES
-from keyplan.cost.spent import READS, Spent, of_receipts
+from keyplan.cost.units import READS, Spent, of_receipts
 from keyplan.dynamodb.values.types import Item
 from keyplan.engine.engine import Engine
 from keyplan.verify.shelves import Shelf, canonical

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from keyplan.cost.spent import Spent, average
+from keyplan.cost.units import Spent, average
 from keyplan.verify.claims import Judged
 
 Kind = Literal["defect", "wrong", "claim", "failed", "not run"]

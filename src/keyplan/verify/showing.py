@@ -8,7 +8,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from keyplan.cost.spent import Spent, average
+from keyplan.cost.units import Spent, average
 from keyplan.verify.report import PatternResult, Report
 
 

@@ -14,7 +14,7 @@ from keyplan.cost.estimate import estimate
 from keyplan.cost.expected import expected, pages
 from keyplan.cost.prices import PriceBook
 from keyplan.cost.prices import book as shipped_book
-from keyplan.cost.spent import Spent, average, total
+from keyplan.cost.units import Spent, average, total
 from keyplan.design.design import Design
 from keyplan.design.entities import Entity, EntitySpec
 from keyplan.design.patterns import Pattern

@@ -26,7 +26,7 @@ from keyplan.check.key_shares import is_constant
 from keyplan.check.names import is_taker
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.cost.shares import choices_of
+from keyplan.cost.selectivity import choices_of
 from keyplan.design.conditions import All, Any_, Compare, Condition, Function, Path, paths_of
 from keyplan.design.field_types import plain
 from keyplan.design.patterns import Pattern

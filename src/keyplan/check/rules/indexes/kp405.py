@@ -19,7 +19,7 @@ from keyplan.check.finding import Finding
 from keyplan.check.load import NOTABLE_UNITS, Work, monthly_price, number
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.cost.updates import entries_written
+from keyplan.cost.expected import entries_written
 from keyplan.design.keys import BoundIndexKey
 
 RULE = Rule("KP405", "mutable-index-key", ("warning", "advice"))

@@ -18,7 +18,7 @@ from keyplan.check.finding import Finding
 from keyplan.check.load import Work
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.cost.shares import choices_of
+from keyplan.cost.selectivity import choices_of
 from keyplan.design.conditions import paths_of
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey

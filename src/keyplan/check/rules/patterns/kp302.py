@@ -19,7 +19,7 @@ from keyplan.check.finding import Finding
 from keyplan.check.load import number
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.cost.shares import share_in_index
+from keyplan.cost.selectivity import share_in_index
 from keyplan.cost.sizes import entry_size
 from keyplan.design.plan import Plan
 from keyplan.design.tables import Table

@@ -27,8 +27,7 @@ from keyplan.check.load import number
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import expected
-from keyplan.cost.matching import partition_fields, stated_values
-from keyplan.cost.shares import kept_share
+from keyplan.cost.selectivity import kept_share, partition_fields, stated_values
 from keyplan.design.conditions import All, Compare, Condition, Path, equal_fields, paths_of
 from keyplan.design.conditions_evaluation import holds
 from keyplan.design.entities import EntitySpec

@@ -21,7 +21,7 @@ from keyplan.check.load import number
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import read_for
-from keyplan.cost.shares import kept_share
+from keyplan.cost.selectivity import kept_share
 
 RULE = Rule("KP310", "limit-and-filter", ("warning",))
 _NEARLY_ALL = 0.8

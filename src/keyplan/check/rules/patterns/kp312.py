@@ -25,7 +25,7 @@ from keyplan.check.load import number
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.cost.expected import expected
-from keyplan.cost.matching import same_field
+from keyplan.cost.selectivity import same_field
 from keyplan.design.entities import EntitySpec
 from keyplan.design.patterns import Pattern
 from keyplan.design.plan import Plan

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from keyplan.check.finding import Finding
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.cost.matching import partition_fields
+from keyplan.cost.selectivity import partition_fields
 from keyplan.design.conditions import equal_fields
 from keyplan.design.keys import BoundIndexKey
 from keyplan.design.plan import Plan

@@ -25,7 +25,7 @@ from keyplan.check.load import number
 from keyplan.check.rising import rises
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.cost.shares import share_in_index
+from keyplan.cost.selectivity import share_in_index
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey
 

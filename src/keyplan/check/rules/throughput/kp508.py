@@ -22,7 +22,7 @@ from keyplan.check.finding import Finding
 from keyplan.check.key_shares import key_share
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.cost.shares import share_in_index
+from keyplan.cost.selectivity import share_in_index
 from keyplan.cost.sizes import entry_size
 from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyplan.cost.shares import kept_share, share_in_index, shares_of
+from keyplan.cost.selectivity import kept_share, share_in_index, shares_of
 from keyplan.design import GSI, Condition, Distinct, Entity, F, Items, Table, each, key
 from keyplan.design.entities import spec_of
 from keyplan.design.symbols import Param

@@ -1,19 +1,152 @@
-"""How many items of an entity a read finds: how many there are, over how many values the fields of its key have."""
+"""Selectivity from declared numbers: the share of items that a condition or index holds, and the items per key."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 from uuid import UUID
 
-from keyplan.cost.shares import choices_of, share_in_index, shares_of
-from keyplan.design.conditions import Condition
+from keyplan.design.conditions import All, Any_, Compare, Condition, Function, In, Not, Path, paths_of
+from keyplan.design.conditions_evaluation import MISSING, holds
 from keyplan.design.entities import EntitySpec
 from keyplan.design.field_types import plain
+from keyplan.design.fields import StoredField
 from keyplan.design.keys import BoundKey, KeyAttribute
 from keyplan.design.plan import KeyValue, Plan, SortCondition
 from keyplan.design.symbols import Each, EveryShard, Param, Source
+
+
+def share_in_index(entity: EntitySpec, bound: BoundKey) -> float:
+    """The share of an entity's items that an index holds: those with all its fields, of which `when` is true.
+
+    What nothing is declared of is taken to be in it, and optional fields of one key to be there together.
+    """
+    if entity.items is None:
+        return 1.0
+    asked = {path.field for path in paths_of(bound.when)}
+    share = 1.0
+    for name in dict.fromkeys(bound.fields):
+        if entity.fields[name].optional and name not in asked:
+            share = min(share, entity.items.present.get(name, 1.0))
+    kept = None if bound.when is None else kept_share(bound.when, entity)
+    return share if kept is None else share * kept
+
+
+def choices_of(field: StoredField) -> int | None:
+    """How many values a field can have, where its type says so."""
+    if field.annotation is bool:
+        return 2
+    choices = field.declared.choices
+    return None if choices is None else len(choices)
+
+
+def shares_of(entity: EntitySpec, name: str, when: Condition | None) -> Mapping[object, float] | None:
+    """The share of each value of a field among items of which a condition may be true; None where none are told."""
+    told = None if entity.items is None else entity.items.distinct.get(name)
+    if not isinstance(told, Mapping):
+        return None
+    inside = {plain(value): share for value, share in told.items() if holds(when, {name: value}) is not False}
+    whole = sum(inside.values())
+    return {value: share / whole for value, share in inside.items()} if whole else inside
+
+
+def kept_share(condition: Condition, entity: EntitySpec) -> float | None:
+    """The share of an entity's items of which a condition is true; None where nothing tells.
+
+    Parts are taken as independent. Of a conjunction the parts that tell nothing are left out, so that the
+    share is the most that can be left.
+    """
+    if entity.items is None:
+        return None
+    exact = _by_values(condition, entity)
+    if exact is not None:
+        return exact
+    found = _BY_KIND.get(type(condition))
+    return None if found is None else found(condition, entity)
+
+
+def _by_values(condition: Condition, entity: EntitySpec) -> float | None:
+    """Of a condition on one field, the share of each of whose values is told: of each value it is true or not."""
+    names = {path.field for path in paths_of(condition)}
+    shares = shares_of(entity, next(iter(names)), None) if len(names) == 1 else None
+    if entity.items is None or shares is None:
+        return None
+    (name,) = names
+    told = {value: holds(condition, {name: value}) for value in shares}
+    without = holds(condition, {name: MISSING})
+    if without is None or None in told.values():
+        return None
+    present = entity.items.present.get(name, 1.0)
+    return present * sum(share for value, share in shares.items() if told[value]) + (1 - present) * without
+
+
+def _compare(condition: Compare, entity: EntitySpec) -> float | None:
+    if not isinstance(condition.left, Path) or condition.op not in {"=", "<>"}:
+        return None
+    share = _value_share(condition.left, condition.right, entity)
+    return share if share is None or condition.op == "=" else 1 - share
+
+
+def _value_share(path: Path, value: object, entity: EntitySpec) -> float | None:
+    items = entity.items
+    if items is None or len(path.parts) > 1 or isinstance(value, Each):
+        return None
+    present = items.present.get(path.field, 1.0)
+    if isinstance(value, Param):
+        told = items.values_of(path.field)
+        return None if told is None else present / max(1, told.count)
+    share = items.share_of(path.field, value)
+    return None if share is None else present * share
+
+
+def _in(condition: In, entity: EntitySpec) -> float | None:
+    if not isinstance(condition.operand, Path):
+        return None
+    told = [_value_share(condition.operand, choice, entity) for choice in condition.choices]
+    return _capped(told)
+
+
+def _all(condition: All, entity: EntitySpec) -> float | None:
+    told = [share for part in condition.parts if (share := kept_share(part, entity)) is not None]
+    share = 1.0
+    for one in told:
+        share *= one
+    return share if told else None
+
+
+def _any(condition: Any_, entity: EntitySpec) -> float | None:
+    return _capped([kept_share(part, entity) for part in condition.parts])
+
+
+def _capped(told: list[float | None]) -> float | None:
+    known = [share for share in told if share is not None]
+    return min(1.0, sum(known)) if len(known) == len(told) else None
+
+
+def _not(condition: Not, entity: EntitySpec) -> float | None:
+    share = None if isinstance(condition.part, All) else kept_share(condition.part, entity)
+    return None if share is None else 1 - share
+
+
+def _function(condition: Function, entity: EntitySpec) -> float | None:
+    items = entity.items
+    if items is None or len(condition.path.parts) > 1 or condition.path.field not in items.present:
+        return None
+    present = items.present[condition.path.field]
+    return {"attribute_exists": present, "attribute_not_exists": 1 - present}.get(condition.name)
+
+
+_BY_KIND: dict[type, Callable[[Any, EntitySpec], float | None]] = {
+    Compare: _compare,
+    In: _in,
+    All: _all,
+    Any_: _any,
+    Not: _not,
+    Function: _function,
+}
+
 
 ASSUMED = 20.0
 """Items that a read finds of an entity of which no number is declared."""
@@ -32,7 +165,7 @@ def matching(plan: Plan, entity: EntitySpec, guesses: list[str]) -> float:
     if bound is None:
         return 0.0
     found = items.count * share_in_index(entity, bound)
-    alike: dict[str, Values] = {}
+    alike: dict[str, ValueCounts] = {}
     for name, text, part in _written_out(plan, bound):
         shares = shares_of(entity, name, bound.when)
         if shares is None:
@@ -169,7 +302,7 @@ def _share(entity: EntitySpec, name: str, source: Source, when: Condition | None
 
 
 @dataclass(frozen=True)
-class Values:
+class ValueCounts:
     """How many times fewer items a read finds because of one field: the number of its values, if one is asked for."""
 
     number: float | None
@@ -177,13 +310,13 @@ class Values:
     """What is assumed, if it is not declared."""
 
 
-def _values_of(name: str, entity: EntitySpec, plan: Plan, constants: Sequence[object] | None) -> Values:
+def _values_of(name: str, entity: EntitySpec, plan: Plan, constants: Sequence[object] | None) -> ValueCounts:
     number, guess = _number_of(name, entity, plan)
     if number is None and plan.index is not None:
         number, guess = _number_of_ids(name, entity)
     if number is None:
-        return Values(None, f"how many values {entity.name}.{name} has is not declared")
-    return Values(max(1.0, number / len(constants or ("",))), guess)
+        return ValueCounts(None, f"how many values {entity.name}.{name} has is not declared")
+    return ValueCounts(max(1.0, number / len(constants or ("",))), guess)
 
 
 def _number_of(name: str, entity: EntitySpec, plan: Plan) -> tuple[float | None, str]:
@@ -253,7 +386,7 @@ def same_field(one: EntitySpec, other: EntitySpec, name: str) -> bool:
     return mine is not None and name in one.fields and one.fields[name].annotation == mine.annotation
 
 
-def _combinations(alike: Mapping[str, Values], entity: EntitySpec, plan: Plan, guesses: list[str]) -> float:
+def _combinations(alike: Mapping[str, ValueCounts], entity: EntitySpec, plan: Plan, guesses: list[str]) -> float:
     """How many combinations of values some fields have.
 
     Values go with each other as it comes, but where fields are the whole key of an entity there are no more
