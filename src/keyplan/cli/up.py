@@ -28,7 +28,9 @@ def up(  # noqa: PLR0917 - one parameter per option, given by name
     issuer: Annotated[
         str | None,
         typer.Option(
-            "--issuer", help="Whose tokens are taken, instead of those of `keyplan token`; then without DynamoDB."
+            "--issuer",
+            help="Whose tokens are accepted, instead of those of `keyplan token`. There is no DynamoDB endpoint then;"
+            " with a --host beyond this machine, home page, API docs and health details need a token.",
         ),
     ] = None,
     audience: Annotated[str | None, typer.Option("--audience", help="What the issuer's tokens must be for.")] = None,

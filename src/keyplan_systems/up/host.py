@@ -6,12 +6,13 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Final, cast
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -19,9 +20,17 @@ from keyplan.check.checking import Report
 from keyplan.cost.estimate import Estimate
 from keyplan.design.design import Design
 from keyplan_systems.up import home
+from keyplan_systems.up.health import SystemHealth, health_of_all, overall
 from keyplan_systems.up.workers import Workers
-from keyplan_systems.web.problems import ProblemStyle, framework_problem, problem_response
+from keyplan_systems.web.authentication import install_verifier, principal_of
+from keyplan_systems.web.health import health_answer, hide_details
+from keyplan_systems.web.pages import html_page, with_security_headers
+from keyplan_systems.web.problems import Problem, ProblemStyle, framework_problem, problem_response
 from keyplan_systems.web.system import Built, System
+from keyplan_systems.web.tokens import TokenVerifier
+
+_API_DOCS: Final = ("/docs", "/redoc", "/openapi.json", "/schema.graphql")
+"""The paths of a system that describe its API."""
 
 _log = logging.getLogger("keyplan_systems.up")
 
@@ -40,17 +49,35 @@ class Hosted:
 class Host:
     """An ASGI application that holds all of them."""
 
-    def __init__(self, hosted: Sequence[Hosted], workers: Workers, dynamodb: ASGIApp | None) -> None:
+    def __init__(
+        self,
+        hosted: Sequence[Hosted],
+        workers: Workers,
+        dynamodb: ASGIApp | None,
+        guard: TokenVerifier | None = None,
+    ) -> None:
+        """With a `guard`, home page, API docs and health details need a token that it accepts."""
         self.hosted, self.workers, self._dynamodb = hosted, workers, dynamodb
-        routes = [Mount(f"/{one.system.name}", app=one.built.app, name=one.system.name) for one in hosted]
+        own = [
+            Route("/", self._home),
+            Route("/health", self._health),
+            Route("/health/live", _live),
+            Route("/health/{system}", self._system_health),
+        ]
+        names = [one.system.name for one in hosted]
         self._pages = Starlette(
-            routes=[Route("/", self._home), Route("/health", self._health), *routes],
+            routes=[*own, *(Mount(f"/{one.system.name}", app=one.built.app, name=one.system.name) for one in hosted)],
             lifespan=self._lifespan,
             exception_handlers={HTTPException: _nothing_there},
+            middleware=[] if guard is None else [Middleware(_Guard, names=names)],
         )
+        if guard is not None:
+            install_verifier(self._pages, guard)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one scope; what is signed for DynamoDB goes to the endpoint."""
+        if scope["type"] != "lifespan":
+            send = with_security_headers(send)
         if self._dynamodb is not None and scope["type"] == "http" and _for_dynamodb(scope):
             await self._dynamodb(scope, receive, send)
         else:
@@ -72,20 +99,46 @@ class Host:
 
     async def _home(self, request: Request) -> Response:
         url, has_endpoint = str(request.base_url).rstrip("/"), self._dynamodb is not None
-        return HTMLResponse(home.page(self.hosted, self.workers.states, url, has_endpoint=has_endpoint))
+        return html_page(home.page(self.hosted, self.workers.states, url, has_endpoint=has_endpoint))
 
-    async def _health(self, _request: Request) -> Response:
-        states = self.workers.states
-        failing = [state for state in states if state.failures]
-        told: dict[str, Any] = {
-            "status": "failing" if failing else "ok",
-            "systems": [one.system.name for one in self.hosted],
-            "workers": {
-                state.worker.name: {"done": state.done, "failures": state.failures, "last_error": state.last_error}
-                for state in states
-            },
-        }
-        return JSONResponse(told, 503 if failing else 200)
+    async def _health(self, request: Request) -> Response:
+        systems = await health_of_all([one.built for one in self.hosted], self.workers)
+        status = overall(systems)
+        names = [one.system.name for one in self.hosted]
+        body = {"status": status, "systems": {name: one.body for name, one in zip(names, systems, strict=True)}}
+        return health_answer(request, body, 503 if status == "failing" else 200)
+
+    async def _system_health(self, request: Request) -> Response:
+        named = [one for one in self.hosted if one.system.name == request.path_params["system"]]
+        if not named:
+            raise HTTPException(404)
+        system = await SystemHealth.of(named[0].built, self.workers)
+        return health_answer(request, system.body, 200 if system.status == "ok" else 503)
+
+
+class _Guard:
+    """Answers 401 to requests for home page and API docs without a good token, and hides health details from them."""
+
+    def __init__(self, app: ASGIApp, names: Sequence[str]) -> None:
+        self._app = app
+        self._closed = {"/", *(f"/{name}{path}" for name in names for path in _API_DOCS)}
+        self._reduced = {"/health", *(f"/health/{name}" for name in names), *(f"/{name}/health" for name in names)}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check the token where one is needed; everything else passes, and the systems check it themselves."""
+        if scope["type"] == "http" and scope["path"] in self._closed | self._reduced:
+            try:
+                await principal_of(Request(scope))
+            except Problem as problem:
+                if scope["path"] in self._closed:
+                    await problem_response(problem, ProblemStyle())(scope, receive, send)
+                    return
+                hide_details(scope)
+        await self._app(scope, receive, send)
+
+
+async def _live(request: Request) -> Response:
+    return health_answer(request, {"status": "ok"}, 200)
 
 
 async def _nothing_there(_request: Request, error: Exception) -> Response:

@@ -133,13 +133,18 @@ def prepare(settings: Settings, stack: ExitStack, say: Callable[[str], None], cl
         hosted.append(Hosted(system, design, reports[system.name], estimate(design, prices), built))
     workers = Workers([worker for one in hosted for worker in one.built.workers])
     dynamodb = DynamoDBApplication(engine) if engine is not None and _is_private(settings) else None
-    return Host(hosted, workers, dynamodb)
+    return Host(hosted, workers, dynamodb, verifier if _is_guarded(settings) else None)
 
 
 def _is_private(settings: Settings) -> bool:
     """Whether only this machine's user can be there, so that every table may be read and written by signatures of any
     key. Who has people sign in elsewhere has a proxy stand before it, which passes on what anybody asks."""
     return is_loopback(settings.host) and settings.issuer is None
+
+
+def _is_guarded(settings: Settings) -> bool:
+    """Return True if home page, API docs and health details need a token: an issuer is set, and others reach them."""
+    return settings.issuer is not None and not is_loopback(settings.host)
 
 
 def _errors_of(report: Report) -> Report:
@@ -268,4 +273,6 @@ def _hints(host: Host, address: str, settings: Settings) -> list[str]:
         lines.append(f"token: keyplan token SUBJECT --folder {settings.folder}")
     else:
         lines.append(f"tokens: those of {settings.issuer} for {settings.audience}")
+    if _is_guarded(settings):
+        lines.append("home page, API docs and health details need a token")
     return [*lines, "stop with Ctrl-C"]

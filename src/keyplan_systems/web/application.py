@@ -11,8 +11,9 @@ from fastapi_offline import FastAPIOffline
 
 from keyplan.clock import Clock, SystemClock
 from keyplan_systems.web.authentication import install_limiter, install_verifier
-from keyplan_systems.web.health import Check, health_router
+from keyplan_systems.web.health import Check, install_health
 from keyplan_systems.web.middleware import DEFAULT_BODY_LIMIT_BYTES, RequestMiddleware
+from keyplan_systems.web.pages import install_docs
 from keyplan_systems.web.problems import ErrorAnswer, ProblemStyle, Translation, install_problems
 from keyplan_systems.web.rate_limits import REQUESTS, REQUESTS_VARIABLE, Buckets, limit_from
 from keyplan_systems.web.tokens import TokenVerifier
@@ -36,11 +37,12 @@ def web_application(
     lies outside of the request middleware: its answers carry no request id. Raises ValueError for a malformed limit.
     """
     shapes: dict[int | str, dict[str, Any]] = {"default": {"model": ErrorAnswer, "description": "Any problem"}}
-    app = FastAPIOffline(title=title, version=version, lifespan=lifespan, responses=shapes)
+    app = FastAPIOffline(None, None, title=title, version=version, lifespan=lifespan, responses=shapes)
+    install_docs(app)
     install_problems(app, style or ProblemStyle(), translations)
     if verifier is not None:
         install_verifier(app, verifier)
         install_limiter(app, Buckets(limit_from(REQUESTS_VARIABLE, REQUESTS), clock or SystemClock()))
-    app.include_router(health_router(checks))
+    install_health(app, checks)
     app.add_middleware(RequestMiddleware, style=style, clock=clock, body_limit_bytes=body_limit_bytes)
     return app

@@ -83,6 +83,11 @@ async def current_principal(
     return await authenticate(request, credentials.credentials)
 
 
+async def principal_of(request: Request) -> Principal:
+    """Return who sent a request that no route of FastAPI handles; raises as `current_principal` does."""
+    return await current_principal(request, await _bearer(request))
+
+
 Caller: TypeAlias = Annotated[Principal, Depends(current_principal)]
 
 

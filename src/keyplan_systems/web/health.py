@@ -6,16 +6,19 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import orjson
-from fastapi import APIRouter
+from fastapi import APIRouter, FastAPI, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
+from starlette.types import ASGIApp, Scope
 
 logger = logging.getLogger(__name__)
 
 Check: TypeAlias = Callable[[], Awaitable[object]]
+"""A coroutine function that raises when its part does not work."""
+CheckState: TypeAlias = Literal["ok", "failing"]
 
 DEFAULT_TIMEOUT_S: Final = 2.0
 
@@ -25,32 +28,50 @@ def in_thread(function: Callable[..., object], *arguments: object) -> Check:
     return partial(run_in_threadpool, function, *arguments)
 
 
-def health_router(checks: Mapping[str, Check] | None = None, timeout_s: float | None = None) -> APIRouter:
-    """Routes that say whether the application works.
+def install_health(app: FastAPI, checks: Mapping[str, Check] | None = None) -> None:
+    """Add the health routes with these checks to an application, and make the checks known to `checks_of`."""
+    app.state.health_checks = dict(checks or {})
+    app.include_router(health_router(checks))
 
-    A check is a coroutine function that raises when its part does not work; they run at the same time, each for
-    at most `timeout_s` seconds, or DEFAULT_TIMEOUT_S. All well is 200; one failure is 503 and names the part, the
-    reason goes to the log.
+
+def checks_of(app: ASGIApp) -> Mapping[str, Check]:
+    """Return the checks that `install_health` gave to an application; none without it."""
+    checks: Mapping[str, Check] = getattr(getattr(app, "state", None), "health_checks", {})
+    return checks
+
+
+def health_router(checks: Mapping[str, Check] | None = None, timeout_s: float | None = None) -> APIRouter:
+    """Return the routes that report whether the application works; for `timeout_s` see `run_checks`.
+
+    The status is 200 if all checks pass; otherwise it is 503, the answer names the part, and the log has the reason.
     """
     router = APIRouter(tags=["health"])
     named = dict(checks or {})
-    most_s = DEFAULT_TIMEOUT_S if timeout_s is None else timeout_s
 
     @router.get("/health", summary="Whether every part works")
-    async def health() -> Response:
-        states = await asyncio.gather(*(_state(name, check, most_s) for name, check in named.items()))
-        well = all(state == "ok" for state in states)
-        body = {"status": "ok" if well else "failing", "checks": dict(zip(named, states, strict=True))}
-        return _answer(body, 200 if well else 503)
+    async def health(request: Request) -> Response:
+        states = await run_checks(named, timeout_s)
+        well = all(state == "ok" for state in states.values())
+        return health_answer(request, {"status": "ok" if well else "failing", "checks": states}, 200 if well else 503)
 
     @router.get("/health/live", summary="Whether the process answers")
-    async def live() -> Response:
-        return _answer({"status": "ok"}, 200)
+    async def live(request: Request) -> Response:
+        return health_answer(request, {"status": "ok"}, 200)
 
     return router
 
 
-async def _state(name: str, check: Check, timeout_s: float) -> str:
+async def run_checks(checks: Mapping[str, Check], timeout_s: float | None = None) -> dict[str, CheckState]:
+    """Run all checks concurrently, each for at most `timeout_s` seconds (None: DEFAULT_TIMEOUT_S); return their states.
+
+    A check that raises or does not end in time is failing, and logged.
+    """
+    most_s = DEFAULT_TIMEOUT_S if timeout_s is None else timeout_s
+    states = await asyncio.gather(*(_state(name, check, most_s) for name, check in checks.items()))
+    return dict(zip(checks, states, strict=True))
+
+
+async def _state(name: str, check: Check, timeout_s: float) -> CheckState:
     try:
         async with asyncio.timeout(timeout_s):
             await check()
@@ -60,5 +81,13 @@ async def _state(name: str, check: Check, timeout_s: float) -> str:
     return "ok"
 
 
-def _answer(body: object, status: int) -> Response:
+def hide_details(scope: Scope) -> None:
+    """Reduce what `health_answer` sends for this request to the status."""
+    scope.setdefault("state", {})["hides_health_details"] = True
+
+
+def health_answer(request: Request, body: Mapping[str, object], status: int) -> Response:
+    """Return health as JSON that no cache stores; without details only the `status` of the body."""
+    if getattr(request.state, "hides_health_details", False):
+        body = {"status": body["status"]}
     return Response(orjson.dumps(body), status, {"Cache-Control": "no-store"}, "application/json")

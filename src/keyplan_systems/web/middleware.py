@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from keyplan.clock import Clock, SystemClock
 from keyplan_systems.web.notes import RequestNotes, begin_notes, end_notes
+from keyplan_systems.web.pages import add_security_headers
 from keyplan_systems.web.problems import Problem, ProblemStyle, problem_response, server_problem
 
 access_log = logging.getLogger("keyplan_systems.requests")
@@ -117,6 +118,7 @@ class _Sender:
                 headers[UNREADABLE_HEADER] = str(self._notes.unreadable)
             if kind == "http.response.start" and "etag" not in headers:
                 headers.setdefault("Cache-Control", "no-store")
+            add_security_headers(message)
         elif kind == "websocket.close":
             self.status = message.get("code", 1000) if self.started else 403
             self.started = True

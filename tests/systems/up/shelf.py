@@ -7,6 +7,7 @@ from fastapi import FastAPI
 from keyplan.client.errors import AlreadyExistsError
 from keyplan.design import Change, Cond, Entity, Key, Table, everything, key_of, put
 from keyplan_systems.web.authentication import Caller, install_verifier
+from keyplan_systems.web.health import in_thread, install_health
 from keyplan_systems.web.system import Built, Resources, System, Worker
 
 shelf = Table("shelf", pk="note_id")
@@ -39,6 +40,7 @@ def notes() -> Cond:
 def build(resources: Resources) -> Built:
     app = FastAPI(title="Shelf")
     install_verifier(app, resources.verifier)
+    install_health(app, {"table": in_thread(resources.connection.run, note_by_id("health"))})
     (resources.folder / "built").write_text("yes")
 
     @app.get("/me")

@@ -13,7 +13,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import apsw
@@ -24,6 +23,7 @@ from starlette.applications import Starlette
 from starlette.responses import FileResponse
 from starlette.routing import Route
 from tests.systems.up import shelf
+from tests.systems.up.hosting import PATIENCE_S, get, post, running
 
 from keyplan import Engine
 from keyplan.engine.store import files
@@ -43,25 +43,7 @@ from keyplan_systems.web.secret import SECRET_VARIABLE
 from keyplan_systems.web.serving import Running
 from keyplan_systems.web.system import Built, Resources, Stage, Worker, told
 
-PATIENCE_S = 200
-"""How long is waited for what must come: a busy machine is no reason to fail."""
-get, post = partial(httpx.get, timeout=PATIENCE_S), partial(httpx.post, timeout=PATIENCE_S)
-
-
-@pytest.fixture(autouse=True)
-def the_shelf(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "NAMES", ("shelf",))
-    monkeypatch.setattr(registry, "load", lambda _name: shelf.SYSTEM)
-
-
-@contextmanager
-def running(settings: Settings) -> Iterator[tuple[str, list[str]]]:
-    said: list[str] = []
-    with ExitStack() as stack:
-        host = prepare(settings, stack, said.append)
-        with Running(host) as server:
-            yield server.url, said
-        assert host.workers.stop()
+pytestmark = pytest.mark.usefixtures("the_shelf")
 
 
 @contextmanager
@@ -82,7 +64,7 @@ def test_everything_answers_on_one_port(tmp_path: Path) -> None:
             assert text in page.text
         health = get(f"{url}/health").json()
         assert health["status"] == "ok"
-        assert health["systems"] == ["shelf"]
+        assert list(health["systems"]) == ["shelf"]
         client = boto3.client(
             "dynamodb", endpoint_url=url, region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b"
         )
@@ -108,7 +90,7 @@ def test_a_worker_that_fails_is_told_without_what_it_failed_at(tmp_path: Path, m
     monkeypatch.setattr(registry, "load", lambda _name: replace(shelf.SYSTEM, build=build))
     with running(Settings(tmp_path)) as (url, _):
         assert failed.wait(PATIENCE_S)
-        while (health := get(f"{url}/health")).status_code == 200:
+        while (health := get(f"{url}/health/shelf")).status_code == 200:
             threading.Event().wait(0.01)
         assert health.json()["workers"]["shelf dusting"]["last_error"] == "ValueError"
         page = get(url).text
@@ -429,7 +411,7 @@ def test_the_command_starts_says_where_and_drains_on_ctrl_c(tmp_path: Path) -> N
             assert ("tokens: those of https://login.example for trainer" in told) == bool(options)
             assert ("token: keyplan token SUBJECT" in told) != bool(options)
             assert ("no DynamoDB endpoint" in told) == bool(options)
-            assert get(f"{url}/health").json()["systems"] == ["thinking_trainer"]
+            assert list(get(f"{url}/health").json()["systems"]) == ["thinking_trainer"]
             assert get(f"{url}/thinking_trainer/nothing").status_code == 404
             process.send_signal(signal.SIGINT)
             rest = process.stdout.read()

@@ -1,0 +1,64 @@
+"""Health of the systems in one process.
+
+A system is `failing` if a check of its API fails, and `degraded` if its API serves but a worker fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from keyplan_systems.up.workers import State, Workers
+from keyplan_systems.web.health import checks_of, run_checks
+from keyplan_systems.web.system import Built
+
+Status: TypeAlias = Literal["ok", "degraded", "failing"]
+
+
+@dataclass(frozen=True)
+class SystemHealth:
+    """The health of one system."""
+
+    status: Status
+    body: dict[str, object]
+    """Status, checks and workers as JSON: workers with how much they have done, their failures in a row, and the kind
+    of their last failure."""
+
+    @classmethod
+    async def of(cls, built: Built, workers: Workers) -> SystemHealth:
+        """Run the checks of a system's API, and look at its workers."""
+        checks = await run_checks(checks_of(built.app))
+        states = [state for state in workers.states if state.worker in built.workers]
+        status = _status("failing" in checks.values(), states)
+        return cls(
+            status,
+            {"status": status, "checks": checks, "workers": {state.worker.name: _worker(state) for state in states}},
+        )
+
+
+async def health_of_all(systems: Iterable[Built], workers: Workers) -> list[SystemHealth]:
+    """Return the health of each system; all are checked concurrently."""
+    return await asyncio.gather(*(SystemHealth.of(built, workers) for built in systems))
+
+
+def overall(systems: Sequence[SystemHealth]) -> Status:
+    """Return `failing` if no system serves, `ok` if all are, else `degraded`."""
+    statuses = {system.status for system in systems}
+    return statuses.pop() if len(statuses) == 1 else "degraded"
+
+
+def _status(is_api_failing: bool, workers: Iterable[State]) -> Status:
+    if is_api_failing:
+        return "failing"
+    return "degraded" if any(state.failures for state in workers) else "ok"
+
+
+def _worker(state: State) -> dict[str, object]:
+    return {
+        "status": "failing" if state.failures else "ok",
+        "done": state.done,
+        "failures": state.failures,
+        "last_error": state.last_error,
+    }

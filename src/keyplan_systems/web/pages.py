@@ -1,0 +1,134 @@
+"""HTML pages with the Content-Security-Policy that each needs, and the security headers of every answer.
+
+    return html_page("<style>p { color: #222 }</style><p>...</p>")
+
+By default an answer may load nothing and may not be framed. A page may also use the scripts and styles that it
+contains, by their hashes, and the sources that are given for it. No page loads anything from another host.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from base64 import b64encode
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Final
+
+from fastapi import FastAPI, Request
+from fastapi.openapi.docs import get_redoc_html, get_swagger_ui_html
+from starlette.datastructures import MutableHeaders
+from starlette.responses import HTMLResponse, Response
+from starlette.types import Message, Send
+
+_POLICY_HEADER: Final = "Content-Security-Policy"
+_UNSAFE_INLINE: Final = "'unsafe-inline'"
+_NOTHING: Final = MappingProxyType(
+    {"default-src": "'none'", "base-uri": "'none'", "form-action": "'none'", "frame-ancestors": "'none'"}
+)
+_SWAGGER_SOURCES: Final = MappingProxyType(
+    {"script-src": "'self'", "style-src": "'self'", "img-src": "'self' data:", "connect-src": "'self'"}
+)
+# ReDoc adds its styles as it runs, and searches in a worker that it builds from a blob.
+_REDOC_SOURCES: Final = MappingProxyType(
+    {**_SWAGGER_SOURCES, "style-src": f"'self' {_UNSAFE_INLINE}", "worker-src": "blob:"}
+)
+
+_FILES: Final = "/static-offline-docs"
+_REDOC_SCRIPT: Final = "/redoc/redoc.standalone.js"
+_REDOC_LOGO: Final = b"https://cdn.redoc.ly/redoc/logo-mini.svg"
+_EMPTY_IMAGE: Final = b"data:image/gif;base64,R0lGODlhAQABAAAAACw="
+
+
+def _policy(directives: Mapping[str, str]) -> str:
+    return "; ".join(f"{name} {sources}" for name, sources in directives.items())
+
+
+SECURITY_HEADERS: Final = MappingProxyType(
+    {
+        _POLICY_HEADER: _policy(_NOTHING),
+        "X-Content-Type-Options": "nosniff",
+        "X-Frame-Options": "DENY",
+        "Referrer-Policy": "no-referrer",
+    }
+)
+"""The headers that every HTTP answer has, unless it sets them itself, as pages set their policy."""
+
+
+def add_security_headers(message: Message) -> None:
+    """Add the missing security headers if the ASGI message starts an HTTP answer."""
+    if message["type"] not in ("http.response.start", "websocket.http.response.start"):
+        return
+    message.setdefault("headers", [])
+    headers = MutableHeaders(scope=message)
+    for name, value in SECURITY_HEADERS.items():
+        headers.setdefault(name, value)
+
+
+def with_security_headers(send: Send) -> Send:
+    """Return a `send` that adds the security headers to each answer."""
+
+    async def send_with_headers(message: Message) -> None:
+        add_security_headers(message)
+        await send(message)
+
+    return send_with_headers
+
+
+def html_page(html: str, sources: Mapping[str, str] = MappingProxyType({})) -> HTMLResponse:
+    """Return a page whose policy allows its inline scripts and styles, `data:` images, and these sources."""
+    policy = {**_NOTHING, "img-src": "data:", **sources}
+    for directive, element in (("script-src", "script"), ("style-src", "style")):
+        allowed = policy.get(directive, "")
+        if _UNSAFE_INLINE not in allowed:  # browsers ignore it where a hash is given
+            allowed = " ".join([allowed, *_hashes(html, element)]).strip()
+        policy[directive] = allowed or "'none'"
+    return HTMLResponse(html, headers={_POLICY_HEADER: _policy(policy)})
+
+
+def _hashes(html: str, element: str) -> list[str]:
+    """Return the CSP sources of the inline elements of this name that have no attributes."""
+    contents = re.findall(f"<{element}>(.*?)</{element}>", html, re.DOTALL)
+    return [f"'sha256-{b64encode(hashlib.sha256(content.encode()).digest()).decode()}'" for content in contents]
+
+
+def install_docs(app: FastAPI) -> None:
+    """Add Swagger UI at /docs and ReDoc at /redoc to an application that serves the files of fastapi-offline."""
+
+    @app.get("/docs", include_in_schema=False)
+    async def swagger(request: Request) -> HTMLResponse:
+        root = request.scope.get("root_path", "")
+        page = get_swagger_ui_html(
+            title=f"{app.title} - Swagger UI",
+            openapi_url=f"{root}{app.openapi_url}",
+            swagger_js_url=f"{root}{_FILES}/swagger-ui-bundle.js",
+            swagger_css_url=f"{root}{_FILES}/swagger-ui.css",
+            swagger_favicon_url=f"{root}{_FILES}/favicon.png",
+        )
+        return html_page(bytes(page.body).decode(), _SWAGGER_SOURCES)
+
+    @app.get("/redoc", include_in_schema=False)
+    async def redoc(request: Request) -> HTMLResponse:
+        root = request.scope.get("root_path", "")
+        page = get_redoc_html(
+            title=f"{app.title} - ReDoc",
+            openapi_url=f"{root}{app.openapi_url}",
+            redoc_js_url=f"{root}{_REDOC_SCRIPT}",
+            redoc_favicon_url=f"{root}{_FILES}/favicon.png",
+            with_google_fonts=False,
+        )
+        return html_page(bytes(page.body).decode(), _REDOC_SOURCES)
+
+    @app.get(_REDOC_SCRIPT, include_in_schema=False)
+    def redoc_script() -> Response:
+        script = _redoc_script()
+        return Response(script, headers={"Cache-Control": "public, max-age=3600"}, media_type="text/javascript")
+
+
+@cache
+def _redoc_script() -> bytes:
+    """Return ReDoc without the logo that it loads from its maker's host."""
+    script = files("fastapi_offline").joinpath("static/redoc.standalone.js").read_bytes()
+    return script.replace(_REDOC_LOGO, _EMPTY_IMAGE)

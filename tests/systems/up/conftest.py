@@ -1,0 +1,14 @@
+"""The shelf as the only system of `keyplan up`."""
+
+from __future__ import annotations
+
+import pytest
+from tests.systems.up import shelf
+
+from keyplan_systems.up import registry
+
+
+@pytest.fixture
+def the_shelf(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "NAMES", ("shelf",))
+    monkeypatch.setattr(registry, "load", lambda _name: shelf.SYSTEM)
