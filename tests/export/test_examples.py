@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal, NewType, get_type_hints
 from uuid import UUID
 
 import pytest
-from keyplan.connecting import connect
 from pydantic import BaseModel, Field, TypeAdapter
 
+from keyplan.client.connect import connect
 from keyplan.cost.prices import PriceBook
 from keyplan.design import (
     Change,
