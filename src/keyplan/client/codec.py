@@ -9,14 +9,24 @@ from typing import Any
 from pydantic import ValidationError
 
 from keyplan.client.errors import UnreadableItemError
-from keyplan.client.failures import item_named, key_of
 from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.field_decoding import decode_value
 from keyplan.design.fields import plain_decoder
 from keyplan.design.keys import KeyAttribute
 from keyplan.design.requests_guards import expiry_of
 
 OWNER = "keyplan:owner"
 """The attribute of a sentinel that holds the key of the item whose unique values it keeps."""
+
+
+def key_of(spec: EntitySpec, item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the primary key of an item as plain values."""
+    return {name: decode_value(item[name]) for name in spec.schema.key if name in item}
+
+
+def item_named(spec: EntitySpec, key: Mapping[str, Any]) -> str:
+    """Return how messages name an item: Task PK='USER#1' SK='TASK#2'."""
+    return " ".join([spec.name, *(f"{name}={value!r}" for name, value in key.items())])
 
 
 class Reader:

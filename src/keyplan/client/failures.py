@@ -1,11 +1,11 @@
-"""How items and conditions are named in errors."""
+"""Errors of refused requests: which condition failed, in the terms of the design."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from keyplan.client.codec import reader_of
+from keyplan.client.codec import item_named, key_of, reader_of
 from keyplan.client.errors import (
     AlreadyExistsError,
     ConditionFailedError,
@@ -20,23 +20,11 @@ from keyplan.client.errors import (
 from keyplan.client.requests import CONFLICTS, THROTTLED, given_up
 from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Size
 from keyplan.design.conditions_evaluation import filled
-from keyplan.design.entities import EntitySpec
-from keyplan.design.field_decoding import decode_value
 from keyplan.design.plan import Plan
 from keyplan.design.requests_guards import NOW
 from keyplan.design.requests_items import Item
 from keyplan.design.requests_sources import Arguments, reader
 from keyplan.errors import ServiceError
-
-
-def key_of(spec: EntitySpec, item: Mapping[str, Any]) -> dict[str, Any]:
-    """The primary key of an item, as plain values."""
-    return {name: decode_value(item[name]) for name in spec.schema.key if name in item}
-
-
-def item_named(spec: EntitySpec, key: Mapping[str, Any]) -> str:
-    """An item in a sentence: Task PK='USER#1' SK='TASK#2'."""
-    return " ".join([spec.name, *(f"{name}={value!r}" for name, value in key.items())])
 
 
 def condition_text(condition: Condition) -> str:

@@ -13,11 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from keyplan.client.codec import OWNER, reader_of
+from keyplan.client.codec import OWNER, item_named, key_of, reader_of
 from keyplan.client.errors import RunError, TransactionFailedError, UniqueTakenError, WriteConflictError
-from keyplan.client.failures import item_named, key_of, step_failed
+from keyplan.client.failures import CONDITION, step_failed
 from keyplan.client.requests import CANCELLED, CONFLICTS, Context, Program, Request, Wait, reasons_of, send
-from keyplan.client.writes import clear, is_in_the_way
 from keyplan.design.entities import BoundUnique, EntitySpec
 from keyplan.design.field_decoding import decode_value
 from keyplan.design.field_encoding import is_nothing
@@ -272,6 +271,32 @@ def _handed_over(released: Action, taken: Action) -> Action:
 _TOKENS_REMEMBERED = 1000
 
 
+def blocks_update(plan: Plan, arguments: Arguments, found: Item | None) -> bool:
+    """Return True if an update that may create an item found an expired one.
+
+    A put replaces an expired item as a whole; an update would keep its unchanged attributes and revive them.
+    """
+    if plan.operation != "UpdateItem" or plan.exists != "may" or found is None:
+        return False
+    return reader_of(plan.entity).has_expired(found, arguments[NOW])
+
+
+def remove_expired(context: Context, plan: Plan, arguments: Arguments, request: Request) -> Program[None]:
+    """Delete the expired item of an update's request if it still exists and is still expired."""
+    delete = {
+        "TableName": request["TableName"],
+        "Key": request["Key"],
+        "ConditionExpression": "#ttl <= :now",
+        "ExpressionAttributeNames": {"#ttl": expiry_of(plan.entity)},
+        "ExpressionAttributeValues": {":now": {"N": str(arguments[NOW])}},
+    }
+    try:
+        yield from send(context, "DeleteItem", delete)
+    except ServiceError as error:
+        if error.code != CONDITION:  # otherwise another client was first
+            raise
+
+
 def transact(context: Context, calls: Sequence[WriteCall[Any]], token: str | None) -> Program[None]:
     """Apply all of some writes or none. Raises TransactionFailedError with a reason for each call."""
     told = token or str(uuid.UUID(int=context.clock.random.getrandbits(128), version=4))
@@ -296,8 +321,8 @@ def transact(context: Context, calls: Sequence[WriteCall[Any]], token: str | Non
                 raise _failed(calls, actions, reasons, error) from error
             skipped |= _others(actions, reasons)
             for action, reason in zip(actions, reasons, strict=False):
-                if action.role == "item" and is_in_the_way(action.plan, action.arguments, reason.get("Item")):
-                    yield from clear(context, action.plan, action.arguments, action.members)
+                if action.role == "item" and blocks_update(action.plan, action.arguments, reason.get("Item")):
+                    yield from remove_expired(context, action.plan, action.arguments, action.members)
         else:
             return
         # What was read has changed: read again, and send what is another transaction under a token of its own.
@@ -336,7 +361,7 @@ def has_raced(actions: Sequence[Action], reasons: Sequence[dict[str, Any]]) -> b
 
 
 def _has_changed(action: Action, found: Any) -> bool:
-    return has_moved(action, found) or is_in_the_way(action.plan, action.arguments, found)
+    return has_moved(action, found) or blocks_update(action.plan, action.arguments, found)
 
 
 def _others(actions: Sequence[Action], reasons: Sequence[dict[str, Any]]) -> frozenset[Any]:

@@ -1,7 +1,4 @@
-"""Expired items that stand in the way of an update that may create: they are removed, so that it begins anew.
-
-A put replaces the whole of an expired item. An update would keep what it does not change, and wake the rest.
-"""
+"""Programs that write: one item by itself, or many in batches."""
 
 from __future__ import annotations
 
@@ -9,44 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from keyplan import limits
-from keyplan.client.codec import reader_of
+from keyplan.client.codec import item_named, key_of, reader_of
 from keyplan.client.errors import NotFoundError, OutcomeUnknownError, RunError, ThrottledError, TransactionFailedError
-from keyplan.client.failures import CONDITION, condition_failed, item_named, key_of
+from keyplan.client.failures import CONDITION, condition_failed
 from keyplan.client.reads import read_item
 from keyplan.client.requests import Context, Outcome, Program, Request, Wait, send
-from keyplan.client.transactions import read_stored, transact
+from keyplan.client.transactions import blocks_update, read_stored, remove_expired, transact
 from keyplan.design.field_decoding import decode_value
 from keyplan.design.patterns import WriteCall
 from keyplan.design.plan import Plan
 from keyplan.design.requests import batch_request, write_request
-from keyplan.design.requests_guards import NOW, expiry_of
+from keyplan.design.requests_guards import NOW
 from keyplan.design.requests_items import Item, maker_of
 from keyplan.design.requests_sources import Arguments
 from keyplan.errors import ServiceError
-
-
-def is_in_the_way(plan: Plan, arguments: Arguments, found: Item | None) -> bool:
-    """Whether an update that may create found an item that has expired."""
-    if plan.operation != "UpdateItem" or plan.exists != "may" or found is None:
-        return False
-    return reader_of(plan.entity).has_expired(found, arguments[NOW])
-
-
-def clear(context: Context, plan: Plan, arguments: Arguments, request: Request) -> Program[None]:
-    """Remove the expired item of an update's request, if it is still there and still expired."""
-    delete = {
-        "TableName": request["TableName"],
-        "Key": request["Key"],
-        "ConditionExpression": "#ttl <= :now",
-        "ExpressionAttributeNames": {"#ttl": expiry_of(plan.entity)},
-        "ExpressionAttributeValues": {":now": {"N": str(arguments[NOW])}},
-    }
-    try:
-        yield from send(context, "DeleteItem", delete)
-    except ServiceError as error:
-        if error.code != CONDITION:  # else another was there first
-            raise
-
 
 _NOT_REPEATABLE = frozenset({"add", "append"})
 
@@ -69,11 +42,11 @@ def write(context: Context, call: WriteCall[Any], arguments: Arguments) -> Progr
             if outcome.uncertain and _is_done(plan, arguments, found):
                 answer = {}
                 break
-            if not is_in_the_way(plan, arguments, found):
+            if not blocks_update(plan, arguments, found):
                 key = request.get("Key") or request["Item"]
                 failed = condition_failed(plan, arguments, key, found, error.code)
                 raise (_perhaps_own(failed) if outcome.uncertain else failed) from error
-            yield from clear(context, plan, arguments, request)
+            yield from remove_expired(context, plan, arguments, request)
         else:
             break
     return _result(plan, arguments, answer)

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, cast
+from typing import Protocol, cast
 
 import httptools
 
 from keyplan.limits import REQUEST_BYTES, REQUEST_HEAD_BYTES
-from keyplan.server.turns import Work
+from keyplan.server.protocol import DynamoDBProtocol
+from keyplan.server.turns import Turns, Work
 from keyplan.server.wire import Answer, Request, head
-
-if TYPE_CHECKING:
-    from keyplan.server.asyncio_server import Server
 
 HEAD_BYTES = REQUEST_HEAD_BYTES
 DISCARD_BYTES = 4 * REQUEST_BYTES  # a body over the limit is read so far, to be answered politely
@@ -45,10 +43,27 @@ class _HostError(Exception):
     """Raised inside the parser's callbacks: a request has one Host, no more and no fewer (RFC 9112, 3.2)."""
 
 
+class ConnectionOwner(Protocol):
+    """The server that a connection belongs to."""
+
+    protocol: DynamoDBProtocol
+    loop: asyncio.AbstractEventLoop
+    turns: Turns
+
+    def date(self) -> bytes:
+        """Return the value of the Date header."""
+
+    def add(self, connection: HttpConnection) -> None:
+        """Register a connection that was made."""
+
+    def remove(self, connection: HttpConnection) -> None:
+        """Forget a connection that was lost."""
+
+
 class HttpConnection(asyncio.Protocol):
     """One client. Also the lane of its requests."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: ConnectionOwner) -> None:
         self._server = server
         self._turns = server.turns
         self._protocol = server.protocol

@@ -4,9 +4,9 @@ from keyplan.streams.checkpoints import Board, Checkpoints, FileCheckpoints, Lan
 from keyplan.streams.checkpoints_table import TableCheckpoints, checkpoint_table
 from keyplan.streams.delivery import Backoff, Counts
 from keyplan.streams.errors import ChangesError, ConsumerSetupError, ConsumerStoppedError, LeaseLostError
-from keyplan.streams.failures import Destination, Failure, JsonLinesFolder, TableDestination, failure_table
+from keyplan.streams.failures import Destination, JsonLinesFolder, TableDestination, failure_table
 from keyplan.streams.notices import Gap, GivenUp, LeaseLost, Notice, Retrying, StreamReplaced, Trouble
-from keyplan.streams.records import StreamRecord
+from keyplan.streams.records import Failure, StreamRecord
 from keyplan.streams.runner import Runner, redrive
 from keyplan.streams.seen import Seen
 

@@ -16,8 +16,9 @@ from keyplan.client.requests import jittered_s
 from keyplan.clock import Clock
 from keyplan.streams.checkpoints import Lane
 from keyplan.streams.consumers import BoundConsumer, Changes, Sorted
-from keyplan.streams.failures import Destination, Failure, error_text, trace_of
+from keyplan.streams.failures import Destination
 from keyplan.streams.notices import GivenUp, Notify, Retrying, Trouble
+from keyplan.streams.records import Failure, error_text, trace_of
 
 
 @dataclass(frozen=True)

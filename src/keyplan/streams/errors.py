@@ -11,12 +11,8 @@ Beside these, a RunError of `keyplan.client` tells that the service cannot be re
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from keyplan.errors import KeyplanError
-
-if TYPE_CHECKING:
-    from keyplan.streams.failures import Failure
+from keyplan.streams.records import Failure
 
 
 class ChangesError(KeyplanError):

@@ -1,7 +1,7 @@
-"""Records that failed for good, and where they go: a folder of JSON lines, or items of a table.
+"""Destinations of failed records (dead letters): a folder of JSON lines, or items of a table.
 
-A destination may be handed a record twice: when a runner is killed after sending and before its next
-checkpoint. A record's event id tells.
+A destination may receive a record twice, if a runner is killed after sending it and before its next checkpoint. The
+record's event ID identifies it.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import os
 import threading
-import traceback
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,66 +20,7 @@ from keyplan.clock import Clock
 from keyplan.design.entities import Entity
 from keyplan.design.tables import Table
 from keyplan.streams.checkpoints_table import OwnTable
-from keyplan.streams.records import StreamRecord, as_plain, from_plain
-
-
-def error_text(error: Exception) -> str:
-    """The type and text of an error."""
-    return f"{type(error).__name__}: {error}"
-
-
-def trace_of(error: Exception) -> str:
-    """An error's traceback."""
-    return "".join(traceback.format_exception(error))
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A record that a consumer could not handle."""
-
-    consumer: str
-    """The table's name and the consumer's: orders/notify."""
-    record: StreamRecord
-    error: str
-    """The type and text of the last error."""
-    trace: str
-    """The last error's traceback."""
-    attempts: int
-    """How often it was tried, alone or in a batch."""
-    failed_at_s: float
-    """When it was given up, seconds since 1970."""
-
-    @property
-    def key_text(self) -> str:
-        """The item's key, for people."""
-        return " ".join(f"{name}={next(iter(value.values()))!r}" for name, value in self.record.keys.items())
-
-    def again(self, error: Exception) -> Failure:
-        """The same after one more attempt, which failed too."""
-        return replace(self, error=error_text(error), trace=trace_of(error), attempts=self.attempts + 1)
-
-    def as_plain(self) -> dict[str, Any]:
-        """As JSON holds it."""
-        return {
-            "consumer": self.consumer,
-            "error": self.error,
-            "trace": self.trace,
-            "attempts": self.attempts,
-            "failed_at_s": self.failed_at_s,
-            "record": as_plain(self.record),
-        }
-
-    @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> Failure:
-        """The failure that `as_plain` wrote."""
-        return cls(
-            plain["consumer"],
-            from_plain(plain["record"]),
-            plain["error"],
-            plain["trace"],
-            plain["attempts"],
-            plain["failed_at_s"],
-        )
+from keyplan.streams.records import Failure
 
 
 class Destination(Protocol):

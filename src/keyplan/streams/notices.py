@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from keyplan.streams.failures import Failure
+from keyplan.streams.records import Failure
 
 _log = logging.getLogger("keyplan.streams")
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import traceback
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -125,3 +126,62 @@ def _stored(value: Item) -> Item:
     if code == "M":
         return {code: _stored_item(content)}
     return value
+
+
+def error_text(error: Exception) -> str:
+    """The type and text of an error."""
+    return f"{type(error).__name__}: {error}"
+
+
+def trace_of(error: Exception) -> str:
+    """An error's traceback."""
+    return "".join(traceback.format_exception(error))
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A record that a consumer could not handle."""
+
+    consumer: str
+    """The table's name and the consumer's: orders/notify."""
+    record: StreamRecord
+    error: str
+    """The type and text of the last error."""
+    trace: str
+    """The last error's traceback."""
+    attempts: int
+    """How often it was tried, alone or in a batch."""
+    failed_at_s: float
+    """When it was given up, seconds since 1970."""
+
+    @property
+    def key_text(self) -> str:
+        """The item's key, for people."""
+        return " ".join(f"{name}={next(iter(value.values()))!r}" for name, value in self.record.keys.items())
+
+    def again(self, error: Exception) -> Failure:
+        """The same after one more attempt, which failed too."""
+        return replace(self, error=error_text(error), trace=trace_of(error), attempts=self.attempts + 1)
+
+    def as_plain(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return {
+            "consumer": self.consumer,
+            "error": self.error,
+            "trace": self.trace,
+            "attempts": self.attempts,
+            "failed_at_s": self.failed_at_s,
+            "record": as_plain(self.record),
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Failure:
+        """The failure that `as_plain` wrote."""
+        return cls(
+            plain["consumer"],
+            from_plain(plain["record"]),
+            plain["error"],
+            plain["trace"],
+            plain["attempts"],
+            plain["failed_at_s"],
+        )

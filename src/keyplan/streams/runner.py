@@ -34,9 +34,10 @@ from keyplan.streams.consumers import (
 )
 from keyplan.streams.delivery import Backoff, Counts, Delivery
 from keyplan.streams.errors import ConsumerSetupError, ConsumerStoppedError
-from keyplan.streams.failures import Destination, Failure
+from keyplan.streams.failures import Destination
 from keyplan.streams.leases import Leases
 from keyplan.streams.notices import Notify, StreamReplaced, Trouble, log_notice
+from keyplan.streams.records import Failure
 from keyplan.streams.shards import Reading
 from keyplan.streams.streams import ShardCursor, StreamService, TableStream, label_of, streams_of
 

@@ -25,8 +25,8 @@ from keyplan.clock import Clock
 from keyplan.streams.checkpoints import Board, Checkpoints, Lane
 from keyplan.streams.checkpoints_table import TableCheckpoints
 from keyplan.streams.errors import ConsumerSetupError, LeaseLostError
-from keyplan.streams.failures import Destination, Failure
-from keyplan.streams.records import StreamRecord
+from keyplan.streams.failures import Destination
+from keyplan.streams.records import Failure, StreamRecord
 from keyplan.streams.streams import Shard, ShardCursor, StreamService, TableStream, is_gone, ready_shards, streams_of
 from keyplan_systems.todo.entities import app
 from keyplan_systems.todo.lake.errors import BadRecordError, LakeBusyError, StaleExportError

@@ -18,7 +18,8 @@ from keyplan.client.connection import Connection
 from keyplan.clock import ManualClock
 from keyplan.engine.engine import Engine
 from keyplan.streams.checkpoints import FileCheckpoints
-from keyplan.streams.failures import Failure, JsonLinesFolder
+from keyplan.streams.failures import JsonLinesFolder
+from keyplan.streams.records import Failure
 from keyplan_systems.todo import design
 from keyplan_systems.todo import feed as feeds
 from keyplan_systems.todo.domain import Policy
