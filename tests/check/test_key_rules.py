@@ -18,7 +18,7 @@ from keyplan.design.design import Design
 from keyplan.design.entities import EntitySpec, spec_of
 from keyplan.design.plan import Plan
 from keyplan.design.requests_keys import key_value
-from keyplan.design.templates import KeyValueError
+from keyplan.design.template_errors import KeyValueError
 
 
 class Fields(Entity):

@@ -18,7 +18,9 @@ from keyplan.design.algebra import (
     keys_overlap,
     range_captures,
 )
-from keyplan.design.templates import BoundTemplate, Field, KeyValueError, parse
+from keyplan.design.template_errors import KeyValueError
+from keyplan.design.template_field import Field
+from keyplan.design.templates import BoundTemplate, parse
 
 FIELDS = {
     field.name: field

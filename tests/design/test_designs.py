@@ -28,7 +28,7 @@ from keyplan.design import (
 from keyplan.design.places import Place, line_of, show
 from keyplan.design.symbols import Param, annotation_of, value_of
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").exists())
 
 DESIGN = '''"""Notes of people."""
 

@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyplan.design.algebra_automaton import Builder, shared_words
-from keyplan.design.encodings import SPECS, EncodingError, encoding_for
+from keyplan.design.encodings import SPECS, encoding_for
 from keyplan.design.encodings_base import Encoding
 from keyplan.design.encodings_language import Language, Word, bytes_of, chars_of
 from keyplan.design.encodings_pattern import pattern_language
-from keyplan.design.template_errors import KeyValueError, MissingField
+from keyplan.design.template_errors import EncodingError, KeyValueError, MissingField
 from keyplan.design.template_field import Field
 
 

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from keyplan.design.templates import BoundTemplate, Field, KeyValueError, parse
+from keyplan.design.template_errors import KeyValueError
+from keyplan.design.template_field import Field
+from keyplan.design.templates import BoundTemplate, parse
 
 # Letters, digits and punctuation that literals, escapes and choices are made of: most splits are wrong ones.
 ADVERSE = st.text(st.sampled_from("abTx#:%-|{140é\x00\U0010ffff"), max_size=6)

@@ -13,16 +13,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from keyplan.design.templates import (
-    BoundTemplate,
-    Field,
-    Hole,
-    KeyValueError,
-    MissingField,
-    TemplateError,
-    Text,
-    parse,
-)
+from keyplan.design.template_errors import KeyValueError, MissingField, TemplateError
+from keyplan.design.template_field import Field
+from keyplan.design.template_parse import Hole, Text
+from keyplan.design.templates import BoundTemplate, parse
 
 UserId = NewType("UserId", str)
 Code = NewType("Code", Annotated[str, pydantic.Field(min_length=2, max_length=4)])

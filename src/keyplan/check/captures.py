@@ -11,7 +11,8 @@ from keyplan.design.encodings_chars import CharSet
 from keyplan.design.keys import KeyAttribute
 from keyplan.design.plan import KeyValue, SortCondition
 from keyplan.design.symbols import CALLED
-from keyplan.design.templates import BoundTemplate, KeyValueError, MissingField
+from keyplan.design.template_errors import KeyValueError, MissingField
+from keyplan.design.templates import BoundTemplate
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey, KeyAttribute
 from keyplan.design.plan import Plan
 from keyplan.design.symbols import Each, Param, Source, through
-from keyplan.design.templates import Text
+from keyplan.design.template_parse import Text
 from keyplan.design.transactions import Step, Transaction
 
 Origin = tuple[object, ...]

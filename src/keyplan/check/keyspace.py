@@ -14,8 +14,9 @@ from keyplan.check.names import is_identifier
 from keyplan.design.algebra import Overlap, captured, keys_overlap, range_captures
 from keyplan.design.fields import StoredField
 from keyplan.design.keys import KeyAttribute
+from keyplan.design.template_errors import TemplateError
 from keyplan.design.template_parse import Text
-from keyplan.design.templates import BoundTemplate, TemplateError, parse
+from keyplan.design.templates import BoundTemplate, parse
 
 _KEPT = 4096
 

@@ -12,7 +12,7 @@ from keyplan.design.places import Fault, Place
 from keyplan.design.plan import KeyValue, TextPart
 from keyplan.design.schema import Schema
 from keyplan.design.symbols import Param, Source, annotation_of
-from keyplan.design.templates import Field
+from keyplan.design.template_field import Field
 
 
 @dataclass(frozen=True, eq=False)

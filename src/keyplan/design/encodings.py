@@ -23,8 +23,6 @@ from keyplan.design.encodings_number import padded, signed, uuid_text
 from keyplan.design.template_errors import EncodingError
 from keyplan.design.template_field import Field
 
-__all__ = ["SPECS", "Encoding", "EncodingError", "Spec", "encoding_for"]
-
 Build = Callable[[Field, "re.Match[str]", str], Encoding]
 
 

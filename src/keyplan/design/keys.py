@@ -12,7 +12,9 @@ from keyplan.design.fields import StoredField
 from keyplan.design.given import check_text, word
 from keyplan.design.places import DesignError, Place, caller
 from keyplan.design.schema import Index, Schema
-from keyplan.design.templates import BoundTemplate, Field, TemplateError, parse
+from keyplan.design.template_errors import TemplateError
+from keyplan.design.template_field import Field
+from keyplan.design.templates import BoundTemplate, parse
 
 
 @dataclass(frozen=True)

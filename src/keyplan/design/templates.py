@@ -16,26 +16,11 @@ from itertools import product
 from typing import Any
 
 from keyplan.design.encodings import encoding_for
-from keyplan.design.encodings_base import Encoding
 from keyplan.design.template_bounds import Bounds
 from keyplan.design.template_errors import EncodingError, KeyValueError, MissingField, TemplateError
 from keyplan.design.template_field import Field
 from keyplan.design.template_holes import BoundHole, BoundPart, bound_hole, delimiter_of
 from keyplan.design.template_parse import Hole, Part, Text, parts_of
-
-__all__ = [
-    "BoundHole",
-    "BoundTemplate",
-    "Encoding",
-    "Field",
-    "Hole",
-    "KeyValueError",
-    "MissingField",
-    "Template",
-    "TemplateError",
-    "Text",
-    "parse",
-]
 
 
 def parse(text: str) -> Template:

@@ -16,7 +16,7 @@ from keyplan.design.projections import all_faults
 from keyplan.design.requests import build
 from keyplan.design.requests_guards import NOW
 from keyplan.design.requests_items import Item, maker_of
-from keyplan.design.templates import KeyValueError, MissingField
+from keyplan.design.template_errors import KeyValueError, MissingField
 from keyplan.design.transactions import Transaction
 from keyplan.dynamodb.values.keybytes import scalar_key
 from keyplan.dynamodb.values.types import AttributeValue

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Protocol
 from pydantic import create_model
 
 from keyplan.client.errors import AlreadyExistsError, TransactionFailedError
-from keyplan.design.consumers import Change as ItemChange
+from keyplan.design import ItemChange
 from keyplan.design.entities import Entity
 from keyplan.design.field_marks import Attribute
 from keyplan.design.keys import key

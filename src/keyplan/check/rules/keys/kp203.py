@@ -29,7 +29,8 @@ from keyplan.design.algebra import Overlap
 from keyplan.design.keys import BoundKey
 from keyplan.design.places import Place
 from keyplan.design.tables import Table
-from keyplan.design.templates import BoundHole, BoundTemplate
+from keyplan.design.template_holes import BoundHole
+from keyplan.design.templates import BoundTemplate
 
 RULE = Rule("KP203", "shared-key", ("error", "warning"))
 

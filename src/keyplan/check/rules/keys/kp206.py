@@ -24,7 +24,7 @@ from keyplan.check.names import is_identifier, words_of
 from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
 from keyplan.design.plan import Plan
-from keyplan.design.templates import BoundHole
+from keyplan.design.template_holes import BoundHole
 
 RULE = Rule("KP206", "order-not-kept", ("error", "warning"))
 _RANK = re.compile(r"(^|_)(priority|prio|severity|urgency|importance|level|rank|size|grade|tier)$")

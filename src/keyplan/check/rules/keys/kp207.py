@@ -23,8 +23,9 @@ from keyplan.design.entities import EntitySpec
 from keyplan.design.keys import BoundKey
 from keyplan.design.schema import Index
 from keyplan.design.tables import Table
+from keyplan.design.template_holes import BoundHole
 from keyplan.design.template_parse import Text
-from keyplan.design.templates import BoundHole, BoundTemplate
+from keyplan.design.templates import BoundTemplate
 
 RULE = Rule("KP207", "mixed-encodings", ("warning",))
 _TIMES = frozenset({"utc_s", "utc_ms", "utc_us", "epoch_s", "epoch_ms", *PERIODS_S})
