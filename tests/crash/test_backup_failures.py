@@ -12,7 +12,8 @@ from tests.crash.failing_store import attributes, furnish, set_trap, state, with
 from tests.engine import tables_of
 from tests.engine.backup_making import stored_trees
 
-from keyplan.engine import backups, copies, fsck, history
+from keyplan.engine import fsck
+from keyplan.engine.backups import backups, copies, history
 from keyplan.engine.engine import Engine
 from keyplan.errors import StorageError
 

@@ -8,9 +8,9 @@ from tests.engine.tables_of import NOW, clock, create
 
 from keyplan.clock import ManualClock
 from keyplan.dynamodb.values import encoding
-from keyplan.engine import history
-from keyplan.engine.catalog import Recovery, Table
+from keyplan.engine.backups import history
 from keyplan.engine.engine import Engine
+from keyplan.engine.tables.catalog import Recovery, Table
 
 ARN = "arn:aws:dynamodb:us-east-1:123456789012:table/things"
 

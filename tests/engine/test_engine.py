@@ -16,11 +16,12 @@ from tests.engine import tables_of
 from tests.engine.table_making import add_index, create, put
 
 from keyplan.clock import ManualClock
-from keyplan.engine import commands, fsck, lag
+from keyplan.engine import commands, fsck
 from keyplan.engine import engine as engine_module
-from keyplan.engine.catalog import CatalogChanged, Table
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults import Faults
+from keyplan.engine.faults import lag
+from keyplan.engine.faults.injector import Faults
+from keyplan.engine.tables.catalog import CatalogChanged, Table
 from keyplan.errors import (
     DatabaseCorruptError,
     DatabaseFullError,

@@ -12,10 +12,11 @@ import pytest
 from tests.crash.failing_store import attributes, furnish
 from tests.engine import table_making, tables_of
 
-from keyplan.engine import backfill, fsck
-from keyplan.engine.catalog import Table
+from keyplan.engine import fsck
 from keyplan.engine.engine import Engine
 from keyplan.engine.store.rows import Transaction, View
+from keyplan.engine.tables import backfill
+from keyplan.engine.tables.catalog import Table
 
 Damage = Callable[[Transaction, Table], None]
 
@@ -126,10 +127,10 @@ def test_a_disagreement_is_found(furnished: Engine, damage: Damage, where: str, 
 
 
 def test_a_problem_says_where_it_is() -> None:
-    assert str(fsck.Problem("orders", "by_day", "entry is missing", "00ff")) == (
+    assert str(fsck.FsckProblem("orders", "by_day", "entry is missing", "00ff")) == (
         "orders/by_day: entry is missing (key 00ff)"
     )
-    assert str(fsck.Problem("database", "", "page 3 is never used")) == "database: page 3 is never used"
+    assert str(fsck.FsckProblem("database", "", "page 3 is never used")) == "database: page 3 is never used"
 
 
 def test_progress_is_told(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

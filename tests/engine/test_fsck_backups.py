@@ -9,7 +9,8 @@ import pytest
 from tests.engine import tables_of
 from tests.engine.backup_making import Kept
 
-from keyplan.engine import backups, fsck
+from keyplan.engine import fsck
+from keyplan.engine.backups import backups
 from keyplan.engine.store.rows import Transaction, Tree
 
 Damage = Callable[[Transaction, Tree], None]

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.engine.jobs.making import Workshop, item
-from tests.engine.jobs.test_jobs import Shop
 from tests.engine.table_making import add_index, create, describe, put, scan
+from tests.engine.transfer.making import Workshop, item
+from tests.engine.transfer.test_jobs import Shop
 
-from keyplan.engine import backfill
 from keyplan.engine.engine import Engine
+from keyplan.engine.tables import backfill
 
 EXPIRING = {"Enabled": True, "AttributeName": "until"}
 

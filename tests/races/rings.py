@@ -7,9 +7,9 @@ from typing import Any
 from tests.engine import tables_of
 from tests.engine.backup_making import stored_trees
 
-from keyplan.engine import backups
-from keyplan.engine.catalog import stored_tables
+from keyplan.engine.backups import backups
 from keyplan.engine.engine import Engine
+from keyplan.engine.tables.catalog import stored_tables
 
 ITEMS, RING = 60, 5
 

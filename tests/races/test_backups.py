@@ -13,8 +13,10 @@ import pytest
 from tests.engine import tables_of
 from tests.races.rings import check_trees, rings, turn
 
-from keyplan.engine import backfill, backups, copies, fsck
+from keyplan.engine import fsck
+from keyplan.engine.backups import backups, copies
 from keyplan.engine.engine import Engine
+from keyplan.engine.tables import backfill
 
 ROUNDS = 6
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from keyplan.engine.commands import MODULES
-from keyplan.engine.unsupported import UNSUPPORTED
+from keyplan.engine.commands import MODULES, UNSUPPORTED
 from keyplan.server import catalogue
 
 KNOWN = MODULES.keys() | UNSUPPORTED.keys()

@@ -11,8 +11,7 @@ from tests.server.fake_engine import FakeEngine
 from tests.server.fuzz_door import fuzz
 from tests.server.plain_http import headers_for
 
-from keyplan.engine.commands import MODULES
-from keyplan.engine.unsupported import UNSUPPORTED
+from keyplan.engine.commands import MODULES, UNSUPPORTED
 from keyplan.server.protocol import DynamoDBProtocol
 from keyplan.server.wire import Request
 

@@ -13,9 +13,10 @@ import pytest
 from tests.engine import tables_of
 from tests.simulation.clients import Auditor, Clients, History
 
-from keyplan.engine import fsck, idempotency
+from keyplan.engine import fsck
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults import Faults
+from keyplan.engine.faults.injector import Faults
+from keyplan.engine.items import transactions
 from keyplan.engine.operations import batch_write_item
 from keyplan.errors import InternalServerError
 
@@ -144,7 +145,7 @@ def simulate_several(settings: dict[str, Any]) -> None:
 
 
 def test_the_auditor_notices_a_transfer_that_was_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(idempotency, "repeated", lambda *arguments: None)
+    monkeypatch.setattr(transactions, "repeated", lambda *arguments: None)
     with pytest.raises(AssertionError):
         simulate_several(SETTINGS["ambiguous"])
 

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 from tests.simulation.machine import FileMachine, Machine
 
 from keyplan.dynamodb.values import units
-from keyplan.engine import writes
+from keyplan.engine.items import writes
 
 EXAMPLES = int(os.environ.get("KEYPLAN_EXAMPLES", "0"))
 

@@ -20,7 +20,7 @@ from keyplan.client.requests import Retries
 from keyplan.clock import ManualClock, SystemClock
 from keyplan.design import Inserted, Modified
 from keyplan.engine.engine import Engine
-from keyplan.engine.faults import Faults
+from keyplan.engine.faults.injector import Faults
 from keyplan.streams import (
     Backoff,
     Checkpoints,

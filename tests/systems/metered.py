@@ -6,7 +6,7 @@ from typing import Any
 
 from keyplan.client.connection import Connection
 from keyplan.client.requests import Transport
-from keyplan.engine.faults import READS, WRITES
+from keyplan.engine.faults.injector import READS, WRITES
 
 
 class Metered:

@@ -13,7 +13,7 @@ import boto3
 import pytest
 
 from keyplan import Engine
-from keyplan.engine.faults import Faults
+from keyplan.engine.faults.injector import Faults
 from keyplan.testing import answered_by
 
 pytest_plugins = ["pytester"]

@@ -1,4 +1,4 @@
-"""The command table: every operation, and the module that checks its request and runs it.
+"""The command table: every operation and the module that checks its request and runs it.
 
 Modules are loaded when their operation is first called: a program that only gets and puts items starts
 without paying for the rest.
@@ -9,13 +9,51 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 from keyplan.dynamodb import shapes
+from keyplan.dynamodb.messages.requests import UNKNOWN_OPERATION
+from keyplan.dynamodb.messages.tables import not_supported
 from keyplan.dynamodb.values.encoding import Form
+from keyplan.errors import UnknownOperationError
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
+
+
+UNSUPPORTED: dict[str, str] = {
+    "CancelBulkOperation": "bulk writes from S3",
+    "CreateGlobalTable": "replicas in other regions",
+    "DeleteResourcePolicy": "permissions",
+    "DescribeBulkOperation": "bulk writes from S3",
+    "DescribeContributorInsights": "metrics",
+    "DescribeGlobalTable": "replicas in other regions",
+    "DescribeGlobalTableSettings": "replicas in other regions",
+    "DescribeKinesisStreamingDestination": "Kinesis",
+    "DescribeTableReplicaAutoScaling": "replicas in other regions",
+    "DisableKinesisStreamingDestination": "Kinesis",
+    "EnableKinesisStreamingDestination": "Kinesis",
+    "GetResourcePolicy": "permissions",
+    "ListBulkOperations": "bulk writes from S3",
+    "ListContributorInsights": "metrics",
+    "ListGlobalTables": "replicas in other regions",
+    "PutResourcePolicy": "permissions",
+    "SearchVectors": "vector indexes",
+    "StartBulkPutItems": "bulk writes from S3",
+    "UpdateContributorInsights": "metrics",
+    "UpdateGlobalTable": "replicas in other regions",
+    "UpdateGlobalTableSettings": "replicas in other regions",
+    "UpdateKinesisStreamingDestination": "Kinesis",
+    "UpdateTableReplicaAutoScaling": "replicas in other regions",
+}
+"""The operations, and what this engine lacks that each of them is about."""
+
+
+def refuse(operation: str) -> NoReturn:
+    """Raise UnknownOperationError: without text, as the service does, unless the service has the operation."""
+    about = UNSUPPORTED.get(operation)
+    raise UnknownOperationError(UNKNOWN_OPERATION if about is None else not_supported(operation, about))
+
 
 Run: TypeAlias = "Callable[[Engine, dict[str, Any], Form], dict[str, Any]]"
 

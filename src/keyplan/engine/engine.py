@@ -15,26 +15,25 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from keyplan.clock import Clock, SystemClock, check_seconds
 from keyplan.dynamodb.values.encoding import PYTHON, WIRE, DecodeError, Form
-from keyplan.engine import lag
-from keyplan.engine.backfill import Backfiller
 from keyplan.engine.background import SWEEP_S, Background
-from keyplan.engine.catalog import CHANGES, Catalog, CatalogChanged, Table
-from keyplan.engine.commands import MODULES, command
-from keyplan.engine.faults import Faults, Injector
-from keyplan.engine.figures import Figures
-from keyplan.engine.jobs import Jobs
-from keyplan.engine.recovery import trim
-from keyplan.engine.retention import trim_streams
+from keyplan.engine.backups.recovery import trim
+from keyplan.engine.commands import MODULES, command, refuse
+from keyplan.engine.faults import lag
+from keyplan.engine.faults.injector import Faults, Injector
+from keyplan.engine.items.sweep import sweep
+from keyplan.engine.items.writes import Version, put_blindly
 from keyplan.engine.store.failures import Failure, is_missing_tree, storage_error
 from keyplan.engine.store.rows import Transaction, View
 from keyplan.engine.store.sqlite import MEMORY, Durability, SqliteStore
-from keyplan.engine.sweep import sweep
-from keyplan.engine.unsupported import refuse
-from keyplan.engine.writes import Version, put_blindly
+from keyplan.engine.streams.retention import trim_streams
+from keyplan.engine.tables.backfill import Backfiller
+from keyplan.engine.tables.catalog import CHANGES, Catalog, CatalogChanged, Table
+from keyplan.engine.tables.counts import TreeCounts
+from keyplan.engine.transfer.jobs import Jobs
 from keyplan.errors import DatabaseCorruptError, EngineClosedError, KeyplanError
 
 if TYPE_CHECKING:
-    from keyplan.engine.buckets import Buckets
+    from keyplan.engine.transfer.buckets import Buckets
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -94,7 +93,7 @@ class Engine:
         """Shards of a new stream; None: one for each partition the service would begin with."""
         self.ttl_delay_s = ttl_delay_s + (faults.ttl_delay if faults is not None else 0.0)
         """How long items stay after they have expired."""
-        self.figures = Figures(self.clock)
+        self.figures = TreeCounts(self.clock)
         self.catalog = Catalog(store.view())
         self.view: Callable[[], View] = store.view
         """Reads of items, each at its own moment."""
@@ -341,7 +340,7 @@ def _check_options(
 
 
 def _opened_buckets(given: str | os.PathLike[str] | Buckets) -> Buckets:
-    from keyplan.engine.buckets import opened  # noqa: PLC0415 - few programs have any
+    from keyplan.engine.transfer.buckets import opened  # noqa: PLC0415 - few programs have any
 
     return opened(given)
 

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from keyplan.dynamodb.values import encoding, sizes
-from keyplan.engine import backfill, backups, expiry, history, lag
-from keyplan.engine.catalog import Index, Table, stored_tables
-from keyplan.engine.keys import partition_bytes_of
+from keyplan.engine.backups import backups, history
+from keyplan.engine.faults import lag
+from keyplan.engine.items import expiry
+from keyplan.engine.items.keys import partition_bytes_of
+from keyplan.engine.items.writes import Version, collection_bytes
 from keyplan.engine.store.rows import Row, Tree, View
-from keyplan.engine.writes import Version, collection_bytes
+from keyplan.engine.tables import backfill
+from keyplan.engine.tables.catalog import Index, Table, stored_tables
 from keyplan.errors import ServiceError
 
 if TYPE_CHECKING:
@@ -24,7 +27,7 @@ EVERY_ROWS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class FsckProblem:
     """One thing that is not as it must be."""
 
     table: str
@@ -37,12 +40,12 @@ class Problem:
         return f"{place}: {self.what}" + (f" (key {self.key})" if self.key else "")
 
 
-def check(engine: Engine, progress: Callable[[str, int], None] | None = None) -> list[Problem]:
+def check(engine: Engine, progress: Callable[[str, int], None] | None = None) -> list[FsckProblem]:
     """Everything that is wrong with a database; empty when it is sound.
 
     `progress` is called with a table's name and the number of its rows checked so far.
     """
-    problems = [Problem("database", "", told) for told in engine.store.integrity()]
+    problems = [FsckProblem("database", "", told) for told in engine.store.integrity()]
     if problems:
         return problems
     with engine.store.snapshot() as view:
@@ -53,7 +56,7 @@ def check(engine: Engine, progress: Callable[[str, int], None] | None = None) ->
     return problems
 
 
-def _check_table(view: View, table: Table, progress: Callable[[str, int], None] | None) -> Iterator[Problem]:
+def _check_table(view: View, table: Table, progress: Callable[[str, int], None] | None) -> Iterator[FsckProblem]:
     checks: tuple[_Checks, ...] = (_Collections(view, table), _Entries(view, table), _Expiries(view, table))
     for rows, (key, size, body) in enumerate(view.span(table.tree, b"", None), 1):
         if progress is not None and rows % EVERY_ROWS == 0:
@@ -61,7 +64,7 @@ def _check_table(view: View, table: Table, progress: Callable[[str, int], None] 
         try:
             version = Version(encoding.decode(body), size, body)
         except encoding.DecodeError:
-            yield Problem(table.name, "", "item cannot be read", key.hex())
+            yield FsckProblem(table.name, "", "item cannot be read", key.hex())
             continue
         yield from _check_row(table, key, version)
         for each in checks:
@@ -72,58 +75,58 @@ def _check_table(view: View, table: Table, progress: Callable[[str, int], None] 
         yield from _check_copies(table, "history", history.recorded(view, table.recovery))
 
 
-def _check_backup(view: View, document: dict[str, Any]) -> Iterator[Problem]:
+def _check_backup(view: View, document: dict[str, Any]) -> Iterator[FsckProblem]:
     table, where = backups.table_of(document), document["arn"].split("/", 2)[2]
     yield from _check_copies(table, where, view.span(table.tree, b"", None))
     if not backups.is_being_made(document) and view.totals(table.tree) != (document["items"], document["size_bytes"]):
-        yield Problem(table.name, where, "recorded number or size of items is wrong")
+        yield FsckProblem(table.name, where, "recorded number or size of items is wrong")
 
 
-def _check_copies(table: Table, where: str, rows: Iterator[Row]) -> Iterator[Problem]:
+def _check_copies(table: Table, where: str, rows: Iterator[Row]) -> Iterator[FsckProblem]:
     """What is kept of items beside the table: each can be read, and is what its key says."""
     for key, size, body in rows:
         try:
             version = Version(encoding.decode(body), size, body)
         except encoding.DecodeError:
-            yield Problem(table.name, where, "item cannot be read", key.hex())
+            yield FsckProblem(table.name, where, "item cannot be read", key.hex())
         else:
             yield from _check_row(table, key, version, where)
 
 
-def _check_row(table: Table, key: bytes, version: Version, where: str = "") -> Iterator[Problem]:
+def _check_row(table: Table, key: bytes, version: Version, where: str = "") -> Iterator[FsckProblem]:
     try:
         expected = table.key.of_item(version.item)
     except ServiceError as error:
-        yield Problem(table.name, where, f"item does not fit the key: {error.message}", key.hex())
+        yield FsckProblem(table.name, where, f"item does not fit the key: {error.message}", key.hex())
         return
     if expected != key:
-        yield Problem(table.name, where, "row lies under another key than its item's", key.hex())
+        yield FsckProblem(table.name, where, "row lies under another key than its item's", key.hex())
     if sizes.item_bytes(version.item) != version.size:
-        yield Problem(table.name, where, "recorded size is not the item's", key.hex())
+        yield FsckProblem(table.name, where, "recorded size is not the item's", key.hex())
 
 
-def _check_entry(view: View, table: Table, index: Index, entry_key: bytes, version: Version) -> Iterator[Problem]:
+def _check_entry(view: View, table: Table, index: Index, entry_key: bytes, version: Version) -> Iterator[FsckProblem]:
     row = view.point(index.tree, entry_key)
     if row is None:
-        yield Problem(table.name, index.name, "entry is missing", entry_key.hex())
+        yield FsckProblem(table.name, index.name, "entry is missing", entry_key.hex())
     elif row != index.row(version.item, version.size, version.body):
-        yield Problem(table.name, index.name, "entry is not what the item says", entry_key.hex())
+        yield FsckProblem(table.name, index.name, "entry is not what the item says", entry_key.hex())
 
 
-def _check_count(view: View, table: Table, where: str, tree: Tree, expected: int) -> Iterator[Problem]:
+def _check_count(view: View, table: Table, where: str, tree: Tree, expected: int) -> Iterator[FsckProblem]:
     found, _ = view.totals(tree)
     if found != expected:
-        yield Problem(table.name, where, f"{found} entries, {expected} expected")
+        yield FsckProblem(table.name, where, f"{found} entries, {expected} expected")
 
 
 class _Checks(Protocol):
     """What must agree with a table: shown every row, in order, then asked for what is left over."""
 
-    def add(self, key: bytes, version: Version) -> Iterator[Problem]:
+    def add(self, key: bytes, version: Version) -> Iterator[FsckProblem]:
         """One more row."""
         ...
 
-    def end(self) -> Iterator[Problem]:
+    def end(self) -> Iterator[FsckProblem]:
         """No more rows."""
         ...
 
@@ -139,14 +142,14 @@ class _Entries:
         self._waiting = lag.find(view)
         self._counts = dict.fromkeys(table.indexes, 0)
 
-    def add(self, key: bytes, version: Version) -> Iterator[Problem]:
+    def add(self, key: bytes, version: Version) -> Iterator[FsckProblem]:
         for index in self._indexes:
             entry_key = index.key.entry(version.item, key)
             if entry_key is not None and not lag.waits(self._view, self._waiting, index.tree, entry_key):
                 self._counts[index.name] += 1
                 yield from _check_entry(self._view, self._table, index, entry_key, version)
 
-    def end(self) -> Iterator[Problem]:
+    def end(self) -> Iterator[FsckProblem]:
         for index in self._indexes:
             expected = self._counts[index.name] + lag.shown(self._view, self._waiting, index.tree)
             yield from _check_count(self._view, self._table, index.name, index.tree, expected)
@@ -160,16 +163,16 @@ class _Expiries:
         self._table = table
         self._count = 0
 
-    def add(self, key: bytes, version: Version) -> Iterator[Problem]:
+    def add(self, key: bytes, version: Version) -> Iterator[FsckProblem]:
         kept = self._table.expiry
         at = None if kept is None else expiry.moment(kept, version.item)
         if kept is None or at is None:
             return
         self._count += 1
         if self._view.point(kept.tree, expiry.expiry_key(at, key)) is None:
-            yield Problem(self._table.name, "time to live", "expiry is missing", key.hex())
+            yield FsckProblem(self._table.name, "time to live", "expiry is missing", key.hex())
 
-    def end(self) -> Iterator[Problem]:
+    def end(self) -> Iterator[FsckProblem]:
         if self._table.expiry is not None:
             tree = self._table.expiry.tree
             yield from _check_count(self._view, self._table, "time to live", tree, self._count)
@@ -186,7 +189,7 @@ class _Collections:
         self._bytes = 0
         self._count = 0
 
-    def add(self, key: bytes, version: Version) -> Iterator[Problem]:
+    def add(self, key: bytes, version: Version) -> Iterator[FsckProblem]:
         if self._kept is None:
             return
         partition = partition_bytes_of(key)
@@ -196,16 +199,16 @@ class _Collections:
             self._count += 1
         self._bytes += collection_bytes(self._table, version)
 
-    def end(self) -> Iterator[Problem]:
+    def end(self) -> Iterator[FsckProblem]:
         if self._kept is None:
             return
         yield from self._compare()
         yield from _check_count(self._view, self._table, "item collections", self._kept, self._count)
 
-    def _compare(self) -> Iterator[Problem]:
+    def _compare(self) -> Iterator[FsckProblem]:
         tree = self._kept
         if not self._partition or tree is None:
             return
         row = self._view.point(tree, self._partition)
         if (row[0] if row else 0) != self._bytes:
-            yield Problem(self._table.name, "item collections", "recorded size is wrong", self._partition.hex())
+            yield FsckProblem(self._table.name, "item collections", "recorded size is wrong", self._partition.hex())

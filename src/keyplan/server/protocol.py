@@ -25,7 +25,7 @@ import orjson
 from keyplan.clock import SystemClock
 from keyplan.dynamodb.messages import protocol as texts
 from keyplan.dynamodb.messages.requests import UNEXPECTED_VALUE, unrecognized_collection
-from keyplan.engine.unsupported import UNSUPPORTED, refuse
+from keyplan.engine.commands import UNSUPPORTED, refuse
 from keyplan.errors import (
     AccessDeniedError,
     EngineClosedError,

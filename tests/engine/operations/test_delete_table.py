@@ -8,8 +8,8 @@ from tests.engine.table_making import IN_USE, create, describe, failure, put, un
 
 from keyplan import limits
 from keyplan.clock import ManualClock
-from keyplan.engine import stream_logs
 from keyplan.engine.engine import Engine
+from keyplan.engine.streams import logs
 
 STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
 
@@ -93,12 +93,12 @@ def test_the_records_of_its_stream_stay_for_a_day(tmp_path: Path) -> None:
         create(engine, StreamSpecification=STREAM)
         put(engine, "a")
         engine.call("DeleteTable", {"TableName": "notes"})
-        (stream,) = stream_logs.stored(engine.store.view())
+        (stream,) = logs.stored(engine.store.view())
         assert stream["ended_at"] == clock.now()
         assert stream["table"] == "notes"
         clock.advance(limits.STREAM_RETENTION_S)
         create(engine, "other")
-        assert stream_logs.stored(engine.store.view()) == []
+        assert logs.stored(engine.store.view()) == []
 
 
 def test_a_table_made_anew_in_the_same_millisecond_has_a_stream_of_its_own(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from tests.engine import tables_of
 from tests.engine.backup_making import ARN, NOW, Kept
 from tests.engine.table_making import failure, index
 
-from keyplan.engine import backfill, fsck
+from keyplan.engine import fsck
 from keyplan.engine.engine import Engine
+from keyplan.engine.tables import backfill
 
 INDEXED: dict[str, Any] = {
     "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in "psgl"],

@@ -11,7 +11,7 @@ from tests.engine.backup_making import ARN, NOW, Kept
 from tests.engine.table_making import failure
 
 from keyplan.engine import fsck
-from keyplan.engine.history import DAY_S
+from keyplan.engine.backups.history import DAY_S
 
 
 def refused(kept: Kept, **members: Any) -> tuple[str, str]:

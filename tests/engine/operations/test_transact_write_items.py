@@ -9,7 +9,7 @@ from tests.engine.table_making import create_plain_and_indexed
 
 from keyplan import limits
 from keyplan.engine.engine import Engine
-from keyplan.engine.keys import partition_bytes_of
+from keyplan.engine.items.keys import partition_bytes_of
 from keyplan.errors import ResourceNotFoundError, ServiceError, TransactionCanceledError, ValidationError
 
 KIB = 1024

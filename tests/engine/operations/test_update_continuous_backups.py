@@ -7,8 +7,8 @@ from tests.engine import tables_of
 from tests.engine.backup_making import ARN, NOW, Kept, stored_trees
 from tests.engine.table_making import failure
 
+from keyplan.engine.backups.history import DAY_S
 from keyplan.engine.engine import Engine
-from keyplan.engine.history import DAY_S
 
 OFF = {"PointInTimeRecoveryStatus": "DISABLED"}
 ON = {"PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}}

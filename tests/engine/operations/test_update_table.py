@@ -23,8 +23,8 @@ from tests.engine.table_making import (
 )
 
 from keyplan.clock import ManualClock
-from keyplan.engine import figures
 from keyplan.engine.engine import Engine
+from keyplan.engine.tables import counts
 
 DAY_S = 24 * 3600.0
 STREAM_ON = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
@@ -509,7 +509,7 @@ def test_mode_and_stream_can_be_changed_together(engine: Engine) -> None:
 def test_writers_do_not_wait_until_the_rows_of_a_large_table_are_counted(
     operation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(figures, "_FEW_ROWS", 5)
+    monkeypatch.setattr(counts, "_FEW_ROWS", 5)
     with Engine.open(tmp_path / "data.db") as engine:
         create(engine)
         for number in range(10):

@@ -8,8 +8,8 @@ import pytest
 from tests.engine.table_making import IN_USE, create, failure, put, update
 
 from keyplan.clock import ManualClock
-from keyplan.engine import backfill
 from keyplan.engine.engine import Engine
+from keyplan.engine.tables import backfill
 
 ON = {"Enabled": True, "AttributeName": "until"}
 OFF = {"Enabled": False, "AttributeName": "until"}

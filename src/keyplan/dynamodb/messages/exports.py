@@ -114,7 +114,7 @@ def too_many_objects(most: int) -> str:
 def items_failed(bucket: str, key: str, index: int, faults: Sequence[str]) -> str:
     """The failure of an import of which some items failed, and the first of them."""
     first = f"s3://{bucket}/{key}, item {index}: {'; '.join(faults)}"
-    return f"{ITEMS_FAILED} Here that log is the logger keyplan.engine.imports; the first error: {first}"
+    return f"{ITEMS_FAILED} Here that log is the logger keyplan.engine.transfer.imports; the first error: {first}"
 
 
 def outside_buckets(key: str) -> str:

@@ -10,10 +10,10 @@ from keyplan import limits
 from keyplan.dynamodb.shapes.constraints import reads_older
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
-from keyplan.engine.catalog import Table
-from keyplan.engine.keys import partition_bytes_of
+from keyplan.engine.items.keys import partition_bytes_of
 from keyplan.engine.operations import rules
 from keyplan.engine.store.rows import View
+from keyplan.engine.tables.catalog import Table
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:

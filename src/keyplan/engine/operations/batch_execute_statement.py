@@ -12,10 +12,10 @@ from keyplan.dynamodb.partiql.values import parameters
 from keyplan.dynamodb.shapes.model import List, Structure
 from keyplan.dynamodb.values import encoding, units
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine.cancellation import CODES
+from keyplan.engine.items.receipts import Receipt
+from keyplan.engine.items.transactions import CODES
 from keyplan.engine.operations import shapes
 from keyplan.engine.operations.execute_statement import PARAMETERS, STATEMENT
-from keyplan.engine.receipts import Receipt
 from keyplan.engine.statements import reads, writes
 from keyplan.engine.statements.prepared import Prepared, prepare
 from keyplan.engine.statements.writes import Attempt, Located

@@ -15,11 +15,11 @@ from keyplan.dynamodb.values import encoding, units
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
-from keyplan.engine import reads
-from keyplan.engine.catalog import Table
-from keyplan.engine.faults import REFUSED
+from keyplan.engine.faults.injector import REFUSED
+from keyplan.engine.items import reads
+from keyplan.engine.items.receipts import Receipt
 from keyplan.engine.operations import rules, shapes
-from keyplan.engine.receipts import Receipt
+from keyplan.engine.tables.catalog import Table
 from keyplan.errors import ServiceError, ValidationError
 
 if TYPE_CHECKING:

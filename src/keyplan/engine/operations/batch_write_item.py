@@ -17,13 +17,13 @@ from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.invalid import InvalidValueError
 from keyplan.dynamodb.values.types import Item
-from keyplan.engine import writes
-from keyplan.engine.catalog import Table
-from keyplan.engine.faults import REFUSED
+from keyplan.engine.faults.injector import REFUSED
+from keyplan.engine.items import writes
+from keyplan.engine.items.receipts import Receipt, names_given
 from keyplan.engine.operations import shapes
 from keyplan.engine.operations.answers import Collections
-from keyplan.engine.receipts import Receipt, names_given
 from keyplan.engine.store.rows import Transaction
+from keyplan.engine.tables.catalog import Table
 from keyplan.errors import TransactionConflictError, ValidationError
 
 if TYPE_CHECKING:

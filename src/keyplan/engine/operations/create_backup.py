@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import backfill, backups, recovery, tables
+from keyplan.engine.backups import backups, recovery
 from keyplan.engine.operations import shapes
 from keyplan.engine.operations import shapes as members
 from keyplan.engine.store.rows import Transaction
+from keyplan.engine.tables import backfill, descriptions
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
@@ -32,4 +33,4 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
 
     begun = engine.alter(work)
     backfill.begin(engine, begun["arn"], backfill.ROWS)
-    return {"BackupDetails": backups.details(backups.renewed(engine.store.view(), begun), tables.PENDING)}
+    return {"BackupDetails": backups.details(backups.renewed(engine.store.view(), begun), descriptions.PENDING)}

@@ -10,14 +10,14 @@ from keyplan.dynamodb.messages import schemas as messages
 from keyplan.dynamodb.messages import tables as table_messages
 from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import table_documents, tables
-from keyplan.engine.catalog import table_name
 from keyplan.engine.operations import shapes, table_rules
 from keyplan.engine.operations import shapes as table_members
 from keyplan.engine.operations import table_rules as schemas
 from keyplan.engine.operations.table_rules import with_billing_mode
 from keyplan.engine.store.rows import Transaction
-from keyplan.engine.throughput import PROVISIONED
+from keyplan.engine.tables import descriptions, documents
+from keyplan.engine.tables.catalog import table_name
+from keyplan.engine.tables.throughput import PROVISIONED
 from keyplan.errors import ResourceInUseError, ValidationError
 
 if TYPE_CHECKING:
@@ -136,13 +136,13 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     request = with_billing_mode(request)
     check(request)
     name = table_name(request["TableName"])
-    description = table_documents.describe_new(engine, request)
+    description = documents.describe_new(engine, request)
 
     def work(transaction: Transaction) -> dict[str, Any]:
-        table_documents.purge(engine, transaction)
+        documents.purge(engine, transaction)
         _check_free(engine, name)
-        table = engine.catalog.save(transaction, table_documents.create(engine, transaction, description, request))
-        return tables.describe(engine, transaction, table, tables.PENDING)
+        table = engine.catalog.save(transaction, documents.create(engine, transaction, description, request))
+        return descriptions.describe(engine, transaction, table, descriptions.PENDING)
 
     answer = engine.alter(work)
     _leave_out(answer, request)
@@ -150,16 +150,16 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
 
 
 def _check_free(engine: Engine, name: str) -> None:
-    known = tables.present(engine, name)
+    known = descriptions.present(engine, name)
     if known is None:
         return
-    creating = tables.status(known, engine.clock.now()) == "CREATING"
+    creating = descriptions.status(known, engine.clock.now()) == "CREATING"
     raise ResourceInUseError(table_messages.being_created(name) if creating else table_messages.table_exists(name))
 
 
 def _leave_out(answer: dict[str, Any], request: dict[str, Any]) -> None:
     """Drop what the service tells only once the table is there."""
-    for member in tables.MODE_SUMMARIES:
+    for member in descriptions.MODE_SUMMARIES:
         answer.get(member, {}).pop("LastUpdateToPayPerRequestDateTime", None)
     asked = {index["IndexName"]: index for index in request.get("GlobalSecondaryIndexes") or ()}
     if not request.get("WarmThroughput"):

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from keyplan.dynamodb.messages import backups as messages
 from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import backups, moments
+from keyplan.engine import timestamps
+from keyplan.engine.backups import backups
 from keyplan.engine.operations import shapes
 from keyplan.engine.store.rows import Transaction
 from keyplan.errors import BackupInUseError, ValidationError
@@ -26,7 +27,7 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     def work(transaction: Transaction) -> backups.Document:
         document = backups.find(engine, transaction, arn)
         if document["type"] == backups.SYSTEM:
-            raise ValidationError(messages.system_backup(arn, moments.text(document["expires_at"])))
+            raise ValidationError(messages.system_backup(arn, timestamps.text(document["expires_at"])))
         if not backups.is_ready(document, now):
             raise BackupInUseError(messages.backup_being_created(arn))
         if backups.is_restoring(engine, arn):

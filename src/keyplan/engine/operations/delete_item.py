@@ -8,10 +8,10 @@ from keyplan.dynamodb.shapes import late_check
 from keyplan.dynamodb.shapes.model import LATE_ITEM, Layer, Structure
 from keyplan.dynamodb.values import units
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import actions, writes
+from keyplan.engine.items import actions, writes
+from keyplan.engine.items.receipts import Receipt
 from keyplan.engine.operations import rules, shapes
 from keyplan.engine.operations.answers import collection_metrics, enveloped
-from keyplan.engine.receipts import Receipt
 from keyplan.engine.store.rows import Transaction
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
 
 @late_check(SHAPE)
 @enveloped
-def prepare(request: dict[str, Any], form: Form) -> actions.Delete:
+def prepare(request: dict[str, Any], form: Form) -> actions.DeleteAction:
     """What can be checked without the table: key values and condition."""
     check(request)
     return actions.delete(request, form)

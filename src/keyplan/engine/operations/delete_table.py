@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 from keyplan.dynamodb.messages import tables as messages
 from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import admission, backups, table_documents, tables
-from keyplan.engine.catalog import Table, parse
+from keyplan.engine.backups import backups
 from keyplan.engine.operations import shapes
 from keyplan.engine.store.rows import Transaction
+from keyplan.engine.tables import admission, descriptions, documents
+from keyplan.engine.tables.catalog import Table, parse
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _TOLD = (
     "TableArn",
     "TableId",
     "DeletionProtectionEnabled",
-    *tables.MODE_SUMMARIES,
+    *descriptions.MODE_SUMMARIES,
     "TableClassSummary",
     "WarmThroughput",
 )
@@ -40,10 +41,10 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Remove the table, or say until when it is DELETING."""
 
     def work(transaction: Transaction) -> dict[str, Any]:
-        table_documents.purge(engine, transaction)
-        table = tables.find_known(engine, request["TableName"])
+        documents.purge(engine, transaction)
+        table = descriptions.find_known(engine, request["TableName"])
         _check_deletable(engine, table)
-        described = tables.describe(engine, transaction, table, engine.clock.now(), writing=True)
+        described = descriptions.describe(engine, transaction, table, engine.clock.now(), writing=True)
         if table.recovery is not None:
             backups.create_of_deleted(engine, transaction, table)
             table = parse({**table.document, "rows_kept": True})
@@ -51,10 +52,10 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
             gone_at = engine.clock.now() + engine.state_delay_s
             engine.catalog.save(transaction, {**table.document, "gone_at": gone_at})
         else:
-            table_documents.drop(engine, transaction, table)
+            documents.drop(engine, transaction, table)
         return described
 
-    tables.count(engine, request["TableName"])
+    descriptions.count(engine, request["TableName"])
     described = {**engine.alter(work), "TableStatus": "DELETING"}
     return {"TableDescription": {name: described[name] for name in _TOLD if name in described}}
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import backups
+from keyplan.engine.backups import backups
 from keyplan.engine.operations import shapes
 
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from keyplan.dynamodb.messages import exports as messages
 from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import exports, job_pages, jobs
 from keyplan.engine.operations import shapes
 from keyplan.engine.operations.rules import check_job_arn
+from keyplan.engine.transfer import exports, jobs
+from keyplan.engine.transfer import jobs as job_pages
 from keyplan.errors import ExportNotFoundError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     parts = check_job_arn(arn, jobs.EXPORT, engine.account, messages.EXPORT_ARN_INVALID)
     if parts.region != engine.region:
         raise ExportNotFoundError(messages.FOREIGN_EXPORT_ARN)
-    document = job_pages.find(engine, jobs.EXPORT, arn)
+    document = job_pages.find_listed(engine, jobs.EXPORT, arn)
     if document is None:
         raise ExportNotFoundError(messages.export_not_found(arn))
     return {"ExportDescription": exports.describe(document, form)}

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from keyplan.dynamodb.messages import exports as messages
 from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import job_pages, jobs
 from keyplan.engine.operations import shapes
 from keyplan.engine.operations.rules import check_job_arn
+from keyplan.engine.transfer import jobs
+from keyplan.engine.transfer import jobs as job_pages
 from keyplan.errors import ImportNotFoundError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     parts = check_job_arn(arn, jobs.IMPORT, engine.account, messages.IMPORT_ARN_INVALID)
     if parts.region != engine.region:
         raise ImportNotFoundError(messages.FOREIGN_IMPORT_ARN)
-    document = job_pages.find(engine, jobs.IMPORT, arn)
+    document = job_pages.find_listed(engine, jobs.IMPORT, arn)
     if document is None:
         raise ImportNotFoundError(messages.import_not_found(arn))
     return {"ImportTableDescription": document["description"]}

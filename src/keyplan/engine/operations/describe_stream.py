@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from keyplan import limits
 from keyplan.dynamodb.shapes.model import String, Structure
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import retention, streams
 from keyplan.engine.operations import shapes
 from keyplan.engine.store.rows import View
+from keyplan.engine.streams import records, retention
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
@@ -35,10 +35,10 @@ SHAPE = Structure(
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Find the stream, list a page of its shards."""
     arn = request["StreamArn"]
-    streams.check_arn(arn)
+    records.check_arn(arn)
     retention.trim_if_due(engine, arn)
     with engine.store.snapshot() as view:
-        document = streams.readable(view, arn, engine.clock.now())
+        document = records.readable(view, arn, engine.clock.now())
         shards = [_shard(view, document, shard) for shard in range(document["shards"])]
     description = {
         "StreamArn": arn,
@@ -65,8 +65,8 @@ def _add_shards(description: dict[str, Any], shards: list[dict[str, Any]], reque
 
 
 def _shard(view: View, document: dict[str, Any], shard: int) -> dict[str, Any]:
-    first = streams.trimmed(document, shard) + 1
-    sequences = {"StartingSequenceNumber": streams.sequence_number(first)}
+    first = records.trimmed(document, shard) + 1
+    sequences = {"StartingSequenceNumber": records.sequence_number(first)}
     if document["ended_at"] is not None:
-        sequences["EndingSequenceNumber"] = streams.sequence_number(max(first, streams.end(view, document, shard)))
-    return {"ShardId": streams.shard_id(document, shard), "SequenceNumberRange": sequences}
+        sequences["EndingSequenceNumber"] = records.sequence_number(max(first, records.end(view, document, shard)))
+    return {"ShardId": records.shard_id(document, shard), "SequenceNumberRange": sequences}

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import tables
 from keyplan.engine.operations import shapes
+from keyplan.engine.tables import descriptions
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
@@ -18,8 +18,8 @@ SHAPE = Structure("DescribeTableInput", {"TableName": shapes.NEW_TABLE_NAME}, de
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Find the table, describe it as of now."""
-    table = tables.find(engine, request["TableName"])
+    table = descriptions.find(engine, request["TableName"])
     engine.background.start_if_needed()
     if table.document.get("backfills"):
         engine.backfiller.wake()
-    return {"Table": tables.describe(engine, engine.store.view(), table, engine.clock.now())}
+    return {"Table": descriptions.describe(engine, engine.store.view(), table, engine.clock.now())}

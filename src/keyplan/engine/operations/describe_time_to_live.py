@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from keyplan.dynamodb.messages import tables as messages
 from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import backfill, tables
 from keyplan.engine.operations import shapes
+from keyplan.engine.tables import backfill, descriptions
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ SHAPE = Structure("DescribeTimeToLiveInput", {"TableName": shapes.NEW_TABLE_NAME
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """Find the table, describe."""
-    table = tables.find(engine, request["TableName"])
+    table = descriptions.find(engine, request["TableName"])
     now = engine.clock.now()
-    state = tables.status(table, now)
+    state = descriptions.status(table, now)
     if state in ("CREATING", "DELETING"):
         raise ValidationError(messages.expiry_unknown(state))
     engine.background.start_if_needed()

@@ -14,16 +14,16 @@ from keyplan.dynamodb.partiql.values import parameters
 from keyplan.dynamodb.shapes.model import List, Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
-from keyplan.engine import idempotency
-from keyplan.engine.cancellation import Reasons, check_distinct, locate
-from keyplan.engine.catalog import Table
+from keyplan.engine.items import transactions
+from keyplan.engine.items.receipts import names_given
+from keyplan.engine.items.transactions import Reasons, check_distinct, locate
 from keyplan.engine.operations import shapes
 from keyplan.engine.operations.execute_statement import PARAMETERS, STATEMENT
-from keyplan.engine.operations.transact_get_items import Read, read_together
-from keyplan.engine.operations.transact_write_items import Asked, Step, check_payload, write_together
-from keyplan.engine.receipts import names_given
+from keyplan.engine.operations.transact_get_items import TransactionRead, read_together
+from keyplan.engine.operations.transact_write_items import AnswerOptions, WriteStep, check_payload, write_together
 from keyplan.engine.statements import reads, writes
 from keyplan.engine.statements.prepared import Prepared, check_call, prepare
+from keyplan.engine.tables.catalog import Table
 from keyplan.errors import ResourceNotFoundError, ValidationError
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     on_failure = [statement.get("ReturnValuesOnConditionCheckFailure") for statement in asked]
     steps = _steps(tables, prepared, on_failure)
     names = names_given(each.source.table for each in prepared)
-    token = idempotency.token_of(request)
-    return {"Responses": [], **write_together(engine, steps, token, form, Asked(detail, False, names))}
+    token = transactions.token_of(request)
+    return {"Responses": [], **write_together(engine, steps, token, form, AnswerOptions(detail, False, names))}
 
 
 def _told(number: int, work: Callable[[], T]) -> T:
@@ -142,12 +142,12 @@ def _read(engine: Engine, asked: Sequence[tuple[Table, Prepared, Select]], detai
     return read_together(engine, wanted, detail, form)
 
 
-def _wanted(table: Table, key: Item, select: Select) -> Read:
+def _wanted(table: Table, key: Item, select: Select) -> TransactionRead:
     project = None if select.shown is None else reads.projection(table, select.shown)
-    return Read(select.source.table, table, table.key.of_key(key), project)
+    return TransactionRead(select.source.table, table, table.key.of_key(key), project)
 
 
-def _steps(tables: Sequence[Table], prepared: Sequence[Prepared], on_failure: Sequence[str | None]) -> list[Step]:
+def _steps(tables: Sequence[Table], prepared: Sequence[Prepared], on_failure: Sequence[str | None]) -> list[WriteStep]:
     _check_keys(tables, prepared)
     actions = [
         _told(number, partial(writes.action, table, each))
@@ -156,6 +156,6 @@ def _steps(tables: Sequence[Table], prepared: Sequence[Prepared], on_failure: Se
     check_payload(actions)
     keys = locate(list(zip(tables, actions, strict=True)))
     return [
-        Step(action, table, key, returned)
+        WriteStep(action, table, key, returned)
         for action, table, key, returned in zip(actions, tables, keys, on_failure, strict=True)
     ]

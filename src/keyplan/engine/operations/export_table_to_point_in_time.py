@@ -12,13 +12,17 @@ from keyplan.dynamodb.messages import exports as messages
 from keyplan.dynamodb.messages import tables as table_messages
 from keyplan.dynamodb.shapes.model import String, Structure, Timestamp
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import export_files, export_filters, exports, history, jobs, moments, tables
-from keyplan.engine.catalog import Table
-from keyplan.engine.jobs import Document
+from keyplan.engine import timestamps
+from keyplan.engine.backups import history
 from keyplan.engine.operations import shapes
 from keyplan.engine.operations import shapes as members
 from keyplan.engine.operations.rules import parse_table_arn
 from keyplan.engine.store.rows import Transaction
+from keyplan.engine.tables import descriptions
+from keyplan.engine.tables.catalog import Table
+from keyplan.engine.transfer import export_files, exports, jobs
+from keyplan.engine.transfer import exports as export_filters
+from keyplan.engine.transfer.jobs import Document
 from keyplan.errors import (
     AccessDeniedError,
     ExportConflictError,
@@ -103,7 +107,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
 
     def work(transaction: Transaction) -> Document:
         now = engine.clock.now()
-        table = tables.present(engine, name)
+        table = descriptions.present(engine, name)
         if table is None:
             raise TableNotFoundError(backup_messages.table_not_found(request["TableArn"]))
         stored = jobs.stored(transaction, jobs.EXPORT)
@@ -140,11 +144,11 @@ def _parameters(request: dict[str, Any], selection: export_filters.Selection | N
     """The request but for its token, in one form, so that two can be compared."""
     given = {name: value for name, value in request.items() if value is not None and name != "ClientToken"}
     if "ExportTime" in given:
-        given["ExportTime"] = moments.epoch_s(given["ExportTime"])
+        given["ExportTime"] = timestamps.epoch_s(given["ExportTime"])
     if "IncrementalExportSpecification" in given:
         period = given["IncrementalExportSpecification"]
         given["IncrementalExportSpecification"] = {
-            name: value if name == "ExportViewType" else moments.epoch_s(value)
+            name: value if name == "ExportViewType" else timestamps.epoch_s(value)
             for name, value in period.items()
             if value is not None
         }
@@ -214,9 +218,9 @@ def _check_moment(table: Table, moment_s: float, now: float) -> None:
 
 def _check_period(table: Table, from_s: float, to_s: float, now: float) -> None:
     if from_s < _created_s(table):
-        raise InvalidExportTimeError(messages.from_before_table(moments.text(from_s)))
+        raise InvalidExportTimeError(messages.from_before_table(timestamps.text(from_s)))
     if to_s > now:
-        raise InvalidExportTimeError(messages.to_in_future(moments.text(to_s)))
+        raise InvalidExportTimeError(messages.to_in_future(timestamps.text(to_s)))
     if to_s - from_s < limits.INCREMENTAL_EXPORT_MIN_S:
         raise InvalidExportTimeError(messages.WINDOW_TOO_SHORT)
     if to_s - from_s > limits.INCREMENTAL_EXPORT_MAX_S:

@@ -8,9 +8,9 @@ from keyplan.dynamodb.shapes.model import Layer, Structure
 from keyplan.dynamodb.values import encoding, units
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import reads
+from keyplan.engine.items import reads
+from keyplan.engine.items.receipts import Receipt
 from keyplan.engine.operations import rules, shapes
-from keyplan.engine.receipts import Receipt
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -10,9 +10,11 @@ from keyplan import limits
 from keyplan.dynamodb.messages import streams as messages
 from keyplan.dynamodb.shapes.model import Integer, String, Structure
 from keyplan.dynamodb.values.encoding import Form, python_item
-from keyplan.engine import iterators, retention, streams
-from keyplan.engine.iterators import ShardIterator
 from keyplan.engine.store.rows import Log, View
+from keyplan.engine.streams import records as iterators
+from keyplan.engine.streams import records as streams
+from keyplan.engine.streams import retention
+from keyplan.engine.streams.records import ShardIterator
 from keyplan.errors import ResourceNotFoundError, TrimmedDataAccessError
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ _IMAGES = ("Keys", "NewImage", "OldImage")
 def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     """Check the iterator, read, say where to go on."""
     now = engine.clock.now()
-    iterator = iterators.parse(request["ShardIterator"], now)
+    iterator = iterators.parse_iterator(request["ShardIterator"], now)
     limit = request.get("Limit") or limits.GET_RECORDS_LIMIT
     retention.trim_if_due(engine, iterator.arn)
     with engine.store.snapshot() as view:
@@ -48,7 +50,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     answer: dict[str, Any] = {}
     if document["ended_at"] is None or position <= last:
         following = iterator._replace(position=position, issued_at=now, at_horizon=iterator.at_horizon and not records)
-        answer["NextShardIterator"] = iterators.render(following)
+        answer["NextShardIterator"] = iterators.render_iterator(following)
     if engine.faults is not None:
         records = engine.faults.deliver(records, limit)
     answer["Records"] = _rendered(engine, iterator.arn, records, form)

@@ -8,9 +8,11 @@ from keyplan.dynamodb.messages import requests as messages
 from keyplan.dynamodb.messages import streams as stream_messages
 from keyplan.dynamodb.shapes.model import String, Structure, Timestamp
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import iterators, moments, retention, streams
+from keyplan.engine import timestamps
 from keyplan.engine.operations import shapes
 from keyplan.engine.store.rows import View
+from keyplan.engine.streams import records, retention
+from keyplan.engine.streams import records as streams
 from keyplan.errors import ResourceNotFoundError, TrimmedDataAccessError, ValidationError
 
 if TYPE_CHECKING:
@@ -65,11 +67,11 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
         if shard is None:
             raise ResourceNotFoundError(stream_messages.SHARD_NOT_FOUND)
         if kind == "AT_TIMESTAMP":
-            position = _written_from(view, document, shard, moments.epoch_s(request["Timestamp"]))
+            position = _written_from(view, document, shard, timestamps.epoch_s(request["Timestamp"]))
         else:
             position = _position(view, document, shard, kind, sequence)
     at_horizon = kind == "TRIM_HORIZON"
-    return {"ShardIterator": iterators.render(iterators.ShardIterator(arn, shard, position, now, at_horizon))}
+    return {"ShardIterator": records.render_iterator(records.ShardIterator(arn, shard, position, now, at_horizon))}
 
 
 def _position(view: View, document: dict[str, Any], shard: int, kind: str, sequence: int) -> int:

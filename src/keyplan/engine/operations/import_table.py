@@ -11,13 +11,14 @@ from keyplan.dynamodb.messages import exports as messages
 from keyplan.dynamodb.messages import tables as table_messages
 from keyplan.dynamodb.shapes.model import List, String, Structure
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import imports, jobs, table_documents, tables
-from keyplan.engine.import_files import knows_zstd
-from keyplan.engine.jobs import Document
 from keyplan.engine.operations import create_table, shapes
 from keyplan.engine.operations import shapes as members
 from keyplan.engine.operations import shapes as table_members
 from keyplan.engine.store.rows import Transaction
+from keyplan.engine.tables import descriptions, documents
+from keyplan.engine.transfer import imports, jobs
+from keyplan.engine.transfer.import_files import knows_zstd
+from keyplan.engine.transfer.jobs import Document
 from keyplan.errors import ImportConflictError, ResourceInUseError, ValidationError
 
 if TYPE_CHECKING:
@@ -95,11 +96,11 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
         raise ValidationError(messages.BUCKETS_NEEDED)
     engine.buckets.check_key(source.get("S3KeyPrefix") or "")
     name = parameters["TableName"]
-    description = table_documents.describe_new(engine, parameters)
+    description = documents.describe_new(engine, parameters)
 
     def work(transaction: Transaction) -> Document:
         now = engine.clock.now()
-        table_documents.purge(engine, transaction)
+        documents.purge(engine, transaction)
         stored = jobs.stored(transaction, jobs.IMPORT)
         repeated = jobs.with_token(stored, request["ClientToken"], now)
         _check_free(engine, name, repeated)
@@ -109,7 +110,7 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
             return repeated
         jobs.check_number(stored, jobs.IMPORT)
         document = _document(engine, request, source, parameters, description)
-        table = table_documents.create(engine, transaction, description, parameters)
+        table = documents.create(engine, transaction, description, parameters)
         told = {"ready_at": imports.NOT_BEFORE_END, "import": jobs.arn_of(document)}
         engine.catalog.save(transaction, {**table, **told})
         return jobs.begin(transaction, document, now)
@@ -125,7 +126,7 @@ def _given(members: dict[str, Any]) -> dict[str, Any]:
 
 def _check_free(engine: Engine, name: str, repeated: Document | None) -> None:
     """Raise ResourceInUseError if there is such a table, unless the same request is being worked on."""
-    if tables.present(engine, name) is None:
+    if descriptions.present(engine, name) is None:
         return
     if repeated is not None and jobs.status_of(repeated) == jobs.IN_PROGRESS:
         return

@@ -9,10 +9,10 @@ from keyplan import limits
 from keyplan.dynamodb.messages import backups as messages
 from keyplan.dynamodb.shapes.model import Integer, String, Structure, Timestamp
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import backups
-from keyplan.engine.catalog import table_name
-from keyplan.engine.moments import epoch_s
+from keyplan.engine.backups import backups
 from keyplan.engine.operations import shapes
+from keyplan.engine.tables.catalog import table_name
+from keyplan.engine.timestamps import epoch_s
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:

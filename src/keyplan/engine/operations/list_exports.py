@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import job_pages, jobs
-from keyplan.engine.catalog import table_name
-from keyplan.engine.jobs import Document
 from keyplan.engine.operations import shapes
 from keyplan.engine.operations import shapes as members
+from keyplan.engine.tables.catalog import table_name
+from keyplan.engine.transfer import jobs
+from keyplan.engine.transfer import jobs as job_pages
+from keyplan.engine.transfer.jobs import Document
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
@@ -27,7 +28,7 @@ _TOLD = ("ExportArn", "ExportStatus", "ExportType")
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """List in the reverse order of their ARNs, a page at a time."""
-    documents = job_pages.looked_at(engine, jobs.EXPORT)
+    documents = job_pages.listed(engine, jobs.EXPORT)
     wanted = request.get("TableArn")
     if wanted is not None:
         documents = _of_table(engine, documents, wanted)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from keyplan.dynamodb.shapes.model import String, Structure
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import job_pages, jobs
 from keyplan.engine.operations import shapes
+from keyplan.engine.transfer import jobs
+from keyplan.engine.transfer import jobs as job_pages
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
@@ -37,7 +38,7 @@ _TOLD = (
 
 def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """List the newest first, a page at a time."""
-    documents = job_pages.looked_at(engine, jobs.IMPORT)
+    documents = job_pages.listed(engine, jobs.IMPORT)
     wanted = request.get("TableArn")
     if wanted is not None:
         documents = [document for document in documents if document["description"]["TableArn"] == wanted]

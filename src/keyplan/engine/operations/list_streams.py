@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from keyplan import limits
 from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import stream_logs, streams
-from keyplan.engine.catalog import table_name
 from keyplan.engine.operations import shapes
 from keyplan.engine.operations import shapes as stream_members
+from keyplan.engine.streams import logs, records
+from keyplan.engine.tables.catalog import table_name
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
@@ -30,16 +30,16 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """List in order of the ARNs, a page at a time."""
     start = request.get("ExclusiveStartStreamArn") or ""
     if start:
-        streams.check_arn(start)
+        records.check_arn(start)
     wanted = request.get("TableName")
     limit = request.get("Limit") or limits.SHARD_LISTING
     now = engine.clock.now()
     found = [
         document
-        for document in stream_logs.stored(engine.store.view())
+        for document in logs.stored(engine.store.view())
         if document["arn"] > start
         and (wanted is None or document["table"] == table_name(wanted))
-        and not stream_logs.is_gone(document, now)
+        and not logs.is_gone(document, now)
     ]
     answer: dict[str, Any] = {
         "Streams": [

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from keyplan import limits
 from keyplan.dynamodb.shapes.model import Integer, Structure
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import tables
 from keyplan.engine.operations import shapes
+from keyplan.engine.tables import descriptions
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine
@@ -25,7 +25,7 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     """List."""
     now = engine.clock.now()
     engine.catalog.reload(engine.store.view())
-    names = [table.name for table in engine.catalog.known() if not tables.is_gone(table, now)]
+    names = [table.name for table in engine.catalog.known() if not descriptions.is_gone(table, now)]
     start = request.get("ExclusiveStartTableName")
     first = bisect_right(names, start) if start is not None else 0
     limit = request.get("Limit") or limits.LIST_TABLES_PAGE

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import tags
 from keyplan.engine.operations import rules, shapes
+from keyplan.engine.tables import tags
 
 if TYPE_CHECKING:
     from keyplan.engine.engine import Engine

@@ -8,11 +8,11 @@ from keyplan.dynamodb.shapes import late_check
 from keyplan.dynamodb.shapes.model import LATE_ITEM, Layer, Structure
 from keyplan.dynamodb.values import units
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import actions, writes
-from keyplan.engine.conditions import write_guard
+from keyplan.engine.items import actions, writes
+from keyplan.engine.items.conditions import write_guard
+from keyplan.engine.items.receipts import Receipt
 from keyplan.engine.operations import rules, shapes
 from keyplan.engine.operations.answers import collection_metrics, enveloped
-from keyplan.engine.receipts import Receipt
 from keyplan.engine.store.rows import Transaction
 
 if TYPE_CHECKING:
@@ -80,11 +80,11 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
 
 @late_check(SHAPE)
 @enveloped
-def prepare(request: dict[str, Any], form: Form) -> actions.Put:
+def prepare(request: dict[str, Any], form: Form) -> actions.PutAction:
     """What can be checked without the table: values, size, condition."""
     if is_plain(request):
         return actions.put(request, form)
     check(request)
     new = writes.given(request["Item"], wire=form.wire)
     check_late(request)
-    return actions.Put(write_guard(request, form), new)
+    return actions.PutAction(write_guard(request, form), new)

@@ -8,9 +8,10 @@ from keyplan.dynamodb.messages import backups as backup_messages
 from keyplan.dynamodb.messages import requests as messages
 from keyplan.dynamodb.shapes.model import Demanded, Structure
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import backups, restores, table_documents
+from keyplan.engine.backups import backups, restores
 from keyplan.engine.operations import shapes
 from keyplan.engine.store.rows import Transaction
+from keyplan.engine.tables import documents
 from keyplan.errors import BackupInUseError
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     arn = request["BackupArn"]
 
     def work(transaction: Transaction) -> restores.Restored:
-        table_documents.purge(engine, transaction)
+        documents.purge(engine, transaction)
         document = backups.find(engine, transaction, arn)
         restores.check_target(engine, request["TargetTableName"])
         if not backups.is_ready(document, engine.clock.now()):

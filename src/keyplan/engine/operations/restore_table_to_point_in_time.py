@@ -9,11 +9,13 @@ from keyplan.dynamodb.messages import backups as messages
 from keyplan.dynamodb.messages import requests as request_messages
 from keyplan.dynamodb.shapes.model import String, Structure, Timestamp
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import copies, history, moments, recovery, restores, table_documents, tables
-from keyplan.engine.catalog import Recovery, Table, table_name
+from keyplan.engine import timestamps
+from keyplan.engine.backups import copies, history, recovery, restores
 from keyplan.engine.operations import shapes
 from keyplan.engine.operations import shapes as members
 from keyplan.engine.store.rows import Transaction
+from keyplan.engine.tables import descriptions, documents
+from keyplan.engine.tables.catalog import Recovery, Table, table_name
 from keyplan.errors import (
     InvalidRestoreTimeError,
     PointInTimeRecoveryUnavailableError,
@@ -69,7 +71,7 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     check(request)
 
     def work(transaction: Transaction) -> restores.Restored:
-        table_documents.purge(engine, transaction)
+        documents.purge(engine, transaction)
         source = _source(engine, request)
         if source.recovery is None:
             raise PointInTimeRecoveryUnavailableError(messages.recovery_disabled(source.name))
@@ -89,16 +91,16 @@ def _source(engine: Engine, request: dict[str, Any]) -> Table:
         return recovery.find_source(engine, request["SourceTableName"])
     if arn.split(":")[4] != engine.account:
         raise ValidationError(messages.FOREIGN_ACCOUNT)
-    if arn != tables.table_arn(engine, table_name(arn)):
+    if arn != descriptions.table_arn(engine, table_name(arn)):
         raise TableNotFoundError(messages.TABLE_NOT_FOUND)  # other Regions are not this engine's
     return recovery.find_source(engine, arn, messages.TABLE_NOT_FOUND)
 
 
 def _moment(kept: Recovery, request: dict[str, Any], now: float) -> float:
     given = request.get("RestoreDateTime")
-    moment_s = now if given is None else moments.epoch_s(given)
+    moment_s = now if given is None else timestamps.epoch_s(given)
     earliest_s = history.earliest_s(kept, now)
     if not earliest_s <= moment_s <= now:
-        told = (moments.text(max(each, 0.0)) for each in (moment_s, earliest_s, now))
+        told = (timestamps.text(max(each, 0.0)) for each in (moment_s, earliest_s, now))
         raise InvalidRestoreTimeError(messages.time_outside(*told))
     return moment_s

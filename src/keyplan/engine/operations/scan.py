@@ -11,8 +11,8 @@ from keyplan.dynamodb.shapes.model import Integer, Layer, Structure
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.invalid import InvalidValueError
 from keyplan.dynamodb.values.types import Item
-from keyplan.engine import pages, ranges, reads
-from keyplan.engine.conditions import request_values_older
+from keyplan.engine.items import pages, ranges, reads
+from keyplan.engine.items.conditions import request_values_older
 from keyplan.engine.operations import rules, shapes
 from keyplan.errors import ValidationError
 
@@ -94,7 +94,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     reads.check_scalar_keys(table, condition and condition.condition)
     reads.check_scalar_keys(table, projection)
     reads.check_projected(index, projection)
-    reading = pages.Reading(
+    reading = pages.PageRequest(
         table,
         index,
         span,

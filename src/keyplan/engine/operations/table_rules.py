@@ -7,7 +7,7 @@ from typing import Any
 
 from keyplan import limits
 from keyplan.dynamodb.messages import schemas as messages
-from keyplan.engine.throughput import MAXIMA, PROVISIONED
+from keyplan.engine.tables.throughput import MAXIMA, PROVISIONED
 from keyplan.errors import ValidationError
 
 _TABLE_CLASSES = ("STANDARD", "STANDARD_INFREQUENT_ACCESS")

@@ -13,11 +13,11 @@ from keyplan.dynamodb.values import encoding, units
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
-from keyplan.engine import reads
-from keyplan.engine.cancellation import locate
-from keyplan.engine.catalog import Table
+from keyplan.engine.items import reads
+from keyplan.engine.items.receipts import Receipt, names_given
+from keyplan.engine.items.transactions import locate
 from keyplan.engine.operations import rules, shapes
-from keyplan.engine.receipts import Receipt, names_given
+from keyplan.engine.tables.catalog import Table
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class _Get(NamedTuple):
         return table.key.of_key(self.key)
 
 
-class Read(NamedTuple):
+class TransactionRead(NamedTuple):
     """One item to be read: how the request names its table, where it lies, and what is shown of it."""
 
     name: str
@@ -84,13 +84,13 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     tables = [engine.table(get.table) for get in gets]
     keys = locate(list(zip(tables, gets, strict=True)))
     wanted = [
-        Read(get.table, table, key, None if get.projection is None else get.projection.apply)
+        TransactionRead(get.table, table, key, None if get.projection is None else get.projection.apply)
         for get, table, key in zip(gets, tables, keys, strict=True)
     ]
     return read_together(engine, wanted, request.get("ReturnConsumedCapacity") or "NONE", form)
 
 
-def read_together(engine: Engine, wanted: Sequence[Read], detail: str, form: Form) -> dict[str, Any]:
+def read_together(engine: Engine, wanted: Sequence[TransactionRead], detail: str, form: Form) -> dict[str, Any]:
     """Read the items as of one moment; the answer. Raises ValidationError for more than 4 MB."""
     with engine.moment() as view:
         rows = [view.point(read.table.tree, read.key) for read in wanted]
@@ -114,7 +114,7 @@ def _prepare(get: dict[str, Any], form: Form) -> _Get:
     return _Get(get["TableName"], key, reads.compile_single_read_projection(get))
 
 
-def _response(read: Read, row: tuple[int, bytes] | None, form: Form) -> dict[str, Any]:
+def _response(read: TransactionRead, row: tuple[int, bytes] | None, form: Form) -> dict[str, Any]:
     """What one read shows: no Item where there is none, and none where the projection finds nothing in it."""
     if row is None:
         return {}

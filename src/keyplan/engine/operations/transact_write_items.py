@@ -19,15 +19,15 @@ from keyplan.dynamodb.shapes import late_check
 from keyplan.dynamodb.shapes.model import LATE_ITEM, Layer, List, Shape, Structure
 from keyplan.dynamodb.values import units
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import actions, idempotency, writes
-from keyplan.engine.actions import Action
-from keyplan.engine.cancellation import CANCELLING, Reasons, cancelled_by, locate
-from keyplan.engine.catalog import Table
-from keyplan.engine.keys import EmptyKeyError
+from keyplan.engine.items import actions, transactions, writes
+from keyplan.engine.items.actions import Action
+from keyplan.engine.items.keys import EmptyKeyError
+from keyplan.engine.items.receipts import Receipt, names_given
+from keyplan.engine.items.transactions import CANCELLING, Reasons, cancelled_by, locate
 from keyplan.engine.operations import rules, shapes
 from keyplan.engine.operations.answers import Collections
-from keyplan.engine.receipts import Receipt, names_given
 from keyplan.engine.store.rows import Transaction
+from keyplan.engine.tables.catalog import Table
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ _PREPARE: Mapping[str, Callable[[dict[str, Any], Form], Action]] = {
 }
 
 
-class Step(NamedTuple):
+class WriteStep(NamedTuple):
     """One action with its table, its stored key, and what its failed condition is to show."""
 
     action: Action
@@ -111,7 +111,7 @@ class Step(NamedTuple):
     on_failure: str | None
 
 
-class Asked(NamedTuple):
+class AnswerOptions(NamedTuple):
     """What the answer is to tell of capacity and item collections, and how the request names its tables."""
 
     detail: str
@@ -138,11 +138,15 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
     detail = request.get("ReturnConsumedCapacity") or "NONE"
     measured = request.get("ReturnItemCollectionMetrics") == "SIZE"
     names = names_given(given["TableName"] for _, given in actions_of(request)) if detail != "NONE" else {}
-    return write_together(engine, steps, idempotency.token_of(request), form, Asked(detail, measured, names))
+    return write_together(engine, steps, transactions.token_of(request), form, AnswerOptions(detail, measured, names))
 
 
 def write_together(
-    engine: Engine, steps: list[Step], token: idempotency.Token | None, form: Form, asked: Asked
+    engine: Engine,
+    steps: list[WriteStep],
+    token: transactions.IdempotencyToken | None,
+    form: Form,
+    asked: AnswerOptions,
 ) -> dict[str, Any]:
     """Decide and write all steps in one transaction; the answer."""
     work = _Work(engine, form, steps, token, asked)
@@ -168,15 +172,15 @@ def check_payload(prepared: Sequence[Action]) -> None:
         raise ValidationError(transaction_messages.payload_too_large(total))
 
 
-def _locate(engine: Engine, prepared: list[tuple[Action, dict[str, Any]]]) -> list[Step]:
+def _locate(engine: Engine, prepared: list[tuple[Action, dict[str, Any]]]) -> list[WriteStep]:
     tables = [engine.table(given["TableName"]) for _, given in prepared]
     found = [(table, action) for table, (action, _) in zip(tables, prepared, strict=True)]
     keys = locate(found)
     for _, action in found:
-        if isinstance(action, actions.Update):
+        if isinstance(action, actions.UpdateAction):
             action.check_charge()
     return [
-        Step(action, table, key, given.get("ReturnValuesOnConditionCheckFailure"))
+        WriteStep(action, table, key, given.get("ReturnValuesOnConditionCheckFailure"))
         for (action, given), table, key in zip(prepared, tables, keys, strict=True)
     ]
 
@@ -188,9 +192,9 @@ class _Work:
         self,
         engine: Engine,
         form: Form,
-        steps: list[Step],
-        token: idempotency.Token | None,
-        asked: Asked,
+        steps: list[WriteStep],
+        token: transactions.IdempotencyToken | None,
+        asked: AnswerOptions,
     ) -> None:
         self._engine = engine
         self._form = form
@@ -203,13 +207,13 @@ class _Work:
         """The answer; a repeated request is answered without being applied."""
         now = self._engine.clock.now()
         token = self._token
-        sizes = None if token is None else idempotency.repeated(transaction, token, now)
+        sizes = None if token is None else transactions.repeated_sizes(transaction, token, now)
         if sizes is not None:
             return self._answer(transaction, self._read_again(sizes), "Read")
         changes = self._decide(transaction)
         receipts = self._apply(transaction, changes, now)
         if token is not None:
-            idempotency.record(transaction, token, now, [change.size for change in changes])
+            transactions.record_token(transaction, token, now, [change.size for change in changes])
         return self._answer(transaction, receipts, "Write")
 
     def _decide(self, transaction: Transaction) -> list[_Change]:
@@ -226,7 +230,7 @@ class _Work:
         reasons.raise_any()
         return changes
 
-    def _change(self, transaction: Transaction, step: Step) -> _Change:
+    def _change(self, transaction: Transaction, step: WriteStep) -> _Change:
         action = step.action
         if not self._needs_old(step):
             return _Change(None, action.outcome(step.table, None), blind=True)
@@ -235,13 +239,13 @@ class _Work:
             action.guard.require(old.item if old is not None else None, self._form, step.on_failure)
         return _Change(old, action.outcome(step.table, old))
 
-    def _needs_old(self, step: Step) -> bool:
+    def _needs_old(self, step: WriteStep) -> bool:
         """Whether the stored version matters: not to an unconditional put or delete of a plain table."""
         return (
             step.action.guard is not None
             or not step.table.plain
             or self._counted
-            or isinstance(step.action, actions.Update)
+            or isinstance(step.action, actions.UpdateAction)
             or self._engine.faults is not None
         )
 
@@ -252,7 +256,7 @@ class _Work:
             receipt = receipts.get(step.table.name)
             if receipt is not None:
                 receipt.table_units += units.TRANSACTIONAL * units.write_units(change.size)
-            if isinstance(step.action, actions.Check):
+            if isinstance(step.action, actions.CheckAction):
                 continue
             if blind:
                 _replace(transaction, step, new)
@@ -288,13 +292,13 @@ class _Work:
         if self._asked.measured:
             collections = Collections(self._form)
             for step in self._steps:
-                if not isinstance(step.action, actions.Check):
+                if not isinstance(step.action, actions.CheckAction):
                     collections.add(transaction, step.table, step.key, step.action.key)
             answer["ItemCollectionMetrics"] = collections.by_table
         return answer
 
 
-def _replace(transaction: Transaction, step: Step, new: writes.Version | None) -> None:
+def _replace(transaction: Transaction, step: WriteStep, new: writes.Version | None) -> None:
     """Put or delete the row of a plain table without having looked at it."""
     if new is not None:
         transaction.put(step.table.tree, step.key, new.size, new.body)

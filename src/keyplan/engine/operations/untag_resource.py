@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from keyplan.dynamodb.messages import requests as messages
 from keyplan.dynamodb.shapes.model import List, String, Structure
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import tags
 from keyplan.engine.operations import rules, shapes
 from keyplan.engine.store.rows import Transaction
+from keyplan.engine.tables import tags
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from keyplan import limits
 from keyplan.dynamodb.messages import backups as messages
 from keyplan.dynamodb.shapes.model import Integer, Structure
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import recovery
-from keyplan.engine.catalog import Table
+from keyplan.engine.backups import recovery
 from keyplan.engine.operations import shapes
 from keyplan.engine.store.rows import Transaction
+from keyplan.engine.tables.catalog import Table
 from keyplan.errors import ValidationError
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from keyplan.dynamodb.shapes.model import LATE_ITEM, VALUE, Layer, Map, String, 
 from keyplan.dynamodb.values import units
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import actions, writes
+from keyplan.engine.items import actions, writes
+from keyplan.engine.items.receipts import Receipt
 from keyplan.engine.operations import rules, shapes
 from keyplan.engine.operations.answers import collection_metrics, enveloped
-from keyplan.engine.receipts import Receipt
 from keyplan.engine.store.rows import Transaction
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def run(engine: Engine, request: dict[str, Any], form: Form) -> dict[str, Any]:
 
 @late_check(SHAPE)
 @enveloped
-def prepare(request: dict[str, Any], form: Form) -> actions.Update:
+def prepare(request: dict[str, Any], form: Form) -> actions.UpdateAction:
     """What can be checked without the table: values and expressions."""
     check(request)
     measured_key = normalise_item(request["Key"], wire=form.wire)

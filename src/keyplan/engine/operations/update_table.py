@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 from keyplan.dynamodb.messages import schemas as messages
 from keyplan.dynamodb.shapes.model import Structure
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import admission, backfill, index_changes, table_changes, tables, throughput
-from keyplan.engine.catalog import Table
 from keyplan.engine.operations import shapes, table_rules
 from keyplan.engine.operations import shapes as table_members
 from keyplan.engine.operations import table_rules as schemas
 from keyplan.engine.operations.table_rules import with_billing_mode
 from keyplan.engine.store.rows import Transaction
+from keyplan.engine.tables import admission, backfill, descriptions, throughput
+from keyplan.engine.tables import updates as index_changes
+from keyplan.engine.tables import updates as table_changes
+from keyplan.engine.tables.catalog import Table
 from keyplan.errors import LimitExceededError, ValidationError
 
 if TYPE_CHECKING:
@@ -118,17 +120,17 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     table_changes.check_combination(request)
 
     def work(transaction: Transaction) -> tuple[dict[str, Any], list[str]]:
-        table = tables.find_known(engine, request["TableName"])
+        table = descriptions.find_known(engine, request["TableName"])
         _check_admitted(engine, table, request)
-        document = tables.settle(table.document, engine.clock.now())
+        document = descriptions.settle(table.document, engine.clock.now())
         before = throughput.billing_mode(document["description"])
         table_changes.change_table(engine, transaction, document, request)
         switched = throughput.billing_mode(document["description"]) != before
         created = index_changes.change_indexes(engine, transaction, document, request, switched)
         changed = engine.catalog.save(transaction, document)
-        return tables.describe(engine, transaction, changed, tables.PENDING, writing=True), created
+        return descriptions.describe(engine, transaction, changed, descriptions.PENDING, writing=True), created
 
-    tables.count(engine, request["TableName"])
+    descriptions.count(engine, request["TableName"])
     description, created = engine.alter(work)
     _show_lifted(description, request.get("OnDemandThroughput") or {})
     for name in created:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from keyplan.dynamodb.messages import tables as messages
 from keyplan.dynamodb.shapes.model import String, Structure
 from keyplan.dynamodb.values.encoding import Form
-from keyplan.engine import backfill, table_documents, tables
-from keyplan.engine.catalog import Table
 from keyplan.engine.operations import shapes
 from keyplan.engine.store.rows import Transaction
+from keyplan.engine.tables import backfill, descriptions, documents
+from keyplan.engine.tables.catalog import Table
 from keyplan.errors import ResourceInUseError, ValidationError
 
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
     attribute, enabled = given["AttributeName"], bool(given["Enabled"])
 
     def work(transaction: Transaction) -> Table:
-        table = tables.find_known(engine, request["TableName"])
+        table = descriptions.find_known(engine, request["TableName"])
         _check_state(table, engine.clock.now())
         _check_change(table, attribute, enabled)
-        document = tables.settle(table.document, engine.clock.now())
+        document = descriptions.settle(table.document, engine.clock.now())
         if enabled:
             document["expiry"] = {"attribute": attribute, "tree": transaction.create_tree().number}
             document["backfills"] = [*document.get("backfills", ()), backfill.EXPIRY]
@@ -62,7 +62,7 @@ def run(engine: Engine, request: dict[str, Any], _form: Form) -> dict[str, Any]:
 
 def _check_state(table: Table, now: float) -> None:
     # A table that is being deleted takes the change, as in the service.
-    if tables.status(table, now) == "CREATING":
+    if descriptions.status(table, now) == "CREATING":
         raise ResourceInUseError(messages.expiry_of_new_table(table.name))
 
 
@@ -79,6 +79,8 @@ def _check_change(table: Table, attribute: str, enabled: bool) -> None:
 
 def _disable(engine: Engine, transaction: Transaction, table: Table, document: dict[str, Any]) -> None:
     assert table.expiry is not None
-    table_documents.drop_tree(engine, transaction, table.expiry.tree)
+    documents.drop_tree(engine, transaction, table.expiry.tree)
     del document["expiry"]
-    tables.keep(document, "backfills", [name for name in document.get("backfills", ()) if name != backfill.EXPIRY])
+    descriptions.keep(
+        document, "backfills", [name for name in document.get("backfills", ()) if name != backfill.EXPIRY]
+    )

@@ -36,15 +36,15 @@ from keyplan.dynamodb.partiql.nodes import (
 from keyplan.dynamodb.partiql.values import Values
 from keyplan.dynamodb.values.keybytes import scalar_key
 from keyplan.dynamodb.values.types import AttributeValue
-from keyplan.engine import ranges
-from keyplan.engine.catalog import Index, Table
-from keyplan.engine.keys import KeyAttribute
+from keyplan.engine.items import ranges
+from keyplan.engine.items.keys import KeyAttribute
+from keyplan.engine.tables.catalog import Index, Table
 from keyplan.errors import ValidationError
 
 _TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-class Step(NamedTuple):
+class ReadStep(NamedTuple):
     """One query, or the scan: its span of stored keys, and what its rows must fulfil."""
 
     span: ranges.Span
@@ -53,10 +53,10 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ReadPlan:
     """The steps of a SELECT, in order."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[ReadStep, ...]
     reverse: bool
 
 
@@ -75,7 +75,7 @@ class _Part(NamedTuple):
     """Whether it asks of the sort key what no range of keys can say."""
 
 
-def make(table: Table, index: Index | None, select: Select, values: Values) -> Plan:
+def make(table: Table, index: Index | None, select: Select, values: Values) -> ReadPlan:
     """The plan of a SELECT. Raises ValidationError."""
     schema = ranges.key_schema(table, index)
     partition, sort = schema.partition[0], schema.sort[0] if schema.sort else None
@@ -90,7 +90,7 @@ def make(table: Table, index: Index | None, select: Select, values: Values) -> P
     if not parts:
         _check_order(select, partition, sort, 0)
         condition = None if select.where is None else translate.condition(select.where, values)
-        return Plan((Step(ranges.segment_span(None, None), condition, None),), reverse=False)
+        return ReadPlan((ReadStep(ranges.segment_span(None, None), condition, None),), reverse=False)
     grouped: dict[bytes, list[_Part]] = {}
     for part in parts:
         kind, content = next(iter(part.partition.items()))
@@ -104,7 +104,7 @@ def make(table: Table, index: Index | None, select: Select, values: Values) -> P
     reverse = _is_reverse(select, sort)
     if reverse and len(steps) > 1:
         steps = _turned(steps)
-    return Plan(tuple(steps), reverse)
+    return ReadPlan(tuple(steps), reverse)
 
 
 def _parts(branch: Term, partition: KeyAttribute, sort: KeyAttribute | None, values: Values) -> list[_Part]:
@@ -219,16 +219,16 @@ def _is_negated(term: Term, name: str | None) -> bool:
     return isinstance(term, Infix) and term.operator == "<>" and name in trees.attributes(term)
 
 
-def _steps(index: Index | None, group: list[_Part], values: Values) -> list[Step]:
+def _steps(index: Index | None, group: list[_Part], values: Values) -> list[ReadStep]:
     """The queries of one partition."""
     value = group[0].partition
     if len(group) == 1:
         (part,) = group
-        return [Step(_span(index, part), _filter(part.rest, values), value)]
+        return [ReadStep(_span(index, part), _filter(part.rest, values), value)]
     if any(part.negated for part in group):
         whole = Joined("or", tuple(dict.fromkeys(part.whole for part in group)))
-        return [Step(_span(index, group[0]._replace(sort=None)), translate.condition(whole, values), value)]
-    steps = sorted((Step(_span(index, part), _filter(part.rest, values), value) for part in group), key=_start)
+        return [ReadStep(_span(index, group[0]._replace(sort=None)), translate.condition(whole, values), value)]
+    steps = sorted((ReadStep(_span(index, part), _filter(part.rest, values), value) for part in group), key=_start)
     _check_disjoint(step.span for step in steps)
     return steps
 
@@ -240,7 +240,7 @@ def _check_disjoint(spans: Iterable[ranges.Span]) -> None:
             raise ValidationError(messages.OVERLAP)
 
 
-def _start(step: Step) -> bytes:
+def _start(step: ReadStep) -> bytes:
     return step.span.low
 
 
@@ -254,7 +254,7 @@ def _filter(rest: Sequence[Term], values: Values) -> translate.Condition | None:
     return None if term is None else translate.condition(term, values)
 
 
-def _check_filter(index: Index | None, partition: KeyAttribute, steps: Sequence[Step]) -> None:
+def _check_filter(index: Index | None, partition: KeyAttribute, steps: Sequence[ReadStep]) -> None:
     """Refuse filters by attributes that the index lacks, of keyed reads in the order of their partitions.
 
     As recorded: those of the last read are told, and one read that lacks nothing lets all of them pass, as does one
@@ -310,9 +310,9 @@ def _is_reverse(select: Select, sort: KeyAttribute | None) -> bool:
     return any(by_sort) if by_sort else bool(select.order)
 
 
-def _turned(steps: list[Step]) -> list[Step]:
+def _turned(steps: list[ReadStep]) -> list[ReadStep]:
     """The queries of each partition from its end; partitions as they were."""
-    turned: list[Step] = []
+    turned: list[ReadStep] = []
     at = 0
     for number, step in enumerate(steps):
         at = at if number and step.partition == steps[number - 1].partition else number

@@ -19,13 +19,13 @@ from keyplan.dynamodb.values import encoding
 from keyplan.dynamodb.values.attribute import normalise_item
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import AttributeValue, Item
-from keyplan.engine import pages, ranges
-from keyplan.engine.catalog import Index, Table
-from keyplan.engine.reads import check_scalar_keys, check_scalar_paths
-from keyplan.engine.receipts import Receipt
+from keyplan.engine.items import pages, ranges
+from keyplan.engine.items.reads import check_scalar_keys, check_scalar_paths
+from keyplan.engine.items.receipts import Receipt
 from keyplan.engine.statements import plan
 from keyplan.engine.statements.prepared import Prepared, check_call, shown_name
 from keyplan.engine.statements.writes import key_of
+from keyplan.engine.tables.catalog import Index, Table
 from keyplan.errors import ResourceNotFoundError, ServiceError, ValidationError
 
 if TYPE_CHECKING:
@@ -72,11 +72,11 @@ def select(
     fetch = _check_shown(index, statement.shown)
     place = _Place(0, None) if token is None else _place_of(token, digest, len(planned.steps))
     receipt = Receipt()
-    found: list[pages.Page] = []
+    found: list[pages.ItemPage] = []
     left, evaluated_bytes = limit, 0
     while place.step < len(planned.steps) and left != 0 and evaluated_bytes < limits.PAGE_BYTES:
         step = planned.steps[place.step]
-        reading = pages.Reading(
+        reading = pages.PageRequest(
             table,
             index,
             _span_behind(table, index, step, place.key, planned.reverse),
@@ -191,14 +191,16 @@ def _tester(condition: translate.Condition | None) -> Callable[[Item], bool] | N
     return lambda item: test(item, values)
 
 
-def _span_behind(table: Table, index: Index | None, step: plan.Step, start: Item | None, reverse: bool) -> ranges.Span:
+def _span_behind(
+    table: Table, index: Index | None, step: plan.ReadStep, start: Item | None, reverse: bool
+) -> ranges.Span:
     if start is None:
         return step.span
     key = ranges.scan_start(table, index, start) if step.partition is None else ranges.query_start(table, index, start)
     return step.span.after(key, reverse=reverse)
 
 
-def _items(found: Sequence[pages.Page], form: Form, *, projected: bool) -> Any:
+def _items(found: Sequence[pages.ItemPage], form: Form, *, projected: bool) -> Any:
     items = [item for page in found for item in page.items]
     if projected:
         return form.items(items)

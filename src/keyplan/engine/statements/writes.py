@@ -13,13 +13,13 @@ from keyplan.dynamodb.partiql.nodes import Call, Delete, Exists, Insert, Path, T
 from keyplan.dynamodb.values import encoding, sizes, units
 from keyplan.dynamodb.values.encoding import Form
 from keyplan.dynamodb.values.types import Item
-from keyplan.engine import actions, writes
-from keyplan.engine.catalog import Table
-from keyplan.engine.conditions import Guard
-from keyplan.engine.keys import EmptyKeyError
-from keyplan.engine.receipts import Receipt
+from keyplan.engine.items import actions, writes
+from keyplan.engine.items.conditions import WriteCondition
+from keyplan.engine.items.keys import EmptyKeyError
+from keyplan.engine.items.receipts import Receipt
 from keyplan.engine.statements.prepared import Prepared
 from keyplan.engine.store.rows import Transaction
+from keyplan.engine.tables.catalog import Table
 from keyplan.errors import ConditionalCheckFailedError, DuplicateItemError, ServiceError, ValidationError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Located(NamedTuple):
     key: bytes
 
 
-class _MustBeNew(Guard):
+class _MustBeNew(WriteCondition):
     """Requires that there is no item."""
 
     __slots__ = ()
@@ -52,7 +52,7 @@ class _MustBeNew(Guard):
             raise DuplicateItemError(messages.DUPLICATE_ITEM)
 
 
-class _IfThere(Guard):
+class _IfThere(WriteCondition):
     """Requires the condition of an item that is there; nothing of one that is not."""
 
     __slots__ = ()
@@ -102,7 +102,7 @@ def key_fault(table: Table, prepared: Prepared) -> ValidationError | None:
     return None
 
 
-def _insert(table: Table, prepared: Prepared) -> actions.Put:
+def _insert(table: Table, prepared: Prepared) -> actions.PutAction:
     item = prepared.item
     assert item is not None
     for name, kind in (*table.key.schema.partition, *table.key.schema.sort):
@@ -113,34 +113,34 @@ def _insert(table: Table, prepared: Prepared) -> actions.Put:
     if prepared.size > limits.ITEM_BYTES:
         raise ValidationError(item_messages.ITEM_TOO_LARGE)
     guard = _guard(_MustBeNew, _is_there(table), prepared)
-    return actions.Put(guard, writes.Version(item, prepared.size, encoding.encode(item)))
+    return actions.PutAction(guard, writes.Version(item, prepared.size, encoding.encode(item)))
 
 
-def _update(table: Table, prepared: Prepared, statement: Update) -> actions.Update:
+def _update(table: Table, prepared: Prepared, statement: Update) -> actions.UpdateAction:
     key, rest = _key(table, prepared, statement.where)
     update = prepared.update
     assert update is not None
     # An update changes what is there: it makes no items.
-    guard = _guard(Guard, _is_there(table, rest), prepared)
+    guard = _guard(WriteCondition, _is_there(table, rest), prepared)
     payload = sizes.item_bytes(key) + sizes.item_bytes(update.values)
-    return actions.Update(key, update.compiled, guard, update.values, payload, messages.TOO_DEEP)
+    return actions.UpdateAction(key, update.compiled, guard, update.values, payload, messages.TOO_DEEP)
 
 
-def _delete(table: Table, prepared: Prepared, statement: Delete) -> actions.Delete:
+def _delete(table: Table, prepared: Prepared, statement: Delete) -> actions.DeleteAction:
     key, rest = _key(table, prepared, statement.where)
     guard = None if rest is None else _guard(_IfThere, rest, prepared)
-    return actions.Delete(key, guard, sizes.item_bytes(key))
+    return actions.DeleteAction(key, guard, sizes.item_bytes(key))
 
 
-def _check(table: Table, prepared: Prepared, statement: Exists) -> actions.Check:
+def _check(table: Table, prepared: Prepared, statement: Exists) -> actions.CheckAction:
     if statement.select.source.index is not None:
         raise ValidationError(messages.EXISTS_ON_INDEX)
     found, rest = trees.equalities(statement.select.where, table.key.names, several=True)
     if len(found) < len(table.key.names) or rest is None:
         raise ValidationError(messages.EXISTS_NEEDS_CONDITION)
     key = key_of(table, prepared, found)
-    guard = _guard(Guard, _is_there(table, rest), prepared)
-    return actions.Check(key, guard, sizes.item_bytes(key) + sizes.item_bytes(guard.values))
+    guard = _guard(WriteCondition, _is_there(table, rest), prepared)
+    return actions.CheckAction(key, guard, sizes.item_bytes(key) + sizes.item_bytes(guard.values))
 
 
 def _key(table: Table, prepared: Prepared, where: Term | None) -> tuple[Item, Term | None]:
@@ -165,7 +165,7 @@ def _is_there(table: Table, rest: Term | None = None) -> Term:
     return trees.together([exists] if rest is None else [exists, rest]) or exists
 
 
-def _guard(kind: type[Guard], term: Term, prepared: Prepared) -> Guard:
+def _guard(kind: type[WriteCondition], term: Term, prepared: Prepared) -> WriteCondition:
     condition = translate.condition(term, prepared.values)
     return kind(condition.compiled, condition.values)
 

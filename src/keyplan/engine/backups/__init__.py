@@ -1,0 +1,1 @@
+"""Backups, point-in-time recovery and restores."""

@@ -1,0 +1,267 @@
+"""Backups: copies of a table's rows and definition as of one moment, which outlive the table.
+
+A backup is a document, `backup:` and its ARN, and a tree of its own with the rows, copied as of the transaction
+that makes it (see `copies`). Users make and delete backups; the service makes one of a table that is deleted while its
+point-in-time recovery is on, and drops that after 35 days: it takes the table's tree over. Members of a document:
+
+    arn, name, type    USER or SYSTEM
+    created_at         the moment whose rows it holds; the backup is CREATING until `ready_at`, which is not known
+                       before all rows are there
+    expires_at         when it is gone; None: never
+    description        what DescribeTable said of the table, without states and figures
+    expiry             the attribute that items expired by; None
+    tree               number of the tree with the rows; `items` and `size_bytes`: how many, how large, when it is ready
+
+Source: developer guide, "Backup and restore for DynamoDB"; ARNs, order and states as the service was seen to
+have them in October 2026.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from keyplan import limits
+from keyplan.dynamodb.messages import backups as messages
+from keyplan.dynamodb.messages import tables as table_messages
+from keyplan.engine.backups import copies
+from keyplan.engine.store import statements
+from keyplan.engine.store.rows import Transaction, Tree, View
+from keyplan.engine.tables import descriptions, documents, throughput
+from keyplan.engine.tables.catalog import Table, parse
+from keyplan.errors import AccessDeniedError, BackupNotFoundError, ValidationError
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+Document = dict[str, Any]
+
+DOCUMENT_PREFIX = "backup:"
+USER, SYSTEM = "USER", "SYSTEM"
+_SYSTEM_NAME = "{}$DeletedTableBackup"
+_SYSTEM_ID = "00000000"
+
+_ARN = re.compile(
+    r"arn:(?P<partition>[^:]*):(?P<service>[^:]*):(?P<region>[^:]*):(?P<account>[^:]*)"
+    r":table/[a-zA-Z0-9_.-]+/backup/[0-9]+-[0-9a-f]+"
+)
+
+
+# Making and dropping.
+
+
+def create(engine: Engine, transaction: Transaction, table: Table, name: str) -> Document:
+    """Begin a backup of a table as it is in this transaction, one of `Engine.alter`; the new document."""
+    about = {"name": name, "type": USER, "ready_at": copies.NOT_BEFORE_END, "expires_at": None}
+    tree = transaction.create_tree()
+    document = _create(engine, transaction, table, {**about, "tree": tree.number, "items": 0, "size_bytes": 0})
+    told = DOCUMENT_PREFIX + document["arn"]
+    copies.begin(engine, transaction, document["arn"], tree, table, told=told)
+    return document
+
+
+def create_of_deleted(engine: Engine, transaction: Transaction, table: Table) -> None:
+    """Make a backup of a table that is about to be deleted, as the service does where recovery is on.
+
+    The backup gets the table's own tree: the table is to be dropped without it.
+    """
+    now = engine.clock.now()
+    items, size_bytes = transaction.totals(table.tree)
+    about = {
+        "name": _SYSTEM_NAME.format(table.name),
+        "type": SYSTEM,
+        "ready_at": now,
+        "expires_at": now + limits.SYSTEM_BACKUP_RETENTION_S,
+        "tree": table.tree.number,
+        "items": items,
+        "size_bytes": size_bytes,
+    }
+    _create(engine, transaction, table, about)
+
+
+def _create(engine: Engine, transaction: Transaction, table: Table, about: Document) -> Document:
+    created_at = round(engine.clock.now(), 3)
+    document = {
+        "arn": _new_arn(engine, transaction, table, about["type"], created_at),
+        **about,
+        "created_at": created_at,
+        "description": table.document["description"],
+        "expiry": table.expiry and table.expiry.attribute,
+    }
+    transaction.put_document(DOCUMENT_PREFIX + document["arn"], orjson.dumps(document))
+    return document
+
+
+def _new_arn(engine: Engine, view: View, table: Table, kind: str, created_at: float) -> str:
+    """A new backup's ARN. It ends in when it was made, in milliseconds, and eight digits, zeros where it is SYSTEM."""
+    number = round(created_at * 1000)
+    while True:
+        end = _SYSTEM_ID if kind == SYSTEM else f"{engine.clock.random.getrandbits(32):08x}"
+        arn = f"{descriptions.table_arn(engine, table.name)}/backup/{number:014d}-{end}"
+        if view.document(DOCUMENT_PREFIX + arn) is None:
+            return arn
+        number += kind == SYSTEM  # a table of the same name that is gone as well
+
+
+def drop(transaction: Transaction, document: Document) -> None:
+    """Remove a backup and its rows."""
+    copies.drop_tree(transaction, tree_of(document))
+    transaction.delete_document(DOCUMENT_PREFIX + document["arn"])
+
+
+def purge(transaction: Transaction, now: float) -> int:
+    """Remove the backups whose time is over; how many."""
+    over = [document for document in stored(transaction) if is_gone(document, now)]
+    for document in over:
+        drop(transaction, document)
+    return len(over)
+
+
+# Finding.
+
+
+def stored(view: View) -> list[Document]:
+    """All backups, by ARN: by table, then by age; also those whose time is over."""
+    return [orjson.loads(body) for _, body in view.documents(DOCUMENT_PREFIX)]
+
+
+def renewed(view: View, document: Document) -> Document:
+    """A backup's document as it is now; as it was, if the backup has been deleted."""
+    body = view.document(DOCUMENT_PREFIX + document["arn"])
+    now: Document = document if body is None else orjson.loads(body)
+    return now
+
+
+def find(engine: Engine, view: View, arn: str) -> Document:
+    """The backup of an ARN. Raises ValidationError, AccessDeniedError, BackupNotFoundError."""
+    check_arn(engine, arn)
+    body = view.document(DOCUMENT_PREFIX + arn)
+    document: Document | None = None if body is None else orjson.loads(body)
+    if document is None or is_gone(document, engine.clock.now()):
+        raise BackupNotFoundError(messages.backup_not_found(arn))
+    return document
+
+
+def check_arn(engine: Engine, arn: str) -> str:
+    """The Region of what has a backup's form. Raises ValidationError, AccessDeniedError."""
+    parts = _ARN.fullmatch(arn)
+    if parts is None:
+        raise ValidationError(messages.INVALID_BACKUP_ARN)
+    if parts["partition"] != "aws" or parts["service"] != "dynamodb":
+        raise ValidationError(messages.BACKUP_ARN_NOT_VALID)
+    if not parts["region"] or parts["account"] != engine.account:
+        raise AccessDeniedError(table_messages.ACCESS_DENIED)
+    return parts["region"]
+
+
+def is_gone(document: Document, now: float) -> bool:
+    """Whether the backup's time is over."""
+    expires_at: float | None = document["expires_at"]
+    return expires_at is not None and expires_at <= now
+
+
+def is_ready(document: Document, now: float) -> bool:
+    """Whether the backup is AVAILABLE."""
+    ready_at: float = document["ready_at"]
+    return ready_at <= now
+
+
+def is_being_made(document: Document) -> bool:
+    """Whether rows are still to be copied."""
+    at: float = document["ready_at"]
+    return at == copies.NOT_BEFORE_END
+
+
+def is_restoring(engine: Engine, arn: str) -> bool:
+    """Whether a table is being restored from the backup, as of the catalog's last reload."""
+    now = engine.clock.now()
+    return any(
+        table.document.get("restore", {}).get("SourceBackupArn") == arn
+        and descriptions.status(table, now) == "CREATING"
+        for table in engine.catalog.known()
+    )
+
+
+def table_of(document: Document) -> Table:
+    """The table as it was, for its keys; it has no indexes here."""
+    left_out = ("LocalSecondaryIndexes", "GlobalSecondaryIndexes")
+    description = {name: value for name, value in document["description"].items() if name not in left_out}
+    return parse({"description": description, "tree": document["tree"], "index_trees": {}})
+
+
+def tree_of(document: Document) -> Tree:
+    """Where the backup's rows are."""
+    return statements.tree(document["tree"])
+
+
+# Describing.
+
+
+def details(document: Document, at: float) -> dict[str, Any]:
+    """BackupDetails as of a moment; `tables.PENDING`: while it is being made."""
+    told = {
+        "BackupArn": document["arn"],
+        "BackupName": document["name"],
+        "BackupSizeBytes": document["size_bytes"],
+        "BackupStatus": "AVAILABLE" if is_ready(document, at) else "CREATING",
+        "BackupType": document["type"],
+        "BackupCreationDateTime": document["created_at"],
+    }
+    if document["expires_at"] is not None:
+        told["BackupExpiryDateTime"] = round(document["expires_at"], 3)
+    return told
+
+
+def summary(document: Document, at: float) -> dict[str, Any]:
+    """BackupSummary."""
+    table = document["description"]
+    return {**{name: table[name] for name in ("TableName", "TableId", "TableArn")}, **details(document, at)}
+
+
+def describe(document: Document, at: float) -> dict[str, Any]:
+    """BackupDescription."""
+    return {
+        "BackupDetails": details(document, at),
+        "SourceTableDetails": _table(document),
+        "SourceTableFeatureDetails": _features(document),
+    }
+
+
+def _table(document: Document) -> dict[str, Any]:
+    source = document["description"]
+    return {
+        **{name: source[name] for name in ("TableName", "TableId", "TableArn", "KeySchema")},
+        "TableCreationDateTime": source["CreationDateTime"],
+        "TableSizeBytes": document["size_bytes"],
+        "ItemCount": document["items"],
+        "BillingMode": throughput.billing_mode(source),
+        **_throughput(source),
+    }
+
+
+def _throughput(described: dict[str, Any]) -> dict[str, Any]:
+    told: dict[str, Any] = {"ProvisionedThroughput": throughput.only_units(described["ProvisionedThroughput"])}
+    if "OnDemandThroughput" in described:
+        told["OnDemandThroughput"] = described["OnDemandThroughput"]
+    return told
+
+
+def _features(document: Document) -> dict[str, Any]:
+    """SourceTableFeatureDetails: only of what the table had."""
+    source = document["description"]
+    told: dict[str, Any] = {}
+    if "LocalSecondaryIndexes" in source:
+        told["LocalSecondaryIndexes"] = [documents.bare_index(each) for each in source["LocalSecondaryIndexes"]]
+    if "GlobalSecondaryIndexes" in source:
+        told["GlobalSecondaryIndexes"] = [
+            {**documents.bare_index(each), **_throughput(each)} for each in source["GlobalSecondaryIndexes"]
+        ]
+    if "StreamSpecification" in source:
+        told["StreamDescription"] = source["StreamSpecification"]
+    if document["expiry"] is not None:
+        told["TimeToLiveDescription"] = {"TimeToLiveStatus": "ENABLED", "AttributeName": document["expiry"]}
+    if "SSEDescription" in source:
+        told["SSEDescription"] = source["SSEDescription"]
+    return told

@@ -1,0 +1,213 @@
+"""Restored tables: a new table from the definition and the rows of another table, or of a backup.
+
+The table is created in one transaction, and its rows are copied as of that transaction (see `copies`); then the
+backfill fills its indexes. It is CREATING until that is done. It gets the keys, indexes, capacity and encryption of its
+source, each unless overridden; not streams, time to live, tags, recovery, deletion protection or table class.
+
+Overrides of indexes choose among the source's: an index is identified by its keys and projection, and may get another
+name. An empty list leaves all of them out.
+
+Sources: developer guide, "Restore a table in DynamoDB"; API reference, RestoreTableFromBackup; the checks and their
+order as observed on the service in October 2026.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from keyplan.dynamodb.messages import backups as messages
+from keyplan.dynamodb.messages import schemas as schema_messages
+from keyplan.dynamodb.messages import tables as table_messages
+from keyplan.engine.backups import copies
+from keyplan.engine.store.rows import Transaction, Tree
+from keyplan.engine.tables import backfill, descriptions, documents, throughput
+from keyplan.engine.tables.catalog import Table
+from keyplan.errors import TableAlreadyExistsError, TableInUseError, ValidationError
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+class Restored(NamedTuple):
+    """A table that was made."""
+
+    table: Table
+    description: dict[str, Any]
+    """What the answer says of it: as it was made, without items yet, as the service tells it."""
+
+
+class Origin(NamedTuple):
+    """Where a restored table comes from."""
+
+    description: dict[str, Any]
+    """What DescribeTable says, or said, of the source."""
+    rows: Tree | Table
+    """A tree that nobody writes to, or a table."""
+    summary: dict[str, Any]
+    """What RestoreSummary says of it."""
+    past: copies.Past | None = None
+    """The moment whose rows are wanted; None: the present one."""
+
+
+def check_target(engine: Engine, name: str) -> None:
+    """Raise TableAlreadyExistsError or TableInUseError unless there can be a table of that name."""
+    known = descriptions.present(engine, name)
+    if known is None:
+        return
+    if descriptions.status(known, engine.clock.now()) != "CREATING":
+        raise TableAlreadyExistsError(table_messages.table_exists(name))
+    restore = known.document.get("restore")
+    if restore is None:
+        raise TableInUseError(messages.table_creating(name))
+    raise TableInUseError(messages.table_restoring(name, restore.get("SourceBackupArn") or restore["SourceTableArn"]))
+
+
+def begin(engine: Engine, transaction: Transaction, origin: Origin, request: dict[str, Any]) -> Restored:
+    """Make the new table, its rows still to be copied and its indexes to be filled. Raises ValidationError."""
+    wanted = create_request(origin.description, request)
+    description = documents.describe_new(engine, wanted)
+    document = documents.create(engine, transaction, description, wanted)
+    document["restore"] = origin.summary
+    document["backfills"] = [backfill.ROWS, *document["index_trees"]]
+    if "collections_tree" in document:
+        document["backfills"].append(backfill.COLLECTIONS)
+    document["building"] = True
+    del document["ready_at"]
+    table = engine.catalog.save(transaction, document)
+    copies.begin(engine, transaction, table.name, table.tree, origin.rows, past=origin.past)
+    return Restored(table, descriptions.describe(engine, transaction, table, descriptions.PENDING))
+
+
+def finish(engine: Engine, made: Restored) -> dict[str, Any]:
+    """Fill the table, or have it filled; the answer."""
+    backfill.begin(engine, made.table.name, *made.table.document["backfills"])
+    return {"TableDescription": made.description}
+
+
+Request = dict[str, Any]
+Description = dict[str, Any]
+
+
+def create_request(source: Description, request: Request) -> Request:
+    """The CreateTable request for the restored table. Raises ValidationError."""
+    mode = request.get("BillingModeOverride") or throughput.billing_mode(source)
+    _check_units(source, request, mode)
+    _check_maxima(request.get("OnDemandThroughputOverride"), mode, None)
+    global_ = _global_indexes(source, request, mode)
+    local = _local_indexes(source, request)
+    _check_names([*global_, *local])
+    wanted: Request = {
+        "TableName": request["TargetTableName"],
+        "KeySchema": source["KeySchema"],
+        "AttributeDefinitions": _definitions(source, [*global_, *local]),
+        "BillingMode": mode,
+        **_capacity(source, request, mode),
+        "SSESpecification": _encryption(source, request),
+    }
+    if global_:
+        wanted["GlobalSecondaryIndexes"] = global_
+    if local:
+        wanted["LocalSecondaryIndexes"] = local
+    return wanted
+
+
+def _check_units(source: Description, request: Request, mode: str) -> None:
+    override, units = request.get("BillingModeOverride"), request.get("ProvisionedThroughputOverride")
+    if units is not None and mode == throughput.ON_DEMAND:
+        raise ValidationError(messages.units_on_demand() if override is not None else messages.UNITS_WITHOUT_MODE)
+    if units is None and mode == throughput.PROVISIONED and throughput.billing_mode(source) != mode:
+        raise ValidationError(messages.UNITS_MISSING)
+
+
+def _check_maxima(maxima: dict[str, Any] | None, mode: str, index: str | None) -> None:
+    for member in throughput.MAXIMA:
+        maximum = (maxima or {}).get(member)
+        if maximum is None:
+            continue
+        if mode == throughput.PROVISIONED:
+            raise ValidationError(messages.maximum_provisioned(member, index))
+        if maximum < 1:
+            raise ValidationError(messages.maximum_out_of_range(member, index))
+
+
+def _capacity(source: Description, request: Request, mode: str) -> Request:
+    """The table's or, without overrides, an index's own capacity, as far as it goes with the billing mode."""
+    if mode == throughput.PROVISIONED:
+        units = request.get("ProvisionedThroughputOverride")
+        own = throughput.only_units(source["ProvisionedThroughput"])
+        return {"ProvisionedThroughput": own if units is None else units}
+    maxima = request.get("OnDemandThroughputOverride")
+    return {"OnDemandThroughput": maxima if maxima is not None else source.get("OnDemandThroughput")}
+
+
+def _global_indexes(source: Description, request: Request, mode: str) -> list[Request]:
+    known, asked = source.get("GlobalSecondaryIndexes", []), request.get("GlobalSecondaryIndexOverride")
+    if asked is not None:
+        _check_matched(asked, known)
+        for index in asked:
+            _check_index(index, request, mode)
+        return list(asked)
+    if mode == throughput.PROVISIONED and throughput.billing_mode(source) != mode:
+        for index in known:
+            raise ValidationError(messages.index_units_missing(index["IndexName"]))
+    return [{**documents.bare_index(index), **_capacity(index, {}, mode)} for index in known]
+
+
+def _check_index(index: Request, request: Request, mode: str) -> None:
+    name, units = index["IndexName"], index.get("ProvisionedThroughput")
+    if index.get("WarmThroughput") is not None:
+        raise ValidationError(messages.index_warm(name))
+    if mode == throughput.PROVISIONED and units is None:
+        raise ValidationError(messages.index_units_missing(name))
+    if mode == throughput.ON_DEMAND and units is not None:
+        overridden = request.get("BillingModeOverride") is not None
+        raise ValidationError(messages.units_on_demand(name) if overridden else messages.index_units_without_mode(name))
+    _check_maxima(index.get("OnDemandThroughput"), mode, name)
+
+
+def _local_indexes(source: Description, request: Request) -> list[Request]:
+    known, asked = source.get("LocalSecondaryIndexes", []), request.get("LocalSecondaryIndexOverride")
+    if asked is None:
+        return [documents.bare_index(index) for index in known]
+    _check_matched(asked, known)
+    return list(asked)
+
+
+def _check_matched(asked: Iterable[Request], known: Iterable[Description]) -> None:
+    """Each index is one of the source's, and no two are the same one."""
+    left = [documents.bare_index(index) for index in known]
+    for index in asked:
+        match = next((each for each in left if _shape(each) == _shape(index)), None)
+        if match is None:
+            raise ValidationError(messages.index_unmatched(index["IndexName"]))
+        left.remove(match)
+
+
+def _shape(index: Request) -> tuple[Any, ...]:
+    projection = index["Projection"]
+    attributes = projection.get("NonKeyAttributes") or ()
+    return documents.key_schema(index["KeySchema"]), projection.get("ProjectionType"), sorted(attributes)
+
+
+def _check_names(indexes: list[Request]) -> None:
+    seen: set[str] = set()
+    for index in indexes:
+        if index["IndexName"] in seen:
+            raise ValidationError(schema_messages.duplicate_index(index["IndexName"]))
+        seen.add(index["IndexName"])
+
+
+def _definitions(source: Description, indexes: list[Request]) -> list[dict[str, str]]:
+    """The definitions of what the keys of the table and of the remaining indexes are made of."""
+    schemas = [source["KeySchema"], *(index["KeySchema"] for index in indexes)]
+    used = {element["AttributeName"] for schema in schemas for element in schema}
+    return [each for each in source["AttributeDefinitions"] if each["AttributeName"] in used]
+
+
+def _encryption(source: Description, request: Request) -> Request:
+    override: Request | None = request.get("SSESpecificationOverride")
+    if override is not None:
+        return override
+    current = source.get("SSEDescription")
+    return {} if current is None else {"SSEType": "KMS", "KMSMasterKeyId": current["KMSMasterKeyArn"]}

@@ -1,0 +1,1 @@
+"""Injected faults: index lag, stale reads, throttling, conflicts, errors."""

@@ -1,0 +1,197 @@
+"""Index writes that wait: entries of global indexes that become visible only after a while.
+
+A write that waits is stored in the transaction of the change it belongs to, so it is as durable as the
+item. Two trees hold what waits, named by a document that is there only once an index has lagged:
+
+    waiting   due moment, number -> which entry of which index, and what it shall be
+    latest    index, entry       -> number and due moment of the last write that waits for the entry
+
+Writes of one entry are applied in their order. All but the last of them show the entry as it was then;
+the last one makes it what the item now says, whatever was written meanwhile by an engine whose indexes do
+not lag. So indexes agree with their table once nothing waits, also after a crash; an engine without lag
+applies everything when it opens the database.
+"""
+
+from __future__ import annotations
+
+import struct
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import orjson
+
+from keyplan.engine.items import writes
+from keyplan.engine.store import statements
+from keyplan.engine.store.rows import Row, Transaction, Tree, View
+from keyplan.engine.tables.catalog import Index, Table
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+DOCUMENT = "index lag"
+BATCH_WRITES = 100
+_NUMBERS = "index lag"
+_WAITING = struct.Struct(">QQ")  # due, microseconds; number
+_LATEST = struct.Struct(">Q")  # tree of the index
+_MICROSECONDS = 1_000_000
+
+
+class Trees(NamedTuple):
+    """Where waiting writes are."""
+
+    waiting: Tree
+    latest: Tree
+
+
+def find(view: View) -> Trees | None:
+    """The trees of waiting writes; None if no index has lagged in this database."""
+    body = view.document(DOCUMENT)
+    if body is None:
+        return None
+    numbers = orjson.loads(body)
+    return Trees(statements.tree(numbers["waiting"]), statements.tree(numbers["latest"]))
+
+
+def _make(transaction: Transaction) -> Trees:
+    trees = Trees(transaction.create_tree(), transaction.create_tree())
+    numbers = {"waiting": trees.waiting.number, "latest": trees.latest.number}
+    transaction.put_document(DOCUMENT, orjson.dumps(numbers))
+    return trees
+
+
+class IndexWriter(Protocol):
+    """What takes the writes of an index: a transaction, or something before it."""
+
+    def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
+        """Write an entry, new or not."""
+
+    def delete(self, tree: Tree, key: bytes) -> None:
+        """Remove an entry, there or not."""
+
+
+class LaggingWriter:
+    """Takes the writes of one index for one item, and lets them wait."""
+
+    __slots__ = ("_due", "_item_key", "_transaction")
+
+    def __init__(self, transaction: Transaction, item_key: bytes, due: float) -> None:
+        self._transaction = transaction
+        self._item_key = item_key
+        self._due = due
+
+    def put(self, tree: Tree, key: bytes, size: int, body: bytes) -> None:
+        """Write an entry, later."""
+        self._wait(tree, key, size, body)
+
+    def delete(self, tree: Tree, key: bytes) -> None:
+        """Remove an entry, later."""
+        self._wait(tree, key, None, b"")
+
+    def _wait(self, tree: Tree, key: bytes, size: int | None, body: bytes) -> None:
+        transaction = self._transaction
+        trees = find(transaction) or _make(transaction)
+        due = int(self._due * _MICROSECONDS)
+        latest_key = _LATEST.pack(tree.number) + key
+        before = transaction.point(trees.latest, latest_key)
+        if before is not None:
+            due = max(due, _WAITING.unpack(before[1])[0])
+        place = _WAITING.pack(due, transaction.next_sequence(_NUMBERS))
+        write = {
+            "tree": tree.number,
+            "item": b64encode(self._item_key).decode(),
+            "entry": b64encode(key).decode(),
+            "size": size,
+            "body": body.decode(),
+        }
+        transaction.put(trees.waiting, place, 0, orjson.dumps(write))
+        transaction.put(trees.latest, latest_key, 0, place)
+
+
+def waits(view: View, trees: Trees | None, tree: Tree, entry: bytes) -> bool:
+    """Whether a write waits for an entry of the index with this tree."""
+    return trees is not None and view.point(trees.latest, _LATEST.pack(tree.number) + entry) is not None
+
+
+def awaited(view: View, trees: Trees | None, tree: Tree) -> Iterator[bytes]:
+    """Keys of the entries of an index for which a write waits."""
+    if trees is not None:
+        low, high = _LATEST.pack(tree.number), _LATEST.pack(tree.number + 1)
+        for key, _, _ in view.span(trees.latest, low, high):
+            yield key[_LATEST.size :]
+
+
+def shown(view: View, trees: Trees | None, tree: Tree) -> int:
+    """How many of the entries for which a write waits are in the index now."""
+    return sum(view.point(tree, entry) is not None for entry in awaited(view, trees, tree))
+
+
+def settle(engine: Engine, *, everything: bool) -> int:
+    """Apply the writes that are due, or all that wait; how many."""
+    applied = 0
+    while True:
+        end = None if everything else _WAITING.pack(int(engine.clock.now() * _MICROSECONDS) + 1, 0)
+        view = engine.store.view()
+        trees = find(view)
+        if trees is None or not view.rows(trees.waiting, b"", end, limit=1):
+            return applied
+        done = engine.store.write(partial(_apply_some, engine, end=end))
+        if not done:
+            return applied  # inside a group: what was applied is seen once the group has ended
+        applied += done
+
+
+def _apply_some(engine: Engine, transaction: Transaction, *, end: bytes | None) -> int:
+    trees = find(transaction)
+    if trees is None:
+        return 0
+    engine.catalog.reload(transaction)
+    indexes = {
+        index.tree.number: (table, index) for table in engine.catalog.known() for index in table.indexes.values()
+    }
+    rows = transaction.rows(trees.waiting, b"", end, limit=BATCH_WRITES)
+    for row in rows:
+        _apply(engine, transaction, trees, indexes, row)
+    return len(rows)
+
+
+def _apply(
+    engine: Engine,
+    transaction: Transaction,
+    trees: Trees,
+    indexes: dict[int, tuple[Table, Index]],
+    row: Row,
+) -> None:
+    place, _, packed = row
+    write = orjson.loads(packed)
+    entry = b64decode(write["entry"])
+    latest_key = _LATEST.pack(write["tree"]) + entry
+    latest = transaction.point(trees.latest, latest_key)
+    superseded = latest is not None and _WAITING.unpack(latest[1])[1] > _WAITING.unpack(place)[1]
+    transaction.delete(trees.waiting, place)
+    if not superseded:
+        transaction.delete(trees.latest, latest_key)
+    found = indexes.get(write["tree"])
+    if found is None:
+        return  # index or table were dropped
+    table, index = found
+    if superseded:
+        shown = None if write["size"] is None else (write["size"], write["body"].encode())
+    else:
+        shown = _entry_now(transaction, table, index, b64decode(write["item"]), entry)
+    target = transaction if engine.faults is None else engine.faults.recorded(transaction)
+    if shown is None:
+        target.delete(index.tree, entry)
+    else:
+        target.put(index.tree, entry, *shown)
+
+
+def _entry_now(
+    transaction: Transaction, table: Table, index: Index, item_key: bytes, entry: bytes
+) -> tuple[int, bytes] | None:
+    """What the entry must be for the item as it is; None: it must not be."""
+    version = writes.load(transaction, table, item_key)
+    if version is None or index.key.entry(version.item, item_key) != entry:
+        return None
+    return index.row(version.item, version.size, version.body)

@@ -1,0 +1,321 @@
+"""Throttling: the partition model applied to the tables and indexes of an engine, and what one call is charged.
+
+A write must fit its table and every global index it touches, or nothing of it happens. Local indexes lie in the
+partitions of their table: the key of an entry starts like its item's, and rows with that prefix are never separated.
+The model is kept in memory: a reopened database starts with as many partitions as its tables' settings require.
+
+A single item is charged when it is read; the sizes of a Query's or Scan's rows are summed and rounded once, at its
+end, and each partition pays for its share of the bytes.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from keyplan.dynamodb.messages import faults as messages
+from keyplan.dynamodb.values import units
+from keyplan.engine.faults.partitions import KINDS, Bucket, Cause, Kind, OnDemandCeiling, Partitions, ProvisionedCeiling
+from keyplan.engine.items.keys import partition_bytes_of
+from keyplan.engine.store.rows import Tree
+from keyplan.engine.tables import throughput
+from keyplan.engine.tables.catalog import Index, Table, table_name
+from keyplan.errors import ProvisionedThroughputExceededError, ServiceError, ThrottlingError
+
+if TYPE_CHECKING:
+    from keyplan.engine.items.writes import Version
+
+
+_SETTINGS: dict[Kind, tuple[str, str]] = {
+    "Read": ("ReadCapacityUnits", "MaxReadRequestUnits"),
+    "Write": ("WriteCapacityUnits", "MaxWriteRequestUnits"),
+}
+
+
+class CapacityCharge(NamedTuple):
+    """Units wanted of the partition of a key."""
+
+    resource: ThrottledResource
+    kind: Kind
+    key: bytes
+    units: float
+
+
+class ThrottledResource:
+    """One table, or one global index, with its partitions and ceilings."""
+
+    def __init__(self, table: Table, index: Index | None, source: random.Random) -> None:
+        self.index = index
+        self._table = table
+        described = self._described()
+        self._mode = throughput.billing_mode(table.document["description"])
+        since: float = table.document["description"]["CreationDateTime"]
+        whole = index is not None and not index.key.schema.sort
+        no_inner_splits = whole or (index is None and any(not each.is_global for each in table.indexes.values()))
+        self.partitions = Partitions(
+            throughput.partitions(described, self._mode),
+            since,
+            source,
+            **({"collection": partition_bytes_of} if no_inner_splits else {}),
+        )
+        self.ceilings: dict[Kind, ProvisionedCeiling | OnDemandCeiling] = {}
+        self._maxima: dict[Kind, Bucket] = {}
+        self._configure(since)
+
+    def follow(self, table: Table, now: float) -> None:
+        """Take over the settings of the table as it is now."""
+        if table is not self._table:
+            self._table = table
+            self._configure(now)
+
+    def refusal(self, charge: CapacityCharge, now: float) -> Cause | None:
+        """Why the units are not to be had now; None: they are."""
+        ceiling = self.ceilings[charge.kind]
+        if not ceiling.admits(charge.units, now):
+            return ceiling.cause
+        if isinstance(ceiling, OnDemandCeiling):
+            self.partitions.grow(ceiling.partitions(charge.kind), now)
+        maximum = self._maxima.get(charge.kind)
+        if maximum is not None and not maximum.has(charge.units, now):
+            return "MaxOnDemandThroughputExceeded"
+        if not self.partitions.admits(charge.kind, charge.key, charge.units, now):
+            return "KeyRangeThroughputExceeded"
+        return None
+
+    def take(self, charge: CapacityCharge) -> None:
+        """Use the units."""
+        self.ceilings[charge.kind].take(charge.units)
+        self.partitions.take(charge.kind, charge.key, charge.units)
+        if charge.kind in self._maxima:
+            self._maxima[charge.kind].take(charge.units)
+
+    def error(self, kind: Kind, cause: Cause) -> ServiceError:
+        """What the service answers."""
+        described = self._described()
+        resource = "Table" if self.index is None else "Index"
+        arn = described["TableArn"] if self.index is None else described["IndexArn"]
+        reasons = [{"reason": f"{resource}{kind}{cause}", "resource": arn}]
+        if self._mode == throughput.PROVISIONED:
+            message = messages.TABLE_PROVISIONED if self.index is None else messages.INDEX_PROVISIONED
+            return ProvisionedThroughputExceededError(message, ThrottlingReasons=reasons)
+        if cause == "MaxOnDemandThroughputExceeded":
+            message = messages.ON_DEMAND_MAXIMUM
+        else:
+            message = messages.TABLE_ON_DEMAND if self.index is None else messages.INDEX_ON_DEMAND
+        return ThrottlingError(message, throttlingReasons=reasons)
+
+    def _described(self) -> dict[str, Any]:
+        description: dict[str, Any] = self._table.document["description"]
+        if self.index is None:
+            return description
+        name = self.index.name
+        return next(each for each in description["GlobalSecondaryIndexes"] if each["IndexName"] == name)
+
+    def _configure(self, now: float) -> None:
+        described = self._described()
+        self._mode = throughput.billing_mode(self._table.document["description"])
+        self.partitions.grow(throughput.partitions(described, self._mode), now)
+        for kind in KINDS:
+            if self._mode == throughput.PROVISIONED:
+                self._provision(kind, described["ProvisionedThroughput"], now)
+            else:
+                self._warm(kind, throughput.warm(described, self._mode), now)
+            self._limit(kind, described.get("OnDemandThroughput") or {}, now)
+
+    def _provision(self, kind: Kind, capacity: dict[str, Any], now: float) -> None:
+        rate: float = capacity[_SETTINGS[kind][0]]
+        ceiling = self.ceilings.get(kind)
+        if isinstance(ceiling, ProvisionedCeiling):
+            ceiling.change(rate, throughput.changed_at(capacity, now))
+        else:
+            self.ceilings[kind] = ProvisionedCeiling(rate, now)
+
+    def _warm(self, kind: Kind, warm: dict[str, Any], now: float) -> None:
+        rate: float = warm[f"{kind}UnitsPerSecond"]
+        ceiling = self.ceilings.get(kind)
+        if isinstance(ceiling, OnDemandCeiling):
+            ceiling.warm(rate, now)
+        else:
+            self.ceilings[kind] = OnDemandCeiling(rate, now)
+
+    def _limit(self, kind: Kind, maxima: dict[str, Any], now: float) -> None:
+        maximum = maxima.get(_SETTINGS[kind][1])
+        if maximum is None:
+            self._maxima.pop(kind, None)
+        elif kind in self._maxima:
+            self._maxima[kind].change_rate(maximum, now)
+        else:
+            self._maxima[kind] = Bucket(maximum, now)
+
+
+class Throttle:
+    """All tables' and indexes' throughput."""
+
+    def __init__(self, source: random.Random, known: Callable[[], list[Table]]) -> None:
+        """`known`: all tables that there are."""
+        self._random = source
+        self._known = known
+        self._lock = threading.Lock()
+        self._resources: dict[int, ThrottledResource] = {}
+
+    def resource(self, table: Table, index: Index | None, now: float) -> ThrottledResource:
+        """The table's or global index's throughput; a local index shares its table's."""
+        if index is not None and not index.is_global:
+            index = None
+        tree = table.tree if index is None else index.tree
+        resource = self._resources.get(tree.number)
+        if resource is None:
+            self._forget_gone()
+            resource = self._resources[tree.number] = ThrottledResource(table, index, self._random)
+        resource.follow(table, now)
+        return resource
+
+    def _forget_gone(self) -> None:
+        """Tables and indexes that are gone leave nothing behind: trees are never numbered alike."""
+        there: set[int] = set()
+        for table in self._known():
+            there |= {table.tree.number, *(index.tree.number for index in table.indexes.values())}
+        self._resources = {number: one for number, one in self._resources.items() if number in there}
+
+    def write(
+        self, table: Table, key: bytes, old: Version | None, new: Version | None, *, factor: int, now: float
+    ) -> None:
+        """Charge a write to its table and indexes. Raises ProvisionedThroughputExceededError, ThrottlingError.
+
+        `factor`: 2 in a transaction, for the table alone.
+        """
+        size = max(new.size if new is not None else 0, old.size if old is not None else 0)
+        with self._lock:
+            own = self.resource(table, None, now)
+            charges = [CapacityCharge(own, "Write", key, units.write_units(size) * factor)]
+            for index in table.indexes.values():
+                charges += _entry_charges(self.resource(table, index, now), index, key, old, new)
+            self._charge(charges, now)
+
+    def read(self, table: Table, index: Index | None, key: bytes, read_units: float, now: float) -> None:
+        """Charge a read. Raises ProvisionedThroughputExceededError, ThrottlingError."""
+        with self._lock:
+            self._charge([CapacityCharge(self.resource(table, index, now), "Read", key, read_units)], now)
+
+    def read_page(self, table: Table, index: Index | None, rows: Sequence[tuple[bytes, float]], now: float) -> None:
+        """Charge the rows of a page, each with its units, all or none.
+
+        Raises ProvisionedThroughputExceededError, ThrottlingError.
+        """
+        with self._lock:
+            resource = self.resource(table, index, now)
+            taken: list[CapacityCharge] = []
+            try:
+                for key, read_units in rows:
+                    charge = CapacityCharge(resource, "Read", key, read_units)
+                    self._charge([charge], now)
+                    taken.append(charge)
+            except (ProvisionedThroughputExceededError, ThrottlingError):
+                # A page that is refused costs nothing; else whoever repeats it would never let enough gather.
+                for charge in taken:
+                    resource.take(charge._replace(units=-charge.units))
+                raise
+
+    def _charge(self, charges: list[CapacityCharge], now: float) -> None:
+        refusals = [(charge, charge.resource.refusal(charge, now)) for charge in charges]
+        for charge, cause in refusals:
+            if cause is not None:
+                raise charge.resource.error(charge.kind, cause)
+        for charge in charges:
+            charge.resource.take(charge)
+
+
+def _entry_charges(
+    resource: ThrottledResource, index: Index, key: bytes, old: Version | None, new: Version | None
+) -> list[CapacityCharge]:
+    before, after = _entry(index, key, old), _entry(index, key, new)
+    if before is not None and after is not None and before[0] == after[0]:
+        if before[2] == after[2]:
+            return []
+        return [CapacityCharge(resource, "Write", after[0], units.write_units(max(before[1], after[1])))]
+    there = [each for each in (before, after) if each is not None]
+    return [CapacityCharge(resource, "Write", entry_key, units.write_units(size)) for entry_key, size, _ in there]
+
+
+def _entry(index: Index, key: bytes, version: Version | None) -> tuple[bytes, int, bytes] | None:
+    """Key, size and body of the entry of one version of an item."""
+    entry_key = index.key.entry(version.item, key) if version is not None else None
+    if version is None or entry_key is None:
+        return None
+    return (entry_key, *index.row(version.item, version.size, version.body))
+
+
+_TRANSACTIONS = frozenset(("TransactGetItems", "TransactWriteItems", "ExecuteTransaction"))
+
+
+class MeteredCall:
+    """One call of an operation on data."""
+
+    __slots__ = ("_moment", "_places", "_request", "_skipped", "_spans", "operation", "points")
+
+    def __init__(
+        self, operation: str, request: dict[str, Any], moment: float | None, skipped: frozenset[int] = frozenset()
+    ) -> None:
+        """`moment`: as of when it reads, if stale; `skipped`: which of its single reads are refused."""
+        self.operation = operation
+        self._skipped = skipped
+        self.points = 0
+        """How many single rows it has read."""
+        self._request = request
+        self._moment = moment
+        self._places: dict[int, tuple[Table, Index | None]] = {}
+        self._spans: dict[int, list[tuple[bytes, int]]] = {}
+
+    @property
+    def factor(self) -> int:
+        """How many times the units it costs to read or write an item."""
+        return units.TRANSACTIONAL if self.operation in _TRANSACTIONS else 1
+
+    def learn(self, tables: Iterable[Table]) -> None:
+        """Take note of which tree is which table's or index's."""
+        for table in tables:
+            self._places[table.tree.number] = (table, None)
+            for index in table.indexes.values():
+                self._places[index.tree.number] = (table, index)
+
+    def moment_of(self, tree: Tree) -> float | None:
+        """As of when the rows of a tree are seen; None: as they are."""
+        place = self._places.get(tree.number)
+        return None if place is None or self._consistent(*place) else self._moment
+
+    def note(self, throttle: Throttle | None, tree: Tree, key: bytes, size: int, now: float, *, spanned: bool) -> None:
+        """A row was read. Raises ProvisionedThroughputExceededError or ThrottlingError for a single one."""
+        place = self._places.get(tree.number)
+        if place is None:
+            return
+        if spanned:
+            self._spans.setdefault(tree.number, []).append((key, size))
+            return
+        self.points += 1
+        if self.points - 1 in self._skipped:
+            raise ProvisionedThroughputExceededError(messages.TABLE_PROVISIONED)
+        if throttle is None:
+            return
+        read_units = units.read_units(size, consistent=self._consistent(*place)) * self.factor
+        throttle.read(*place, key, read_units, now)
+
+    def charge_spans(self, throttle: Throttle, now: float) -> None:
+        """Charge the rows of a page. Raises ProvisionedThroughputExceededError, ThrottlingError."""
+        for number, rows in self._spans.items():
+            table, index = place = self._places[number]
+            total = sum(size for _, size in rows)
+            page_units = units.read_units(total, consistent=self._consistent(*place))
+            shares = [(key, size / total if total else 1 / len(rows)) for key, size in rows]
+            throttle.read_page(table, index, [(key, page_units * share) for key, share in shares if share], now)
+
+    def _consistent(self, table: Table, index: Index | None) -> bool:
+        if self.operation in _TRANSACTIONS:
+            return True
+        if index is not None and index.is_global:
+            return False
+        if self.operation == "BatchGetItem":
+            blocks = self._request["RequestItems"].items()
+            return any(table_name(name) == table.name and block.get("ConsistentRead") for name, block in blocks)
+        return bool(self._request.get("ConsistentRead"))

@@ -1,0 +1,197 @@
+"""The actions on one item, as far as they are the same alone and in a transaction.
+
+Each is made of its part of a request, checked as far as that needs no table; it then finds its key in
+the table (`locate`) and says what becomes of the stored item (`outcome`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+from keyplan import limits
+from keyplan.dynamodb.expressions.compiled import Update as CompiledUpdate
+from keyplan.dynamodb.expressions.compiled import check_placeholders, compile_condition, compile_update
+from keyplan.dynamodb.expressions.legacy import compile_attribute_updates
+from keyplan.dynamodb.messages import items as messages
+from keyplan.dynamodb.messages import values as value_messages
+from keyplan.dynamodb.values import encoding, sizes
+from keyplan.dynamodb.values.attribute import check_depth, normalise_item
+from keyplan.dynamodb.values.encoding import Form
+from keyplan.dynamodb.values.types import Item
+from keyplan.engine.items import writes
+from keyplan.engine.items.conditions import WriteCondition, measured_values, normalised, write_guard
+from keyplan.engine.items.reads import check_scalar_paths
+from keyplan.engine.tables.catalog import Table
+from keyplan.errors import ValidationError
+
+
+class PutAction(NamedTuple):
+    """Create an item or replace the whole of it."""
+
+    guard: WriteCondition | None
+    new: writes.Version
+
+    @property
+    def key(self) -> Item:
+        """The item itself: it holds its key."""
+        return self.new.item
+
+    @property
+    def payload(self) -> int:
+        """What the request gives, in bytes."""
+        return self.new.size
+
+    def locate(self, table: Table) -> bytes:
+        """The stored key. Raises ValidationError if the item cannot lie in the table and its indexes."""
+        key = table.key.of_item(self.new.item)
+        if table.indexes:
+            writes.check_index_keys(table, self.new.item)
+        return key
+
+    def outcome(self, _table: Table, _old: writes.Version | None) -> writes.Version | None:
+        """The item of the request."""
+        return self.new
+
+
+class UpdateAction(NamedTuple):
+    """Change attributes of an item, or create it."""
+
+    key: Item
+    update: CompiledUpdate | None
+    guard: WriteCondition | None
+    values: Item | None
+    payload: int
+    """Size of the key and the values of the request."""
+    too_deep: str = value_messages.NESTING
+    """What is said of a document that it would nest too deeply."""
+
+    def locate(self, table: Table) -> bytes:
+        """The stored key. Raises ValidationError if it is none of the table's, or would be changed."""
+        key = table.key.of_key(self.key)
+        if self.update is not None:
+            for name in table.key.names:
+                if name in self.update.attributes:
+                    raise ValidationError(messages.key_update(name))
+            if table.indexes:
+                writes.check_assigned_types(table, self.update.assigned(self.values))
+            check_scalar_paths(table, self.update.paths_read)
+        return key
+
+    def check_charge(self) -> None:
+        """Refuse an expression that writes more than an item can hold, whatever it would make of the item."""
+        if self.update is not None and self.update.charge.exceeds(limits.ITEM_BYTES, self.values or {}):
+            raise ValidationError(messages.UPDATED_ITEM_TOO_LARGE)
+
+    def outcome(self, table: Table, old: writes.Version | None) -> writes.Version | None:
+        """The item after the update. Raises ValidationError if it cannot be.
+
+        None: nothing is created where there was no item and all that was asked is to remove something.
+        """
+        item = old.item if old is not None else dict(self.key)
+        changed: frozenset[str] = frozenset()
+        if self.update is not None:
+            changed = self.update.attributes
+            item = self.update.apply(item, self.values, exists=old is not None)
+            for path in self.update.paths:
+                if len(path) > 1:  # what is put into a document may lie too deep there
+                    check_depth(item.get(str(path[0]), {}), self.too_deep)
+            if old is None and len(item) == len(self.key):
+                return None
+        if table.indexes:
+            writes.check_index_keys(table, item, updated=True)
+        size = sizes.item_bytes(item) if old is None else sizes.changed_item_bytes(old.item, old.size, item, changed)
+        if size > limits.ITEM_BYTES:
+            raise ValidationError(messages.UPDATED_ITEM_TOO_LARGE)
+        return writes.Version(item, size, encoding.encode(item))
+
+
+class DeleteAction(NamedTuple):
+    """Remove an item."""
+
+    key: Item
+    guard: WriteCondition | None
+    payload: int
+    """Size of the key and the values of the request."""
+
+    def locate(self, table: Table) -> bytes:
+        """The stored key. Raises ValidationError if it is none of the table's."""
+        return table.key.of_key(self.key)
+
+    def outcome(self, _table: Table, _old: writes.Version | None) -> writes.Version | None:
+        """Nothing."""
+        return None
+
+
+class CheckAction(NamedTuple):
+    """Require a condition of an item that is left as it is."""
+
+    key: Item
+    guard: WriteCondition | None
+    payload: int
+    """Size of the key and the values of the request."""
+
+    def locate(self, table: Table) -> bytes:
+        """The stored key. Raises ValidationError if it is none of the table's."""
+        return table.key.of_key(self.key)
+
+    def outcome(self, _table: Table, old: writes.Version | None) -> writes.Version | None:
+        """The item as it is."""
+        return old
+
+
+Action: TypeAlias = PutAction | UpdateAction | DeleteAction | CheckAction
+
+
+def put(request: dict[str, Any], form: Form) -> PutAction:
+    """A put. Raises ValidationError for values, size and condition, in this order."""
+    new = writes.given(request["Item"], wire=form.wire)
+    return PutAction(write_guard(request, form), new)
+
+
+def delete(request: dict[str, Any], form: Form) -> DeleteAction:
+    """A delete. Raises ValidationError for condition and key values, in this order."""
+    guard = write_guard(request, form)
+    key, size = normalise_item(request["Key"], wire=form.wire)
+    return DeleteAction(key, guard, size + _values_bytes(guard))
+
+
+def condition_check(request: dict[str, Any], form: Form) -> CheckAction:
+    """A condition check, which has the members of a delete. Raises as that does."""
+    return CheckAction(*delete(request, form))
+
+
+def _values_bytes(guard: WriteCondition | None) -> int:
+    return sizes.item_bytes(guard.values) if guard is not None and guard.values else 0
+
+
+def update(request: dict[str, Any], form: Form) -> UpdateAction:
+    """An update. Raises ValidationError for key values and expressions, in this order."""
+    return update_of(normalise_item(request["Key"], wire=form.wire), request, form)
+
+
+def update_of(measured_key: tuple[Item, int], request: dict[str, Any], form: Form) -> UpdateAction:
+    """The same where the key is canonical and measured already."""
+    key, key_bytes = measured_key
+    text = request.get("UpdateExpression")
+    condition_text = request.get("ConditionExpression")
+    if text is None and condition_text is None:
+        updates = request.get("AttributeUpdates")
+        compiled = compile_attribute_updates(normalised(updates, form)) if updates else None
+        return UpdateAction(key, compiled, write_guard(request, form), None, key_bytes)
+    names, (values, values_bytes) = request.get("ExpressionAttributeNames"), measured_values(request, form)
+    names_used: frozenset[str] = frozenset()
+    values_used: frozenset[str] = frozenset()
+    compiled = condition = None
+    if text is not None:
+        compiled = compile_update(text, names)
+        compiled.check(values)
+        names_used, values_used = compiled.names_used, compiled.values_used
+    if condition_text is not None:
+        condition = compile_condition(condition_text, names, "ConditionExpression")
+        condition.check(values)
+        names_used |= condition.names_used
+        values_used |= condition.values_used
+    if names or values:
+        check_placeholders(names, values, names_used, values_used)
+    guard = None if condition is None else WriteCondition(condition, values or {})
+    return UpdateAction(key, compiled, guard, values, key_bytes + values_bytes)

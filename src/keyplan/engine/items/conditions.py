@@ -1,0 +1,96 @@
+"""The expressions of a request, compiled: its condition in either spelling, its values made canonical."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from keyplan.dynamodb.expressions.compiled import Condition, check_placeholders, compile_condition
+from keyplan.dynamodb.expressions.legacy import compile_expected
+from keyplan.dynamodb.messages import items as messages
+from keyplan.dynamodb.messages import values as value_messages
+from keyplan.dynamodb.values.attribute import check_attribute_names, normalise, normalise_item
+from keyplan.dynamodb.values.encoding import Form
+from keyplan.dynamodb.values.invalid import InvalidValueError
+from keyplan.dynamodb.values.types import Item
+from keyplan.errors import ConditionalCheckFailedError, ValidationError
+
+_NOTHING: Item = {}
+
+
+class WriteCondition(NamedTuple):
+    """A condition and the values that its placeholders stand for."""
+
+    condition: Condition
+    values: Item
+
+    def require(self, item: Item | None, form: Form, returned: str | None) -> None:
+        """Raise ConditionalCheckFailedError unless the item, or its absence, meets the condition."""
+        if self.condition.test(item if item is not None else _NOTHING, self.values):
+            return
+        if returned == "ALL_OLD" and item is not None:
+            raise ConditionalCheckFailedError(messages.CONDITION_FAILED, Item=form.item(item))
+        raise ConditionalCheckFailedError(messages.CONDITION_FAILED)
+
+
+def request_values(request: dict[str, Any], form: Form) -> Item | None:
+    """The request's ExpressionAttributeValues, canonical."""
+    return measured_values(request, form)[0]
+
+
+def measured_values(request: dict[str, Any], form: Form) -> tuple[Item | None, int]:
+    """The same with their size; 0 where none are given."""
+    given = request.get("ExpressionAttributeValues")
+    return (None, 0) if given is None else normalise_item(given, wire=form.wire)
+
+
+def request_values_older(request: dict[str, Any], form: Form) -> Item | None:
+    """The same where the service checks values in its older layer: a fault is told with the value's placeholder."""
+    given = request.get("ExpressionAttributeValues")
+    if given is None:
+        return None
+    try:
+        return normalise_item(given, wire=form.wire)[0]
+    except ValidationError:
+        for key, value in given.items():
+            try:
+                normalise(value, wire=form.wire)
+            except ValidationError as error:
+                raise ValidationError(value_messages.value_invalid(older_wording(error), key)) from error
+        raise
+
+
+def older_wording(error: ValidationError) -> str:
+    """What the service's older layer says of a value."""
+    return error.older if isinstance(error, InvalidValueError) else error.message
+
+
+def write_guard(request: dict[str, Any], form: Form) -> WriteCondition | None:
+    """The condition of a PutItem or DeleteItem: its only expression."""
+    text = request.get("ConditionExpression")
+    if text is None:
+        expected = request.get("Expected")
+        if not expected:
+            return None
+        return WriteCondition(
+            compile_expected(normalised(expected, form), request.get("ConditionalOperator")), _NOTHING
+        )
+    names, values = request.get("ExpressionAttributeNames"), request_values(request, form)
+    condition = compile_condition(text, names, "ConditionExpression")
+    condition.check(values)
+    check_placeholders(names, values, condition.names_used, condition.values_used)
+    return WriteCondition(condition, values or _NOTHING)
+
+
+def normalised(parameters: dict[str, Any], form: Form) -> dict[str, Any]:
+    """The older parameters (Expected, filters, KeyConditions, AttributeUpdates) with canonical values."""
+    check_attribute_names(parameters)
+    return {name: _normalised(given, form) for name, given in parameters.items()}
+
+
+def _normalised(given: dict[str, Any], form: Form) -> dict[str, Any]:
+    changed = dict(given)
+    if given.get("Value") is not None:
+        changed["Value"], _ = normalise(given["Value"], wire=form.wire)
+    if given.get("AttributeValueList") is not None:
+        changed["AttributeValueList"] = [normalise(value, wire=form.wire)[0] for value in given["AttributeValueList"]]
+    return changed

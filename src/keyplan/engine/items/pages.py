@@ -1,0 +1,199 @@
+"""Pages of Query and Scan: rows of one span, filtered, projected and counted as the service does.
+
+Limit counts rows before the filter; a page evaluates 1 MB and ends with the row that crosses it. A page that
+ends for one or the other names that row as its last, whether or not more follow. What a page costs is the
+sum of its rows' sizes, rounded once. Stored bodies go into the answer as they are unless a projection cuts
+them. A row whose bytes show that the filter rejects it is counted, but not decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from keyplan import limits
+from keyplan.dynamodb.values import encoding, units
+from keyplan.dynamodb.values.encoding import Form
+from keyplan.dynamodb.values.types import Item
+from keyplan.engine.items.ranges import Span
+from keyplan.engine.items.receipts import Receipt
+from keyplan.engine.store.rows import Row, View
+from keyplan.engine.tables.catalog import Index, Table
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+SMALL_LIMIT = 100  # up to here rows are fetched in one go: at most 40 MB, mostly far less
+
+
+@dataclass(slots=True)
+class PageRequest:
+    """What to read and what to make of it."""
+
+    table: Table
+    index: Index | None
+    span: Span
+    reverse: bool = False
+    limit: int | None = None
+    consistent: bool = False
+    test: Callable[[Item], bool] | None = None
+    traces: tuple[bytes, ...] = ()
+    """Bytes that are in the stored body of every item that passes the test."""
+    project: Callable[[Item], Item] | None = None
+    count_only: bool = False
+    fetch: bool = False
+    """Whether a local index must fetch the whole item from the table."""
+
+
+@dataclass(slots=True)
+class ItemPage:
+    """What was read."""
+
+    scanned: int = 0
+    evaluated_bytes: int = 0
+    fetched_units: float = 0.0
+    last: bytes | None = None
+    """Body of the row at which the page was full; None where the span ended before."""
+    bodies: list[bytes] = field(default_factory=list)
+    """What is shown, as it is stored; empty where a projection cuts it."""
+    items: list[Item] = field(default_factory=list)
+    """What is shown, as far as it had to be decoded."""
+    count: int = 0
+
+
+def read(engine: Engine, reading: PageRequest) -> ItemPage:
+    """Read one page."""
+    if reading.fetch:
+        with engine.moment() as view:
+            return _page(reading, view)
+    return _page(reading, engine.view())
+
+
+def _page(reading: PageRequest, view: View) -> ItemPage:
+    tree = reading.table.tree if reading.index is None else reading.index.tree
+    limit = reading.limit
+    traces = () if reading.fetch else reading.traces
+    page = ItemPage()
+    bodies: Iterable[bytes]
+    if limit is not None and limit <= SMALL_LIMIT:
+        fetched = view.rows(tree, *reading.span, reverse=reading.reverse, limit=limit)
+        bodies = _evaluated_at_once(page, fetched, limit, traces)
+    else:
+        rows = view.span(tree, *reading.span, reverse=reading.reverse, limit=-1 if limit is None else limit)
+        bodies = _evaluated(page, rows, limit, traces)
+    if reading.fetch:
+        bodies = _fetched(page, bodies, reading, view)
+    if reading.test is None and reading.project is None and not reading.fetch:
+        _keep_all(page, bodies, reading)
+    else:
+        _keep_some(page, bodies, reading)
+    return page
+
+
+def _evaluated_at_once(page: ItemPage, rows: list[Row], limit: int, traces: tuple[bytes, ...]) -> Iterable[bytes]:
+    """The same of rows that are there already, in steps over all of them where one page holds them."""
+    total = sum([size for _, size, _ in rows])
+    if total >= limits.PAGE_BYTES:
+        return _evaluated(page, rows, limit, traces)
+    bodies = [body for _, _, body in rows]
+    if len(bodies) == limit:
+        page.last = bodies[-1]
+    page.scanned = len(bodies)
+    page.evaluated_bytes = total
+    for trace in traces:
+        bodies = [body for body in bodies if body.rfind(trace) >= 0]
+    return bodies
+
+
+def _evaluated(page: ItemPage, rows: Iterable[Row], limit: int | None, traces: tuple[bytes, ...]) -> Iterator[bytes]:
+    """Bodies of the rows that belong to the page, but for those without the traces; all are counted into it.
+
+    To look for bytes takes a fraction of the time that decoding takes; in bodies of up to some kilobytes that
+    is faster from the end. A damaged body is noticed where it is decoded.
+    """
+    total = scanned = 0
+    body = b""
+    for _, size, row_body in rows:
+        if total >= limits.PAGE_BYTES:
+            break
+        body = row_body
+        total += size
+        scanned += 1
+        for trace in traces:
+            if body.rfind(trace) < 0:
+                break
+        else:
+            yield body
+    if scanned == limit or total >= limits.PAGE_BYTES:
+        page.last = body
+    page.scanned = scanned
+    page.evaluated_bytes = total
+
+
+def _fetched(page: ItemPage, entries: Iterable[bytes], reading: PageRequest, view: View) -> Iterator[bytes]:
+    """Bodies of the items that entries of a local index stand for."""
+    table = reading.table
+    for entry in entries:
+        row = view.point(table.tree, table.key.of_item(encoding.decode(entry)))
+        if row is not None:
+            size, body = row
+            page.fetched_units += units.read_units(size, consistent=reading.consistent)
+            yield body
+
+
+def _keep_all(page: ItemPage, bodies: Iterable[bytes], reading: PageRequest) -> None:
+    kept = list(bodies)
+    page.count = len(kept)
+    if not reading.count_only:
+        page.bodies = kept
+
+
+def _keep_some(page: ItemPage, bodies: Iterable[bytes], reading: PageRequest) -> None:
+    """Filter, project, keep."""
+    test, project, count_only = reading.test, reading.project, reading.count_only
+    for body in bodies:
+        item = encoding.decode(body)
+        if test is not None and not test(item):
+            continue
+        page.count += 1
+        if count_only:
+            continue
+        if project is None:
+            page.bodies.append(body)
+            page.items.append(item)
+        else:
+            page.items.append(project(item))
+
+
+def answer(reading: PageRequest, page: ItemPage, form: Form, request: dict[str, Any]) -> dict[str, Any]:
+    """The answer of Query and Scan."""
+    detail = request.get("ReturnConsumedCapacity") or "NONE"
+    told: dict[str, Any] = {"Count": page.count, "ScannedCount": page.scanned}
+    if not reading.count_only:
+        told["Items"] = form.page(page.bodies, page.items) if reading.project is None else form.items(page.items)
+    if page.last is not None:
+        told["LastEvaluatedKey"] = form.item(last_key(reading, encoding.decode(page.last)))
+    if detail != "NONE":
+        told["ConsumedCapacity"] = receipt(reading, page).render(detail, request["TableName"])
+    return told
+
+
+def last_key(reading: PageRequest, item: Item) -> Item:
+    """The key of an item as LastEvaluatedKey has it."""
+    names = reading.table.key.names
+    if reading.index is not None:
+        names = (*names, *(name for name in reading.index.key.schema.names if name not in names))
+    return {name: item[name] for name in names}
+
+
+def receipt(reading: PageRequest, page: ItemPage) -> Receipt:
+    """What the page consumed."""
+    made = Receipt()
+    read_units = units.read_units(page.evaluated_bytes, consistent=reading.consistent)
+    if reading.index is None:
+        made.table_units = read_units
+    else:
+        made.add_index(reading.index, read_units)
+        made.table_units = page.fetched_units
+    return made

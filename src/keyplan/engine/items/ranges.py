@@ -1,0 +1,201 @@
+"""Spans of stored keys: what a key condition, a scan segment and a start key select in a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from keyplan import limits
+from keyplan.dynamodb.expressions.compiled import KeyRange
+from keyplan.dynamodb.messages import items as item_messages
+from keyplan.dynamodb.messages import queries as messages
+from keyplan.dynamodb.values.keybytes import (
+    after_value,
+    escaped,
+    partition_prefix,
+    scalar_key,
+    segment_bounds,
+    successor,
+    unterminated,
+)
+from keyplan.dynamodb.values.sizes import value_bytes
+from keyplan.dynamodb.values.types import AttributeValue, Item
+from keyplan.engine.items.keys import IndexKey, KeyAttribute, KeySchema, partition_bytes_of
+from keyplan.engine.tables.catalog import Index, Table
+from keyplan.errors import ValidationError
+
+
+class Span(NamedTuple):
+    """Stored keys from `low` on and below `high`; no bound where None."""
+
+    low: bytes
+    high: bytes | None
+
+    def after(self, key: bytes, *, reverse: bool) -> Span:
+        """What is left behind a key, in reading order."""
+        if reverse:
+            return Span(self.low, key if self.high is None else min(self.high, key))
+        return Span(max(self.low, _next(key)), self.high)
+
+    def holds(self, key: bytes) -> bool:
+        """Whether a key lies inside."""
+        return self.low <= key and (self.high is None or key < self.high)
+
+
+def key_schema(table: Table, index: Index | None) -> KeySchema:
+    """The key of what is read."""
+    return table.key.schema if index is None else index.key.schema
+
+
+def partition_span(index: Index | None, partition: tuple[AttributeValue, ...]) -> Span:
+    """All keys of one partition key value."""
+    prefix = _prefix(index, partition)
+    return Span(prefix, successor(prefix))
+
+
+def condition_span(index: Index | None, selected: KeyRange) -> Span:
+    """The keys that a key condition selects. Raises ValidationError for a value that is too long for its key."""
+    prefix = _prefix(index, selected.partition)
+    if index is not None:
+        prefix += IndexKey.sort_bytes(selected.sort_equals)
+    operator = selected.sort_op
+    if operator is None:
+        return Span(prefix, successor(prefix))
+    parts = _sort_parts(selected)
+    behind: Callable[[bytes], bytes] = _next  # in a table the sort key is the end of the stored key, as it is
+    if index is not None:  # in an index it is escaped and terminated, and more follows
+        parts, behind = [escaped(part) for part in parts], after_value
+    first = prefix + parts[0]
+    match operator:
+        case "=":
+            return Span(first, behind(first))
+        case "<":
+            return Span(prefix, first)
+        case "<=":
+            return Span(prefix, behind(first))
+        case ">":
+            return Span(behind(first), successor(prefix))
+        case ">=":
+            return Span(first, successor(prefix))
+        case "begins_with":
+            start = first if index is None else unterminated(first)
+            return Span(start, successor(start))
+        case _:
+            return Span(first, behind(prefix + parts[1]))
+
+
+def _sort_parts(selected: KeyRange) -> list[bytes]:
+    """The values that the sort key, or the last of an index's several, is compared with."""
+    parts = [scalar_key(*next(iter(value.items()))) for value in selected.sort_values]
+    if sum(map(value_bytes, selected.sort_equals)) + max(map(len, parts)) > limits.SORT_KEY_BYTES:
+        raise ValidationError(item_messages.SORT_KEY_TOO_LONG)
+    return parts
+
+
+def _next(key: bytes) -> bytes:
+    """The smallest key above another."""
+    return key + b"\x00"
+
+
+def _prefix(index: Index | None, partition: tuple[AttributeValue, ...]) -> bytes:
+    """What the keys of one partition key value start with. Raises ValidationError for one that is too long."""
+    if sum(map(value_bytes, partition)) > limits.PARTITION_KEY_BYTES:
+        raise ValidationError(item_messages.PARTITION_KEY_TOO_LONG)
+    if index is not None:
+        return index.key.prefix(partition)
+    ((kind, content),) = partition[0].items()
+    return partition_prefix(scalar_key(kind, content))
+
+
+def segment_span(segment: int | None, total: int | None) -> Span:
+    """The keys of a scan, or of one segment of a parallel one."""
+    if segment is None or total is None:
+        return Span(b"", None)
+    return Span(*segment_bounds(segment, total))
+
+
+def check_start_partition(table: Table, index: Index | None, start: Item) -> None:
+    """Raise ValidationError unless a query's start key has as many members as it must, its partition among them."""
+    schema = key_schema(table, index)
+    _check_names(table, schema, start, schema.partition)
+
+
+def check_start_names(table: Table, index: Index, start: Item) -> None:
+    """Raise ValidationError unless a scan's start key has as many members as it must, the index's key among them."""
+    schema = index.key.schema
+    _check_names(table, schema, start, schema.partition)
+    _check_names(table, schema, start, schema.sort)
+
+
+def _check_names(table: Table, schema: KeySchema, start: Item, wanted: Iterable[KeyAttribute]) -> None:
+    if len(start) != len({*table.key.names, *schema.names}) or any(name not in start for name, _ in wanted):
+        raise ValidationError(messages.START_KEY_INVALID)
+    for name, kind in wanted:
+        if kind not in start[name]:
+            raise ValidationError(item_messages.KEY_MISMATCH)
+
+
+def query_start(table: Table, index: Index | None, start: Item) -> bytes:
+    """The stored key that a query's ExclusiveStartKey names. Raises ValidationError as the service words it."""
+    schema = key_schema(table, index)
+    _check_names(table, schema, start, schema.sort)
+    return _start_key(table, index, start)
+
+
+def scan_start(table: Table, index: Index | None, start: Item) -> bytes:
+    """The stored key that a scan's ExclusiveStartKey names; that of an index has its names checked by now."""
+    if index is None:
+        try:
+            return table.key.of_key(start)
+        except ValidationError as error:
+            if error.message == item_messages.KEY_MISMATCH:
+                raise ValidationError(messages.START_KEY_INVALID) from error
+            raise ValidationError(messages.start_key_problem(error.message)) from error
+    return _start_key(table, index, start)
+
+
+def _start_key(table: Table, index: Index | None, start: Item) -> bytes:
+    table_part = {name: start[name] for name in table.key.names if name in start}
+    try:
+        table_key = table.key.of_key(table_part)
+    except ValidationError as error:
+        raise ValidationError(messages.start_key_problem(error.message)) from error
+    if index is None:
+        return table_key
+    entry = index.key.entry(start, table_key)
+    if entry is None:  # every key attribute is there, so one is empty
+        raise ValidationError(messages.START_KEY_INVALID)
+    return entry
+
+
+def finds_one_row(table: Table, index: Index | None) -> bool:
+    """Return True if a query finds at most one item because the partition key is the whole key."""
+    return index is None and not table.key.schema.sort
+
+
+def check_query_start(table: Table, index: Index | None, selected: KeyRange, span: Span, key: bytes) -> None:
+    """Raise ValidationError if a query cannot go on behind this key."""
+    whole = partition_span(index, selected.partition)
+    if selected.sort_op is None and not selected.sort_equals:
+        if not whole.holds(key):
+            raise ValidationError(messages.START_KEY_OUTSIDE)
+        if finds_one_row(table, index):
+            raise ValidationError(messages.START_KEY_SINGLE_ROW)
+        return
+    if whole.holds(key):
+        if not span.holds(key):
+            raise ValidationError(messages.START_KEY_PREDICATE)
+        return
+    raise ValidationError(_other_partition(span, whole, key))
+
+
+def _other_partition(span: Span, whole: Span, key: bytes) -> str:
+    """What the service says of a start key of another partition: it looks at the sort key first."""
+    moved = whole.low + key[len(partition_bytes_of(key)) :]
+    return messages.START_KEY_SINGLE_ROW if span.holds(moved) else messages.START_KEY_PREDICATE
+
+
+def check_scan_start(span: Span, key: bytes, segment: int | None, total: int | None) -> None:
+    """Raise ValidationError if the key is not of the scan's segment."""
+    if segment is not None and total is not None and not span.holds(key):
+        raise ValidationError(messages.start_key_segment(segment, total))

@@ -1,0 +1,235 @@
+"""What Query and Scan have in common before a row is read: expressions, index, projection, start key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from keyplan.dynamodb.expressions.compiled import (
+    Condition,
+    KeyCondition,
+    Projection,
+    check_placeholders,
+    compile_condition,
+    compile_projection,
+)
+from keyplan.dynamodb.expressions.legacy import LegacyKeyCondition, compile_attributes_to_get, compile_filter
+from keyplan.dynamodb.expressions.resolve import ResolvedPath
+from keyplan.dynamodb.messages import items as item_messages
+from keyplan.dynamodb.messages import queries as messages
+from keyplan.dynamodb.messages import tables as table_messages
+from keyplan.dynamodb.messages import values as value_messages
+from keyplan.dynamodb.values import encoding
+from keyplan.dynamodb.values.attribute import normalise_item
+from keyplan.dynamodb.values.encoding import Form
+from keyplan.dynamodb.values.types import AttributeValue, Item
+from keyplan.engine.items.conditions import normalised
+from keyplan.engine.items.keys import KeySchema
+from keyplan.engine.tables.catalog import Index, Table
+from keyplan.errors import ValidationError
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+_FAULTS_OF_START = frozenset(
+    (
+        value_messages.EMPTY_VALUE,
+        value_messages.SEVERAL_TYPES,
+        value_messages.NULL_NOT_TRUE,
+        value_messages.EMPTY_STRING_SET,
+        value_messages.EMPTY_BINARY_SET,
+    )
+)
+
+
+_attributes_to_get = lru_cache(maxsize=1024)(compile_attributes_to_get)
+
+
+class Filter(NamedTuple):
+    """A filter, the values of its placeholders, and the parameter it came from."""
+
+    condition: Condition
+    values: Item | None
+    parameter: str
+
+    def tester(self) -> Callable[[Item], bool]:
+        """The test of one item."""
+        test, values = self.condition.test, self.values if self.values is not None else {}
+        return lambda item: test(item, values)
+
+    def traces(self) -> tuple[bytes, ...]:
+        """Bytes that the stored bytes of every item hold that meets the filter."""
+        values = self.values if self.values is not None else {}
+        found = (
+            encoding.trace(each.attribute, values[each.placeholder], is_prefix=each.is_prefix)
+            for each in self.condition.required
+        )
+        return tuple(trace for trace in found if trace is not None)
+
+
+def compile_legacy_filter(request: dict[str, Any], legacy: str, form: Form) -> Filter | None:
+    """The filter of a request in its older spelling, `legacy` naming the parameter."""
+    conditions = request.get(legacy)
+    if not conditions:
+        return None
+    return Filter(compile_filter(normalised(conditions, form), request.get("ConditionalOperator")), None, legacy)
+
+
+def compile_filter_expression(request: dict[str, Any], values: Item | None) -> Filter | None:
+    """The filter of a request as an expression, its values checked."""
+    text = request.get("FilterExpression")
+    if text is None:
+        return None
+    condition = compile_condition(text, request.get("ExpressionAttributeNames"), "FilterExpression")
+    condition.check(values)
+    return Filter(condition, values, "FilterExpression")
+
+
+def check_read_placeholders(
+    request: dict[str, Any], values: Item | None, *used: Condition | KeyCondition | Projection | None
+) -> None:
+    """Raise ValidationError if a placeholder of the request stands in none of its expressions."""
+    names = request.get("ExpressionAttributeNames")
+    if not names and not values:
+        return
+    names_used: set[str] = set()
+    values_used: set[str] = set()
+    for each in used:
+        if each is not None:
+            names_used |= each.names_used
+            if not isinstance(each, Projection):
+                values_used |= each.values_used
+    check_placeholders(names, values, names_used, values_used)
+
+
+def compile_single_read_projection(request: dict[str, Any]) -> Projection | None:
+    """The projection of a request that has no other expression, placeholders checked."""
+    projection = compile_read_projection(request)
+    names = request.get("ExpressionAttributeNames")
+    if projection is not None and names:
+        check_placeholders(names, None, projection.names_used, frozenset())
+    return projection
+
+
+def compile_read_projection(request: dict[str, Any]) -> Projection | None:
+    """The projection of a request, in either spelling."""
+    text = request.get("ProjectionExpression")
+    if text is not None:
+        return compile_projection(text, request.get("ExpressionAttributeNames"))
+    names = request.get("AttributesToGet")
+    return _attributes_to_get(tuple(names)) if names else None
+
+
+def find_index(engine: Engine, table: Table, request: dict[str, Any]) -> Index | None:
+    """The index that is read, if one is named. Raises ValidationError if it cannot be read so.
+
+    Raises CatalogChanged if the table is not what it was: another process may have made the index.
+    """
+    name = request.get("IndexName")
+    if name is None:
+        return None
+    index = table.indexes.get(name)
+    if index is None:
+        engine.catalog.look(table, engine.store.view())
+        raise ValidationError(table_messages.no_such_index(name))
+    if index.is_global and request.get("ConsistentRead"):
+        raise ValidationError(messages.CONSISTENT_GLOBAL_READ)
+    if index.backfilling:
+        raise ValidationError(messages.backfilling(name))
+    return index
+
+
+def check_key_types(schema: KeySchema, key_condition: KeyCondition | LegacyKeyCondition, values: Item | None) -> None:
+    """Values of key attributes must have the schema's types and not be empty; the service looks at this first."""
+    for name, kind in (*schema.partition, *schema.sort):
+        for value in _values_of(key_condition, name, values or {}):
+            if kind not in value:
+                raise ValidationError(messages.KEY_TYPE)
+            if value[kind] == "":
+                raise ValidationError(item_messages.empty_key(name, kind))
+
+
+def _values_of(key_condition: KeyCondition | LegacyKeyCondition, name: str, values: Item) -> Sequence[AttributeValue]:
+    if isinstance(key_condition, LegacyKeyCondition):
+        return key_condition.indexable_arguments(name)
+    term = key_condition.terms.get(name)
+    return [] if term is None else [values[placeholder] for placeholder in term.values]
+
+
+def check_filter_keys(schema: KeySchema, condition: Filter | None) -> None:
+    """Raise ValidationError if what is read by its key is filtered by it."""
+    if condition is not None:
+        for name in schema.names:
+            if name in condition.condition.attributes:
+                raise ValidationError(messages.filter_on_key(condition.parameter, name))
+
+
+def check_select(index: Index | None, request: dict[str, Any]) -> None:
+    """Raise ValidationError if all attributes are asked of a global index that holds some."""
+    if (
+        index is not None
+        and index.is_global
+        and index.projection != "ALL"
+        and request.get("Select") == "ALL_ATTRIBUTES"
+    ):
+        raise ValidationError(messages.all_attributes(index.name))
+
+
+def check_projected(index: Index | None, projection: Projection | None) -> None:
+    """Raise ValidationError if a global index does not hold what is asked of it."""
+    if index is not None and index.is_global and index.projection != "ALL" and projection is not None:
+        missing = sorted(projection.attributes - index.attributes)
+        if missing:
+            raise ValidationError(messages.not_projected(index.name, missing))
+
+
+def check_filter_projected(index: Index | None, condition: Filter | None) -> None:
+    """Raise ValidationError if a query filters by what its index does not hold; a scan may, and finds nothing."""
+    if index is not None and index.projection != "ALL" and condition is not None:
+        missing = sorted(condition.condition.attributes - index.attributes)
+        if missing:
+            raise ValidationError(messages.filter_not_projected(index.name, missing))
+
+
+def needs_fetch(index: Index | None, request: dict[str, Any], projection: Projection | None) -> bool:
+    """Whether a local index lacks attributes that the request wants to see, so that items are fetched."""
+    if index is None or index.is_global or index.projection == "ALL":
+        return False
+    if request.get("Select") == "ALL_ATTRIBUTES":
+        return True
+    return projection is not None and not projection.attributes <= index.attributes
+
+
+def check_scalar_keys(table: Table, condition: Condition | Projection | None) -> None:
+    """Raise ValidationError if a path goes into an attribute that is a key of the table or an index."""
+    if condition is not None:
+        check_scalar_paths(table, condition.paths)
+
+
+def check_scalar_paths(table: Table, paths: Collection[ResolvedPath]) -> None:
+    """The same of paths wherever they stand."""
+    if max(map(len, paths), default=1) == 1:
+        return
+    nested = {str(path[0]) for path in paths if len(path) > 1}
+    for name in table.key.names:
+        if name in nested:
+            raise ValidationError(messages.nested_key(name, of_index=False))
+    for index in table.indexes.values():
+        for name in index.key.schema.names:
+            if name in nested:
+                raise ValidationError(messages.nested_key(name, of_index=True))
+
+
+def start_item(request: dict[str, Any], form: Form) -> Item | None:
+    """The request's ExclusiveStartKey, canonical. Raises ValidationError, for some faults worded as of a start key."""
+    start = request.get("ExclusiveStartKey")
+    if start is None:
+        return None
+    try:
+        return normalise_item(start, wire=form.wire)[0]
+    except ValidationError as error:
+        if error.message in _FAULTS_OF_START:
+            raise ValidationError(messages.start_key_problem(error.message)) from error
+        raise

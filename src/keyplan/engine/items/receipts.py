@@ -1,0 +1,69 @@
+"""Capacity receipts: what an operation consumed, in units, by table and index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from keyplan.engine.tables.catalog import Index, table_name
+
+
+class Receipt:
+    """Units consumed of one table and its indexes."""
+
+    __slots__ = ("global_units", "local_units", "refused_units", "table_units")
+
+    def __init__(self) -> None:
+        self.table_units = 0.0
+        self.refused_units = 0.0
+        """Of writes that were refused: in the total, and part of no table and no index."""
+        self.global_units: dict[str, float] = {}
+        self.local_units: dict[str, float] = {}
+
+    def add_index(self, index: Index, units: float) -> None:
+        """Count units of an index; none leave no trace, as in the service's answer."""
+        if units:
+            of_kind = self.global_units if index.is_global else self.local_units
+            of_kind[index.name] = of_kind.get(index.name, 0.0) + units
+
+    def add(self, other: Receipt) -> None:
+        """Count what another one of the same table has."""
+        self.table_units += other.table_units
+        for units, more in ((self.global_units, other.global_units), (self.local_units, other.local_units)):
+            for name, count in more.items():
+                units[name] = units.get(name, 0.0) + count
+
+    @property
+    def total(self) -> float:
+        """Units of the table and all its indexes, refused writes included."""
+        return self.table_units + self.refused_units + sum(self.global_units.values()) + sum(self.local_units.values())
+
+    def render(self, detail: str, name: str, kind: str | None = None) -> dict[str, Any]:
+        """ConsumedCapacity for ReturnConsumedCapacity TOTAL or INDEXES.
+
+        `name` is the table's name or ARN, whichever the request has. `kind` "Read" or "Write" adds
+        ReadCapacityUnits or WriteCapacityUnits, as transactions do.
+        """
+        answer: dict[str, Any] = {"TableName": name, **_units(self.total, kind)}
+        if detail == "INDEXES":
+            answer["Table"] = _units(self.table_units, kind)
+            if self.local_units:
+                answer["LocalSecondaryIndexes"] = {
+                    name: _units(units, kind) for name, units in self.local_units.items()
+                }
+            if self.global_units:
+                answer["GlobalSecondaryIndexes"] = {
+                    name: _units(units, kind) for name, units in self.global_units.items()
+                }
+        return answer
+
+
+def names_given(names: Iterable[str]) -> dict[str, str]:
+    """How a request names its tables, by name or by ARN; by the tables' names."""
+    return {table_name(name): name for name in names}
+
+
+def _units(units: float, kind: str | None) -> dict[str, float]:
+    if kind is None:
+        return {"CapacityUnits": units}
+    return {"CapacityUnits": units, f"{kind}CapacityUnits": units}

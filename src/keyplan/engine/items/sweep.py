@@ -1,0 +1,96 @@
+"""The sweep: removes the items whose time to live is over, as the service does in the background.
+
+Small write transactions, with a pause of the same length after each, so that writers wait only briefly behind a sweep.
+The items are read before a transaction, which brings their pages into memory while writers need not wait for the disk.
+In the transaction each item is read again, since it may have been given more time meanwhile. An item that cannot be
+read stays, and the sweep raises after all the rest. Deletions go through indexes and stream like any other, marked
+there as the service's own, and cost no capacity. Items that expired more than five years ago are left alone: the
+service takes such times for mistakes.
+
+Source: developer guide, "Using time to live (TTL) in DynamoDB".
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from keyplan import limits
+from keyplan.dynamodb.values.encoding import DecodeError
+from keyplan.engine.items import expiry, writes
+from keyplan.engine.store.failures import Failure, is_missing_tree
+from keyplan.engine.store.rows import Transaction
+from keyplan.engine.tables.catalog import CatalogChanged, Expiry, Table
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+BATCH_ITEMS = 100
+
+
+def sweep(engine: Engine, stopped: Callable[[], bool] = lambda: False) -> int:
+    """Remove every item that expired more than the engine's delay ago; how many were removed.
+
+    `stopped` is asked between transactions; once true the rest is left for the next sweep. Raises DecodeError,
+    after all the rest, for an item that cannot be read.
+    """
+    engine.catalog.reload(engine.store.view())
+    damage: list[DecodeError] = []
+    expiring = [table for table in engine.catalog.known() if table.expiry is not None and table.gone_at is None]
+    removed = sum(_sweep_table(engine, table, stopped, damage) for table in expiring)
+    if damage:
+        raise damage[0]
+    return removed
+
+
+def _sweep_table(engine: Engine, table: Table, stopped: Callable[[], bool], damage: list[DecodeError]) -> int:
+    assert table.expiry is not None
+    low, high = _due(engine.clock.now(), engine.ttl_delay_s)
+    removed = 0
+    clock, never = engine.clock, threading.Event()
+    while not stopped():
+        try:
+            view = engine.store.view()
+            due = [key for key, _, _ in view.rows(table.expiry.tree, low, high, limit=BATCH_ITEMS)]
+            if not due:
+                break
+            for expiry_key in due:
+                view.point(table.tree, expiry.key_moment(expiry_key)[1])
+            begun = clock.monotonic()
+            removed += engine.write(table, _removal(engine, table, table.expiry, due, damage))
+        except CatalogChanged:
+            break  # the table was changed or dropped: the next sweep meets it as it is
+        except Failure as error:
+            if not is_missing_tree(error):
+                raise
+            break
+        clock.wait(never, clock.monotonic() - begun)
+        low = due[-1] + b"\x00"  # behind those too that were given more time meanwhile, or cannot be read
+    return removed
+
+
+def _due(now: float, delay_s: float) -> tuple[bytes, bytes]:
+    oldest = max(0, math.ceil(now - limits.TTL_PAST_S))
+    return expiry.moments(oldest, max(oldest, math.ceil(now - delay_s)))
+
+
+def _removal(
+    engine: Engine, table: Table, kept: Expiry, due: list[bytes], damage: list[DecodeError]
+) -> Callable[[Transaction], int]:
+    def work(transaction: Transaction) -> int:
+        removed = 0
+        for expiry_key in due:
+            at, key = expiry.key_moment(expiry_key)
+            try:
+                old = writes.load(transaction, table, key)
+            except DecodeError as error:
+                damage.append(error)
+                continue
+            if old is not None and expiry.moment(kept, old.item) == at:
+                writes.apply(engine, transaction, table, key, old=old, new=None, by_service=True)
+                removed += 1
+        return removed
+
+    return work

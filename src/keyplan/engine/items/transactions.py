@@ -1,0 +1,211 @@
+"""Transactions: the reasons that cancel them, and the tokens that make them idempotent.
+
+A transaction with the same token is applied once within ten minutes. A token is written to the database in the
+transaction that it stands for, so it holds across restarts and between processes. The tree of tokens has two rows for
+each token: one under the token, with the digest of the request and the sizes of the items, and one under the time at
+which it expires. Each new token removes a few expired ones, so the tree stays small.
+
+Sources: API reference, TransactionCanceledException and CancellationReason; developer guide, "Amazon DynamoDB
+Transactions: How it works", Idempotency.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from struct import Struct
+from typing import Any, NamedTuple, Protocol
+
+import orjson
+
+from keyplan import limits
+from keyplan.dynamodb.messages import transactions as messages
+from keyplan.dynamodb.values.encoding import binary_text
+from keyplan.engine.items.keys import EmptyKeyError
+from keyplan.engine.store import statements
+from keyplan.engine.store.rows import Transaction, Tree
+from keyplan.engine.tables.catalog import Table
+from keyplan.errors import (
+    ConditionalCheckFailedError,
+    DuplicateItemError,
+    IdempotentParameterMismatchError,
+    ItemCollectionSizeLimitExceededError,
+    ProvisionedThroughputExceededError,
+    ResourceNotFoundError,
+    ServiceError,
+    ThrottlingError,
+    TransactionCanceledError,
+    TransactionConflictError,
+    ValidationError,
+)
+
+CODES: dict[type[ServiceError], str] = {
+    ConditionalCheckFailedError: "ConditionalCheckFailed",
+    DuplicateItemError: "DuplicateItem",
+    ItemCollectionSizeLimitExceededError: "ItemCollectionSizeLimitExceeded",
+    ProvisionedThroughputExceededError: "ProvisionedThroughputExceeded",
+    ResourceNotFoundError: "ResourceNotFound",
+    ThrottlingError: "ThrottlingError",
+    TransactionConflictError: "TransactionConflict",
+    ValidationError: "ValidationError",
+}
+
+CANCELLING = tuple(CODES)
+"""What an action may fail with and thereby cancel its transaction."""
+
+
+class Reasons:
+    """The reasons of one transaction, as they come up."""
+
+    __slots__ = ("_errors",)
+
+    def __init__(self, actions: int) -> None:
+        self._errors: list[ServiceError | None] = [None] * actions
+
+    def add(self, action: int, error: ServiceError) -> None:
+        """Note what an action, by its number, failed with."""
+        self._errors[action] = error
+
+    def raise_any(self) -> None:
+        """Raise TransactionCanceledError if any action failed."""
+        if any(self._errors):
+            raise _cancelled(self._errors)
+
+
+def cancelled_by(number: int, error: ServiceError, *, of: int) -> TransactionCanceledError:
+    """What a transaction of so many actions fails with if one of them, by its number, failed."""
+    return _cancelled([error if place == number else None for place in range(of)])
+
+
+def _cancelled(errors: Sequence[ServiceError | None]) -> TransactionCanceledError:
+    reasons = [_reason(error) for error in errors]
+    codes = messages.cancelled(reason["Code"] for reason in reasons)
+    return TransactionCanceledError(codes, CancellationReasons=reasons)
+
+
+class LocatableAction(Protocol):
+    """An action of a transaction, to be found in its table."""
+
+    def locate(self, table: Table) -> bytes:
+        """The stored key. Raises ValidationError."""
+
+
+def locate(actions: Sequence[tuple[Table, LocatableAction]]) -> list[bytes]:
+    """Stored keys of all actions.
+
+    An empty key refuses the transaction; the first action that does not fit its table in another way
+    cancels it; then two actions on one item refuse it. Raises ValidationError, TransactionCanceledError.
+    """
+    found: list[tuple[str, bytes]] = []
+    for number, (table, action) in enumerate(actions):
+        try:
+            found.append((table.name, action.locate(table)))
+        except EmptyKeyError:
+            raise
+        except ValidationError as error:
+            raise cancelled_by(number, error, of=len(actions)) from error
+    check_distinct(found)
+    return [key for _, key in found]
+
+
+def check_distinct(found: Sequence[tuple[str, bytes]]) -> None:
+    """Raise ValidationError if two actions are on one item, each given by its table's name and its stored key."""
+    if len(set(found)) < len(found):
+        raise ValidationError(messages.SEVERAL_ON_ONE_ITEM)
+
+
+def _reason(error: ServiceError | None) -> dict[str, Any]:
+    if error is None:
+        return {"Code": "None"}
+    code = next(code for kind, code in CODES.items() if isinstance(error, kind))
+    return {**error.members, "Code": code, "Message": error.message}
+
+
+DOCUMENT = "idempotency"
+"""The document that says which tree holds the tokens; there is none before the first token."""
+
+_MEMBER = "ClientRequestToken"
+_BY_TOKEN = b"t"
+_BY_EXPIRY = b"e"
+_MOMENT_BYTES = 8
+_DIGEST_BYTES = 16
+_REMOVED_AT_ONCE = 4
+_SIZE = Struct(">I")
+
+_tree = lru_cache(maxsize=4)(statements.tree)
+
+
+class IdempotencyToken(NamedTuple):
+    """A client request token and the digest of the parameters it came with."""
+
+    text: str
+    digest: bytes
+
+    @property
+    def key(self) -> bytes:
+        """Where the token's row lies."""
+        return _BY_TOKEN + self.text.encode()
+
+
+def token_of(request: dict[str, Any]) -> IdempotencyToken | None:
+    """The token of a request in either form; the order of its members makes no difference."""
+    text = request.get(_MEMBER)
+    if text is None:
+        return None
+    parameters = {name: value for name, value in request.items() if name != _MEMBER and value is not None}
+    encoded = orjson.dumps(parameters, default=binary_text, option=orjson.OPT_SORT_KEYS)
+    return IdempotencyToken(text, blake2b(encoded, digest_size=_DIGEST_BYTES).digest())
+
+
+def repeated_sizes(transaction: Transaction, token: IdempotencyToken, now: float) -> list[int] | None:
+    """The sizes kept of a transaction that was committed with this token within ten minutes, if there is one.
+
+    Raises IdempotentParameterMismatchError if its parameters were others.
+    """
+    document = transaction.document(DOCUMENT)
+    if document is None:
+        return None
+    row = transaction.point(_tree(int(document)), token.key)
+    if row is None or row[0] <= _milliseconds(now):
+        return None
+    if row[1][:_DIGEST_BYTES] != token.digest:
+        raise IdempotentParameterMismatchError(messages.OTHER_PARAMETERS)
+    return [size for (size,) in _SIZE.iter_unpack(row[1][_DIGEST_BYTES:])]
+
+
+def record_token(transaction: Transaction, token: IdempotencyToken, now: float, sizes: Sequence[int]) -> None:
+    """Keep the token for ten minutes, in the transaction that it stands for, and its items' sizes in bytes."""
+    tree = _tokens(transaction)
+    _remove_expired(transaction, tree, now)
+    expires_at = _milliseconds(now + limits.TRANSACTION_TOKEN_S)
+    transaction.put(tree, token.key, expires_at, token.digest + b"".join(map(_SIZE.pack, sizes)))
+    transaction.put(tree, _expiry_key(expires_at) + token.key, 0, b"")
+
+
+def _tokens(transaction: Transaction) -> Tree:
+    document = transaction.document(DOCUMENT)
+    if document is not None:
+        return _tree(int(document))
+    tree = transaction.create_tree()
+    transaction.put_document(DOCUMENT, b"%d" % tree.number)
+    return tree
+
+
+def _remove_expired(transaction: Transaction, tree: Tree, now: float) -> None:
+    moment = _milliseconds(now)
+    expired = transaction.rows(tree, _BY_EXPIRY, _expiry_key(moment + 1), limit=_REMOVED_AT_ONCE)
+    for key, _, _ in expired:
+        token_key = key[len(_BY_EXPIRY) + _MOMENT_BYTES :]
+        row = transaction.point(tree, token_key)
+        if row is not None and row[0] <= moment:  # used again since: that use has its own expiry
+            transaction.delete(tree, token_key)
+        transaction.delete(tree, key)
+
+
+def _expiry_key(moment: int) -> bytes:
+    return _BY_EXPIRY + moment.to_bytes(_MOMENT_BYTES, "big")
+
+
+def _milliseconds(moment: float) -> int:
+    return int(moment * 1000)

@@ -1,0 +1,1 @@
+"""Streams of tables: shards, records, iterators, retention."""

@@ -1,0 +1,107 @@
+"""Where stream records are kept: a log for each stream, beyond the life of the stream's table.
+
+A stream ends when it is disabled or its table deleted; its records stay readable for 24 hours. So each
+stream has a document of its own, `stream:` and its ARN, which names the log and, once the stream
+has ended, the moment it did.
+
+Source: developer guide, "Change data capture for DynamoDB Streams".
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from keyplan import limits
+from keyplan.engine.store import statements
+from keyplan.engine.store.rows import Transaction, View
+from keyplan.engine.tables import throughput
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+_DOCUMENT_PREFIX = "stream:"
+_MILLISECOND = 0.001
+
+
+def begin(engine: Engine, transaction: Transaction, document: dict[str, Any], view_type: str) -> None:
+    """Give a table's document a new, empty stream."""
+    description = document["description"]
+    arn, label = _name(transaction, description["TableArn"], engine.clock.now())
+    stream = {
+        "arn": arn,
+        "label": label,
+        "view_type": view_type,
+        "log": transaction.create_log().number,
+        "shards": engine.stream_shards or throughput.partitions(description, throughput.billing_mode(description)),
+    }
+    document["stream"] = stream
+    description["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": view_type}
+    description["LatestStreamLabel"] = label
+    description["LatestStreamArn"] = arn
+    kept = {
+        **stream,
+        "table": description["TableName"],
+        "key_schema": description["KeySchema"],
+        "created_at": engine.clock.now(),
+        "ended_at": None,
+    }
+    save(transaction, kept)
+
+
+def end(transaction: Transaction, document: dict[str, Any], now: float) -> None:
+    """End the stream of a table's document, if it has one; its records stay."""
+    stream = document.pop("stream", None)
+    if stream is None:
+        return
+    document["description"].pop("StreamSpecification", None)
+    kept = find(transaction, stream["arn"])
+    assert kept is not None, stream["arn"]
+    save(transaction, {**kept, "ended_at": now})
+
+
+def find(view: View, arn: str) -> dict[str, Any] | None:
+    """The document of the stream with this ARN."""
+    body = view.document(_DOCUMENT_PREFIX + arn)
+    return None if body is None else orjson.loads(body)
+
+
+def save(transaction: Transaction, stream: dict[str, Any]) -> None:
+    """Write a stream's document."""
+    transaction.put_document(_DOCUMENT_PREFIX + stream["arn"], orjson.dumps(stream))
+
+
+def stored(view: View) -> list[dict[str, Any]]:
+    """The documents of all streams, by ARN, ended ones included."""
+    return [orjson.loads(body) for _, body in view.documents(_DOCUMENT_PREFIX)]
+
+
+def is_gone(stream: dict[str, Any], now: float) -> bool:
+    """Whether the stream of a document ended so long ago that nothing of it can be read any more."""
+    ended_at: float | None = stream["ended_at"]
+    return ended_at is not None and ended_at <= now - limits.STREAM_RETENTION_S
+
+
+def drop(transaction: Transaction, stream: dict[str, Any]) -> None:
+    """Remove a stream's document and its records."""
+    transaction.drop_log(statements.log(stream["log"]))
+    transaction.delete_document(_DOCUMENT_PREFIX + stream["arn"])
+
+
+def purge(transaction: Transaction, now: float) -> None:
+    """Drop the streams that ended more than 24 hours ago."""
+    for stream in stored(transaction):
+        if is_gone(stream, now):
+            drop(transaction, stream)
+
+
+def _name(transaction: Transaction, table_arn: str, now: float) -> tuple[str, str]:
+    """ARN and label of a new stream: the time, made unique if the table had a stream of this millisecond."""
+    while True:
+        label = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
+        arn = f"{table_arn}/stream/{label}"
+        if find(transaction, arn) is None:
+            return arn, label
+        now += _MILLISECOND

@@ -1,0 +1,203 @@
+"""Streams: shards, sequence numbers, shard iterators, and the record that each real change leaves.
+
+`logs` says how a stream starts and ends; its document, found by the ARN, outlives the stream's table. `retention`
+writes one of its members: `trimmed`, for each shard the last sequence that retention removed.
+
+A shard iterator is an opaque text that says where in a shard the next records start:
+
+    <stream ARN>|1|<base64 of: shard, position, issued at, from the horizon or not, check>
+
+The check, a digest of ARN and content, distinguishes a cut or altered text from one that the engine issued. It is not
+a secret: whoever may read the stream may read all of it.
+
+Source: developer guide, "Change data capture for DynamoDB Streams".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from base64 import b64decode, b64encode
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from keyplan import limits
+from keyplan.dynamodb.expressions.ordering import same_members
+from keyplan.dynamodb.messages import streams as messages
+from keyplan.dynamodb.values import encoding, sizes
+from keyplan.dynamodb.values.keybytes import HASH_SPACE, hash_of
+from keyplan.engine.store import statements
+from keyplan.engine.store.rows import Log, Transaction, View
+from keyplan.engine.streams import logs
+from keyplan.engine.tables.catalog import Table
+from keyplan.errors import ExpiredIteratorError, ResourceNotFoundError, ValidationError
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+    from keyplan.engine.items.writes import Version
+
+
+SERVICE = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
+"""The userIdentity of deletions by time to live."""
+
+_SERVICE_MEMBER = b'"userIdentity":' + orjson.dumps(SERVICE) + b","
+_NEW = frozenset(("NEW_IMAGE", "NEW_AND_OLD_IMAGES"))
+_OLD = frozenset(("OLD_IMAGE", "NEW_AND_OLD_IMAGES"))
+_NUMBER_BASE = 10**20  # makes the shortest sequence number 21 digits, the least the service has
+
+
+# The documents.
+
+
+def readable(view: View, arn: str, now: float) -> dict[str, Any]:
+    """The document of a stream that can still be read. Raises ResourceNotFoundError, ValidationError."""
+    check_arn(arn)
+    document = logs.find(view, arn)
+    if document is None or logs.is_gone(document, now):
+        raise ResourceNotFoundError(messages.stream_not_found(arn))
+    return document
+
+
+def log_of(document: dict[str, Any]) -> Log:
+    """Where the stream's records are."""
+    return statements.log(document["log"])
+
+
+def trimmed(document: dict[str, Any], shard: int) -> int:
+    """The last sequence that retention removed from a shard; 0: none yet."""
+    removed: list[int] | None = document.get("trimmed")
+    return 0 if removed is None else removed[shard]
+
+
+def end(view: View, document: dict[str, Any], shard: int) -> int:
+    """The last sequence of a shard up to now; of a closed shard for good."""
+    return max(view.bounds(log_of(document), shard)[1] or 0, trimmed(document, shard))
+
+
+def check_arn(arn: str) -> None:
+    """Raise ValidationError unless the text has the form of a stream's ARN."""
+    if not arn.startswith("arn:") or ":table/" not in arn or "/stream/" not in arn:
+        raise ValidationError(messages.INVALID_ARN)
+
+
+# Shards and sequence numbers.
+
+
+def shard_id(document: dict[str, Any], shard: int) -> str:
+    """The name of a shard: when its stream was created, in milliseconds, and its number."""
+    return f"shardId-{int(document['created_at'] * 1000):020d}-{shard:08x}"
+
+
+def shard_number(document: dict[str, Any], name: str) -> int | None:
+    """The number of the shard of that name; None if the stream has no such shard."""
+    for shard in range(document["shards"]):
+        if shard_id(document, shard) == name:
+            return shard
+    return None
+
+
+def sequence_number(sequence: int) -> str:
+    """A record's sequence as the service writes it: at least 21 digits."""
+    return str(_NUMBER_BASE + sequence)
+
+
+def sequence_of(number: str) -> int:
+    """The sequence that a SequenceNumber stands for. Raises ValidationError."""
+    if not (number.isascii() and number.isdigit()) or int(number) < _NUMBER_BASE:
+        raise ValidationError(messages.INVALID_SEQUENCE_NUMBER)
+    return int(number) - _NUMBER_BASE
+
+
+def event_id(arn: str, sequence: int) -> bytes:
+    """The eventID of a record, 32 hexadecimal digits: the same each time it is read."""
+    return hashlib.md5(b"%b|%d" % (arn.encode(), sequence), usedforsecurity=False).hexdigest().encode()
+
+
+# Records.
+
+
+def record(
+    engine: Engine,
+    transaction: Transaction,
+    table: Table,
+    key: bytes,
+    *,
+    old: Version | None,
+    new: Version | None,
+    by_service: bool,
+) -> None:
+    """Append the record of one change to the table's stream, unless nothing really changed.
+
+    The body is the middle of the record as GetRecords says it, ready to be spliced between what only
+    the log knows: time and sequence number.
+    """
+    stream = table.stream
+    assert stream is not None
+    if old is not None and new is not None and old.size == new.size and same_members(old.item, new.item):
+        return
+    version = new or old
+    assert version is not None
+    keys = table.key.extract(version.item)
+    size = sizes.item_bytes(keys)
+    event = b"INSERT" if old is None else b"REMOVE" if new is None else b"MODIFY"
+    parts = [
+        b'"eventName":"%b",' % event,
+        _SERVICE_MEMBER if by_service else b"",
+        b'"dynamodb":{"Keys":',
+        encoding.encode(keys),
+    ]
+    if new is not None and stream.view_type in _NEW:
+        parts += (b',"NewImage":', new.body)
+        size += new.size
+    if old is not None and stream.view_type in _OLD:
+        parts += (b',"OldImage":', old.body)
+        size += old.size
+    parts.append(b',"SizeBytes":%d,"StreamViewType":"%b"' % (size, stream.view_type.encode()))
+    shard = hash_of(key) * stream.shards // HASH_SPACE
+    transaction.append(stream.log, engine.clock.now(), shard, b"".join(parts))
+
+
+_LAYOUT = struct.Struct(">IQd?")
+_CHECK_BYTES = 8
+_VERSION = "1"
+
+
+class ShardIterator(NamedTuple):
+    """A place in a shard."""
+
+    arn: str
+    shard: int
+    position: int
+    """The least sequence that is wanted."""
+    issued_at: float
+    """Epoch seconds."""
+    at_horizon: bool
+    """Whether it means the oldest record there is, wherever trimming has moved that."""
+
+
+def render_iterator(iterator: ShardIterator) -> str:
+    """The text handed to the client."""
+    content = _LAYOUT.pack(iterator.shard, iterator.position, iterator.issued_at, iterator.at_horizon)
+    return f"{iterator.arn}|{_VERSION}|{b64encode(content + _iterator_digest(iterator.arn, content)).decode()}"
+
+
+def parse_iterator(text: str, now: float) -> ShardIterator:
+    """The iterator of a client's text. Raises ValidationError and, after 15 minutes, ExpiredIteratorError."""
+    arn, _, rest = text.partition("|")
+    version, _, encoded = rest.partition("|")
+    try:
+        packed = b64decode(encoded, validate=True)
+    except ValueError:
+        raise ValidationError(messages.INVALID_ITERATOR) from None
+    content, check = packed[:-_CHECK_BYTES], packed[-_CHECK_BYTES:]
+    if version != _VERSION or len(content) != _LAYOUT.size or check != _iterator_digest(arn, content):
+        raise ValidationError(messages.INVALID_ITERATOR)
+    iterator = ShardIterator(arn, *_LAYOUT.unpack(content))
+    if now - iterator.issued_at > limits.SHARD_ITERATOR_S:
+        raise ExpiredIteratorError(messages.ITERATOR_EXPIRED)
+    return iterator
+
+
+def _iterator_digest(arn: str, content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=_CHECK_BYTES, key=hashlib.sha256(arn.encode()).digest()).digest()

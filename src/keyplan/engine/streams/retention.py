@@ -1,0 +1,111 @@
+"""Retention of stream records: 24 hours, then they and at last the stream are gone.
+
+The background thread trims now and then; whoever reads a stream trims it first if something in it is
+due, so that what is too old is never seen, however late the thread is. Records go from a shard's beginning only: where
+the clock was set back, one that seems old stays as long as one before it. They go in small write transactions, so that
+writers never wait long behind a trim.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from keyplan import limits
+from keyplan.engine.store.rows import Log, Transaction, View
+from keyplan.engine.streams import logs
+from keyplan.engine.streams import records as streams
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+TRIM_RECORDS = 1_000
+"""Of each shard, in one transaction: some milliseconds."""
+
+
+def trim_streams(engine: Engine, stopped: Callable[[], bool] = lambda: False) -> int:
+    """Remove the records that are older than 24 hours, and the streams disabled before; how many records.
+
+    `stopped` is asked between transactions; once true the rest is left for the next time.
+    """
+    now = engine.clock.now()
+    view = engine.store.view()
+    due = [document["arn"] for document in logs.stored(view) if _is_due(view, document, now)]
+    return sum(_trim(engine, arn, stopped) for arn in due)
+
+
+def trim_if_due(engine: Engine, arn: str) -> None:
+    """Trim one stream before it is read."""
+    view = engine.store.view()
+    document = logs.find(view, arn)
+    if document is not None and _is_due(view, document, engine.clock.now()):
+        _trim(engine, arn, lambda: False)
+
+
+def _is_due(view: View, document: dict[str, Any], now: float) -> bool:
+    if logs.is_gone(document, now):
+        return True
+    log, before = streams.log_of(document), now - limits.STREAM_RETENTION_S
+    return any(_is_old(view.records(log, shard, 0, 1), before) for shard in range(document["shards"]))
+
+
+def _is_old(records: list[tuple[int, float, bytes]], before: float) -> bool:
+    return bool(records) and records[0][1] < before
+
+
+def _trim(engine: Engine, arn: str, stopped: Callable[[], bool]) -> int:
+    clock, never, removed = engine.clock, threading.Event(), 0
+
+    def work(transaction: Transaction) -> tuple[int, bool]:
+        return _trim_some(transaction, arn, clock.now())
+
+    while not stopped():
+        begun = clock.monotonic()
+        trimmed, is_done = engine.store.write(work)
+        removed += trimmed
+        if is_done:
+            break
+        # Writers stand in line for the same lock, those of other processes too: they get half of the time.
+        clock.wait(never, clock.monotonic() - begun)
+    return removed
+
+
+def _trim_some(transaction: Transaction, arn: str, now: float) -> tuple[int, bool]:
+    """Remove some of what is due of a stream; how many records, and whether that was all."""
+    document = logs.find(transaction, arn)
+    if document is None:
+        return 0, True
+    log, shards = streams.log_of(document), range(document["shards"])
+    is_gone = logs.is_gone(document, now)
+    before = math.inf if is_gone else now - limits.STREAM_RETENTION_S
+    last = [transaction.last_of_older(log, shard, before, TRIM_RECORDS) for shard in shards]
+    removed = [transaction.trim(log, shard, last[shard]) for shard in shards]
+    is_done = max(removed) < TRIM_RECORDS
+    if is_gone and is_done:
+        logs.drop(transaction, document)
+    else:
+        document["trimmed"] = [max(streams.trimmed(document, shard), last[shard]) for shard in shards]
+        logs.save(transaction, document)
+    return sum(removed), is_done
+
+
+def last_before(view: View, log: Log, shard: int, before: float) -> int:
+    """The last sequence of a shard written before a moment; 0 if there is none.
+
+    Times rise with sequences, unless the clock was set back, so this halves its way instead of reading every body.
+    """
+    first, last = view.bounds(log, shard)
+    if first is None or last is None:
+        return 0
+    found, low, high = 0, first, last
+    while low <= high:
+        middle = (low + high) // 2
+        sequence, written_at, _ = view.records(log, shard, middle, 1)[0]
+        if written_at < before:
+            found, low = sequence, sequence + 1
+        else:
+            high = middle - 1
+    return found

@@ -1,0 +1,1 @@
+"""Tables and indexes: their documents, states, settings and changes."""

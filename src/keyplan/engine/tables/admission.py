@@ -1,0 +1,100 @@
+"""Which changes a table takes while others are under way.
+
+The service answers with the state that is in the way; a written-out question for each kind of change.
+With no state delay the only change that takes time is the filling of an index.
+Seen on the service, October 2026.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan.dynamodb.messages import schemas as schema_messages
+from keyplan.dynamodb.messages import tables as messages
+from keyplan.engine.tables import descriptions
+from keyplan.engine.tables.catalog import Table
+from keyplan.errors import LimitExceededError, ResourceInUseError
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+ON_DEMAND = "on-demand"
+
+
+def check_state(table: Table, now: float) -> None:
+    """Raise ResourceInUseError while the table is being created or deleted."""
+    state = descriptions.status(table, now)
+    if state == "CREATING":
+        raise ResourceInUseError(messages.being_created(table.name))
+    if state == "DELETING":
+        raise ResourceInUseError(messages.being_deleted(table.name))
+
+
+def check_change(table: Table, wanted: set[str], deleted: str | None, now: float) -> None:
+    """Raise the error of whatever is in the way of the wanted kinds of change.
+
+    Kinds: those of `tables` and ON_DEMAND; `deleted` is the index that is to be deleted.
+    ResourceInUseError; LimitExceededError for a second index.
+    """
+    if deleted is not None and descriptions.allocated_at(table.document, deleted) > now:
+        raise ResourceInUseError(messages.index_allocating(table.name, deleted))
+    for kind in sorted(wanted):
+        for change in descriptions.changes(table.document, now):
+            _check_pair(table, kind, change)
+        _check_indexes(table, kind, deleted, now)
+
+
+def _check_pair(table: Table, wanted: str, change: dict[str, Any]) -> None:
+    under_way, details = change["what"], change.get("details", {})
+    if wanted == descriptions.ENCRYPTION:
+        if under_way == descriptions.ENCRYPTION:
+            raise ResourceInUseError(messages.ENCRYPTION_CHANGING)
+    elif wanted == descriptions.WARM:
+        return
+    elif under_way == descriptions.CAPACITY:
+        raise ResourceInUseError(messages.capacity_changing(table.name, wanted))
+    elif under_way == descriptions.STREAM:
+        raise ResourceInUseError(messages.stream_changing(table.name, wanted, details["label"], details["operation"]))
+    elif under_way == descriptions.CLASS:
+        raise ResourceInUseError(messages.class_changing(table.name, wanted, details["class"]))
+    elif under_way == descriptions.INDEXES and details["done"] == "created" and wanted != descriptions.INDEXES:
+        raise ResourceInUseError(messages.index_changing(table.name, wanted, [details["index"]], "created"))
+
+
+def _check_indexes(table: Table, wanted: str, deleted: str | None, now: float) -> None:
+    leaving = [each["IndexName"] for each in descriptions.leaving(table.document, now)]
+    if wanted == descriptions.INDEXES:
+        others = table.indexes.keys() - {deleted}  # an index that is being filled can be deleted
+        if leaving or any(descriptions.index_status(table, name, now) == "CREATING" for name in others):
+            raise LimitExceededError(schema_messages.INDEXES_AT_ONCE)
+    elif leaving and wanted in (descriptions.CAPACITY, descriptions.STREAM, descriptions.CLASS, ON_DEMAND):
+        raise ResourceInUseError(messages.index_changing(table.name, wanted, leaving, "deleted"))
+
+
+def check_index_change(table: Table, index: str, now: float) -> None:
+    """Raise ResourceInUseError while the index is being created, updated or deleted."""
+    if index not in table.indexes:
+        if any(each["IndexName"] == index for each in descriptions.leaving(table.document, now)):
+            raise ResourceInUseError(messages.index_state("deleted", table.name, index))
+        return
+    state = descriptions.index_status(table, index, now)
+    if state == "CREATING" and descriptions.allocated_at(table.document, index) > now:
+        raise ResourceInUseError(messages.index_not_filling(table.name, index))
+    if state != "ACTIVE":
+        done = {"CREATING": "created", "UPDATING": "updated", "DELETING": "deleted"}[state]
+        raise ResourceInUseError(messages.index_state(done, table.name, index))
+
+
+def check_deletion(engine: Engine, table: Table) -> None:
+    """Raise ResourceInUseError if the table cannot be deleted now."""
+    now = engine.clock.now()
+    check_state(table, now)
+    if descriptions.leaving(table.document, now) or any(
+        index.is_global and descriptions.index_status(table, index.name, now) != "ACTIVE"
+        for index in table.indexes.values()
+    ):
+        raise ResourceInUseError(messages.INDEXES_CHANGING)
+    for change in descriptions.changes(table.document, now):
+        if change["what"] == descriptions.STREAM:
+            raise ResourceInUseError(messages.STREAM_CHANGING)
+        raise ResourceInUseError(messages.being_updated(table.name))

@@ -1,0 +1,181 @@
+"""Filling what a live table gets new: a global index, or the tree of expiries; and what is filled from others' rows.
+
+From the moment the change commits, every write maintains the new tree; what lay in the table before is
+brought in by the backfill, a chunk of items in a write transaction each. Since a chunk reads and writes
+in one transaction, an entry is always that of the item as it is. How far a backfill has come stands in a
+document beside its table's, so it goes on after a crash, and processes that work on the same
+one share it. Items whose attributes cannot be the index's key are passed over, as the service does.
+
+Backups and restored tables get their rows in the same way, by `copies`: a restored table before anything else.
+
+Source: developer guide, "Managing Global Secondary Indexes in DynamoDB".
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from keyplan.dynamodb.values import encoding
+from keyplan.dynamodb.values.encoding import DecodeError
+from keyplan.engine.background import Worker
+from keyplan.engine.backups import copies
+from keyplan.engine.items import expiry, writes
+from keyplan.engine.store.failures import Failure
+from keyplan.engine.store.rows import Row, Transaction, Tree
+from keyplan.engine.tables import descriptions
+from keyplan.engine.tables.catalog import Table, stored_table
+from keyplan.errors import EngineClosedError, StorageError
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+DOCUMENT_PREFIX = "backfill:"
+EXPIRY = ":expiry"
+"""What the tree of expiries is called among a table's backfills; no index can have the name."""
+
+ROWS = ":rows"
+"""The same of the rows of a restored table, which come first. A backup has but this, and its ARN for a name."""
+
+COLLECTIONS = ":collections"
+"""The same of the sizes of item collections, which are filled for a table that nobody can write yet."""
+
+CHUNK_ROWS = 250
+CHUNKS_AT_ONCE = 8
+"""How much `begin` fills, so that small tables are ready at once."""
+
+_log = logging.getLogger(__name__)
+
+
+def forget(transaction: Transaction, tree: Tree) -> None:
+    """Drop what is known of a tree's backfill."""
+    transaction.delete_document(_progress_name(tree))
+
+
+def _progress_name(tree: Tree) -> str:
+    return f"{DOCUMENT_PREFIX}{tree.number}"
+
+
+def pending(engine: Engine) -> list[tuple[str, str]]:
+    """Unfinished backfills: table and index, EXPIRY or COLLECTIONS; table or backup and ROWS."""
+    return [(owner, ROWS) for owner in copies.pending(engine.store.view())] + [
+        (table.name, name)
+        for table in engine.catalog.known()
+        if table.gone_at is None and ROWS not in table.document.get("backfills", ())
+        for name in table.document.get("backfills", ())
+    ]
+
+
+def begin(engine: Engine, owner: str, *names: str) -> None:
+    """Fill as much of each as an operation can wait for; the rest is left to the engine's thread."""
+    for name in names:
+        if not fill_some(engine, owner, name, CHUNKS_AT_ONCE):
+            engine.backfiller.wake()
+            if name == ROWS:  # they come first
+                return
+
+
+def fill_some(engine: Engine, owner: str, name: str, chunks: int) -> bool:
+    """Fill a number of chunks; True once the backfill has ended, be it because table or index is gone."""
+    for _ in range(chunks):
+        if engine.store.write(lambda transaction: _fill_chunk(transaction, owner, name)):
+            engine.alter(lambda transaction: _finish(engine, transaction, owner, name))
+            return True
+    return False
+
+
+def _unfinished(transaction: Transaction, table_name: str, name: str) -> Table | None:
+    table = stored_table(transaction, table_name)
+    return table if table is not None and name in table.document.get("backfills", ()) else None
+
+
+def _target(table: Table, name: str) -> Tree:
+    if name == EXPIRY:
+        assert table.expiry is not None
+        return table.expiry.tree
+    if name == COLLECTIONS:
+        assert table.collections is not None
+        return table.collections
+    return table.indexes[name].tree
+
+
+def _fill_chunk(transaction: Transaction, owner: str, name: str) -> bool:
+    """Fill in the next rows; True if there were none, or the backfill is over anyway."""
+    if name == ROWS:
+        return copies.fill_chunk(transaction, owner)
+    table = _unfinished(transaction, owner, name)
+    if table is None:
+        return True
+    progress = _progress_name(_target(table, name))
+    start = transaction.document(progress) or b""
+    rows = transaction.rows(table.tree, start, None, limit=CHUNK_ROWS)
+    for row in rows:
+        _fill_entry(transaction, table, name, row)
+    if rows:  # after the last chunk too: what only adds up must not be done twice if the end is interrupted
+        transaction.put_document(progress, rows[-1][0] + b"\x00")
+    return len(rows) < CHUNK_ROWS
+
+
+def _fill_entry(transaction: Transaction, table: Table, name: str, row: Row) -> None:
+    key, size, body = row
+    item = encoding.decode(body)
+    if name == EXPIRY:
+        assert table.expiry is not None
+        expiry.change(transaction, table.expiry, key, None, item)
+        return
+    if name == COLLECTIONS:
+        writes.add_to_collection(transaction, table, key, writes.Version(item, size, body))
+        return
+    index = table.indexes[name]
+    entry = index.key.entry(item, key)
+    if entry is not None:
+        transaction.put(index.tree, entry, *index.row(item, size, body))
+
+
+def _finish(engine: Engine, transaction: Transaction, owner: str, name: str) -> None:
+    """The tree is complete: an index can be read, after the engine's delay."""
+    if name == ROWS:
+        copies.end(engine, transaction, owner)
+    table = _unfinished(transaction, owner, name)
+    if table is None:
+        return
+    if name != ROWS:
+        forget(transaction, _target(table, name))
+    document = dict(table.document)
+    remaining = [each for each in document["backfills"] if each != name]
+    descriptions.keep(document, "backfills", remaining)
+    if "building" in document:
+        if not remaining:
+            del document["building"]
+            document["ready_at"] = engine.clock.now() + engine.state_delay_s
+    elif engine.state_delay_s > 0 and name != EXPIRY:
+        ready_at = max(engine.clock.now(), descriptions.allocated_at(document, name)) + engine.state_delay_s
+        document["index_ready_at"] = {**document.get("index_ready_at", {}), name: ready_at}
+    engine.catalog.save(transaction, document)
+
+
+class Backfiller(Worker[tuple[str, str]]):
+    """The engine's thread that works off unfinished backfills; there is one only while there are any."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__("keyplan-backfill")
+        self._engine = engine
+
+    def _pending(self) -> list[tuple[str, str]]:
+        return pending(self._engine)
+
+    def _run(self) -> None:
+        clock = self._engine.clock
+        work = ("", "")
+        try:
+            while unfinished := self._look():
+                work = unfinished[0]
+                begun = clock.monotonic()
+                fill_some(self._engine, *work, 1)
+                # Writers stand in line for the same lock: they get half of the time.
+                clock.wait(self._stop, clock.monotonic() - begun)
+        except EngineClosedError:
+            return
+        except (StorageError, Failure, DecodeError):
+            # What is filled stays filled. The next look at the table, or the backup, wakes a new thread.
+            _log.exception("filling %s of %s was interrupted", work[1], work[0])

@@ -1,0 +1,340 @@
+"""Tables and indexes as the engine works with them, and the cache of their descriptions.
+
+A table is one JSON document in the store: what DescribeTable says, and where its rows are. Parsed, it
+is an immutable `Table`; whoever changes a table writes a new document and a new Table takes the old
+one's place. A sequence in the store counts the changes, so that other processes notice.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+
+from keyplan.dynamodb.messages import tables as messages
+from keyplan.dynamodb.values import encoding, sizes
+from keyplan.dynamodb.values.types import Item
+from keyplan.engine.items.keys import IndexKey, KeyAttribute, KeySchema, PrimaryKey
+from keyplan.engine.store import statements
+from keyplan.engine.store.rows import Log, Transaction, Tree, View
+from keyplan.errors import ResourceNotFoundError
+
+DOCUMENT_PREFIX = "table:"
+CHANGES = "catalog"
+
+
+class CatalogChanged(Exception):  # noqa: N818 - a signal to start over, never seen outside the engine
+    """The table is not what it was when the operation looked it up: start the operation over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """One secondary index."""
+
+    name: str
+    is_global: bool
+    key: IndexKey
+    projection: str
+    """ALL, KEYS_ONLY or INCLUDE."""
+    attributes: frozenset[str]
+    """What an entry holds, keys included; empty for ALL."""
+    tree: Tree
+    backfilling: bool = False
+    """Being filled: written to, but not yet to be read."""
+
+    def project(self, item: Item) -> Item:
+        """The part of an item that an entry holds."""
+        if self.projection == "ALL":
+            return item
+        attributes = self.attributes
+        return {name: value for name, value in item.items() if name in attributes}
+
+    def row(self, item: Item, size: int, body: bytes) -> tuple[int, bytes]:
+        """Size and body of the entry of an item whose own size and body are given."""
+        if self.projection == "ALL":
+            return size, body
+        projected = self.project(item)
+        return sizes.item_bytes(projected), encoding.encode(projected)
+
+
+@dataclass(frozen=True, slots=True)
+class Expiry:
+    """Time to live: the attribute, and the tree of moments at which items expire."""
+
+    attribute: str
+    tree: Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """The stream of a table."""
+
+    arn: str
+    label: str
+    view_type: str
+    log: Log
+    shards: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """Point-in-time recovery: the tree of what items were (`history`), since when, and for how many days."""
+
+    tree: Tree
+    since_s: float
+    days: int
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table."""
+
+    name: str
+    document: dict[str, Any] = field(repr=False)
+    """The stored document: `description` as DescribeTable says it, and the engine's own members."""
+    key: PrimaryKey
+    tree: Tree
+    indexes: dict[str, Index]
+    collections: Tree | None
+    """Sizes of item collections, kept for tables with local indexes."""
+    expiry: Expiry | None
+    stream: Stream | None
+    recovery: Recovery | None
+    copies: tuple[Tree, ...]
+    """Where changes leave what items were, for copies of the table that are being made."""
+    ready_at: float
+    """When the table becomes ACTIVE, epoch seconds; 0: it is."""
+    gone_at: float | None
+    """When a table that is being deleted is gone."""
+    settles_at: float
+    """When the next index may turn readable, epoch seconds; 0: look whether it has."""
+    plain: bool
+    """Whether a write touches nothing but the table's own tree."""
+    blind: bool
+    """Whether a write need not know what was there before: entries of indexes lie where the table's key says."""
+
+
+def parse(document: dict[str, Any]) -> Table:
+    """The table that a stored document describes."""
+    description = document["description"]
+    kinds = {each["AttributeName"]: each["AttributeType"] for each in description["AttributeDefinitions"]}
+    primary = _schema(description["KeySchema"], kinds)
+    indexes: dict[str, Index] = {}
+    # Global ones first: where several indexes refuse an item, the service names one of those.
+    for member, is_global in (("GlobalSecondaryIndexes", True), ("LocalSecondaryIndexes", False)):
+        for each in description.get(member, ()):
+            index = _index(each, is_global, kinds, primary, document)
+            indexes[index.name] = index
+    collections = document.get("collections_tree")
+    expiry = document.get("expiry")
+    stream = document.get("stream")
+    recovery = document.get("recovery")
+    copies = tuple(map(statements.tree, document.get("copies", ())))
+    watched = not (expiry is None and stream is None and collections is None and recovery is None and not copies)
+    return Table(
+        name=description["TableName"],
+        document=document,
+        key=PrimaryKey(primary),
+        tree=statements.tree(document["tree"]),
+        indexes=indexes,
+        collections=None if collections is None else statements.tree(collections),
+        expiry=expiry and Expiry(expiry["attribute"], statements.tree(expiry["tree"])),
+        stream=stream
+        and Stream(
+            stream["arn"], stream["label"], stream["view_type"], statements.log(stream["log"]), stream["shards"]
+        ),
+        recovery=recovery and Recovery(statements.tree(recovery["tree"]), recovery["since_s"], recovery["days"]),
+        copies=copies,
+        ready_at=math.inf if document.get("building") else document.get("ready_at", 0.0),
+        gone_at=document.get("gone_at"),
+        settles_at=_settles_at(document, 0.0),
+        plain=not indexes and not watched,
+        blind=not watched and all(set(primary.names) >= set(index.key.schema.names) for index in indexes.values()),
+    )
+
+
+def stored_table(view: View, name: str) -> Table | None:
+    """The table of that name as a view shows it, whatever the catalog knows."""
+    body = view.document(DOCUMENT_PREFIX + name)
+    return None if body is None else parse(orjson.loads(body))
+
+
+def stored_tables(view: View) -> list[Table]:
+    """All tables as a view shows them, by name, whatever the catalog knows."""
+    return [parse(orjson.loads(body)) for _, body in view.documents(DOCUMENT_PREFIX)]
+
+
+def _schema(elements: list[dict[str, str]], kinds: dict[str, str]) -> KeySchema:
+    def role(wanted: str) -> tuple[KeyAttribute, ...]:
+        return tuple(
+            KeyAttribute(each["AttributeName"], kinds[each["AttributeName"]])
+            for each in elements
+            if each["KeyType"] == wanted
+        )
+
+    return KeySchema(role("HASH"), role("RANGE"))
+
+
+def _index(
+    description: dict[str, Any],
+    is_global: bool,
+    kinds: dict[str, str],
+    primary: KeySchema,
+    document: dict[str, Any],
+) -> Index:
+    schema = _schema(description["KeySchema"], kinds)
+    projection = description["Projection"]["ProjectionType"]
+    attributes: frozenset[str] = frozenset()
+    if projection != "ALL":
+        attributes = frozenset((*primary.names, *schema.names, *description["Projection"].get("NonKeyAttributes", ())))
+    name = description["IndexName"]
+    return Index(
+        name=name,
+        is_global=is_global,
+        key=IndexKey(name, schema, is_global=is_global),
+        projection=projection,
+        attributes=attributes,
+        tree=statements.tree(document["index_trees"][name]),
+        backfilling=name in document.get("backfills", ()) or name in document.get("index_ready_at", ()),
+    )
+
+
+def _settles_at(document: dict[str, Any], after: float) -> float:
+    """When the next index may turn readable; 0 for at any time, by the work of whichever process."""
+    if document.get("backfills"):
+        return 0.0
+    return min((at for at in document.get("index_ready_at", {}).values() if at > after), default=math.inf)
+
+
+def _settled(table: Table, now: float) -> Table:
+    """The table with every index readable whose moment has come."""
+    due = (name for name, at in table.document.get("index_ready_at", {}).items() if at <= now)
+    ready = {name for name in due if table.indexes[name].backfilling}
+    if not ready:
+        return table
+    indexes = {
+        name: replace(index, backfilling=False) if name in ready else index for name, index in table.indexes.items()
+    }
+    return replace(table, indexes=indexes, settles_at=_settles_at(table.document, now))
+
+
+def table_name(name_or_arn: str) -> str:
+    """The name of a table given by name or by ARN."""
+    if name_or_arn.startswith("arn:"):
+        return name_or_arn.partition(":table/")[2].partition("/")[0] or name_or_arn
+    return name_or_arn
+
+
+class Catalog:
+    """The tables, parsed and cached; as of the store's count of changes when they were read."""
+
+    def __init__(self, view: View) -> None:
+        self._tables: dict[str, Table] = {}
+        self._steady: dict[str, Table] = {}
+        self._changes = -1
+        self._lock = threading.Lock()
+        self.reload(view)
+
+    def reload(self, view: View) -> None:
+        """Read every table again, if the catalog was changed since."""
+        changes = view.sequence(CHANGES)
+        if changes == self._changes:
+            return
+        documents = view.documents(DOCUMENT_PREFIX)
+        tables = {}
+        for _, body in documents:
+            document = orjson.loads(body)
+            known = self._tables.get(document["description"]["TableName"])
+            table = known if known is not None and known.document == document else parse(document)
+            tables[table.name] = table
+        with self._lock:
+            # Threads may reload at once, and one that read earlier must not have the last word.
+            if changes > self._changes:
+                self._tables = tables
+                self._steady = {}
+                self._changes = changes
+
+    def find(self, name: str, view: View) -> Table | None:
+        """The table of that name (or ARN), whatever its state."""
+        table = self._tables.get(name)
+        if table is not None:
+            return table
+        self.reload(view)
+        return self._tables.get(table_name(name))
+
+    def steady(self, name: str) -> Table | None:
+        """The table, if it is known to be ready and to stay as it is until the catalog changes."""
+        return self._steady.get(name)
+
+    def active(self, name: str, view: View, now: float) -> Table:
+        """The table, ready for items. Raises ResourceNotFoundError, as the service says it there."""
+        table = self.find(name, view)
+        if table is not None and table.ready_at == math.inf:
+            self.reload(view)  # another process may have built it
+            table = self._tables.get(table.name)
+        if table is None or table.ready_at > now or table.gone_at is not None:
+            raise ResourceNotFoundError(messages.NOT_FOUND)
+        if table.settles_at <= now:
+            return self._settle(table, view, now)
+        if table.settles_at == math.inf:
+            with self._lock:
+                if self._tables.get(name) is table:
+                    self._steady[name] = table
+        return table
+
+    def _settle(self, table: Table, view: View, now: float) -> Table:
+        self.reload(view)
+        current = self._tables.get(table.name, table)
+        if current.settles_at > now:
+            return current
+        settled = _settled(current, now)
+        if settled is current:
+            return current
+        with self._lock:
+            if self._tables.get(table.name) is current:
+                self._tables[table.name] = settled
+        return settled
+
+    def check(self, table: Table, transaction: Transaction) -> None:
+        """Raise CatalogChanged unless the table is still the current one."""
+        if transaction.foreign:
+            self.reload(transaction)
+            transaction.foreign = False
+        if self._tables.get(table.name) is not table:
+            raise CatalogChanged
+
+    def look(self, table: Table, view: View) -> None:
+        """Raise CatalogChanged if the table is no longer the current one, whoever has changed it."""
+        self.reload(view)
+        if self._tables.get(table.name) is not table:
+            raise CatalogChanged
+
+    def as_of(self, table: Table) -> int:
+        """The count of changes at which the table is known to be current. Raises CatalogChanged if it is not."""
+        changes = self._changes  # read first: a reload in another thread counts up last
+        if self._tables.get(table.name) is not table:
+            raise CatalogChanged
+        return changes
+
+    def known(self) -> list[Table]:
+        """All tables as of the last reload, by name, in whatever state."""
+        return [table for _, table in sorted(self._tables.items())]
+
+    def known_table(self, name_or_arn: str) -> Table | None:
+        """The table as of the last reload: for transactions of `Engine.alter`, which begin with one."""
+        return self._tables.get(table_name(name_or_arn))
+
+    def save(self, transaction: Transaction, document: dict[str, Any]) -> Table:
+        """Write a table's document, new or changed, in a transaction of `Engine.alter`."""
+        name = document["description"]["TableName"]
+        transaction.put_document(DOCUMENT_PREFIX + name, orjson.dumps(document))
+        transaction.next_sequence(CHANGES)
+        return parse(document)
+
+    def remove(self, transaction: Transaction, name: str) -> None:
+        """Remove a table's document, in a transaction of `Engine.alter`."""
+        transaction.delete_document(DOCUMENT_PREFIX + name)
+        transaction.next_sequence(CHANGES)

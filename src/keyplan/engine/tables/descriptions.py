@@ -1,0 +1,257 @@
+"""What DescribeTable says of a table: its description, its state at a moment, its live figures.
+
+States are not kept but computed: a document says until when a table is CREATING or UPDATING, when a
+table or an index that is being deleted is gone, and which indexes are still being filled. Nothing
+has to happen for a table to become ACTIVE but time passing.
+
+    ready_at          the table is CREATING until then
+    building          it is CREATING until its backfills are through
+    restore           what RestoreSummary says of a restored table while it is CREATING
+    gone_at           it is DELETING, and gone from then on
+    changes           what is being changed, each with `what`, `until` and, where the description still
+                      says the old thing meanwhile, that (`shown`)
+    backfills         names of indexes that are being filled
+    index_ready_at    filled indexes by name: CREATING until then
+    index_changes     as `changes`, by index
+    indexes_leaving   descriptions of indexes that are DELETING, each with its `gone_at`
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from keyplan.dynamodb.messages import requests as request_messages
+from keyplan.dynamodb.messages import tables as messages
+from keyplan.engine.store.rows import View
+from keyplan.engine.tables import throughput
+from keyplan.engine.tables.catalog import Table, table_name
+from keyplan.errors import ResourceNotFoundError, ValidationError
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+PENDING = 0.0
+"""A moment before every state's end: what answers to changes describe, as the service does."""
+
+CAPACITY, STREAM, CLASS, INDEXES = "capacity", "stream", "class", "indexes"
+"""Changes during which a table is UPDATING."""
+
+ENCRYPTION, WARM = "encryption", "warm"
+"""Changes that show in their own part of the description alone."""
+
+MODE_SUMMARIES = ("BillingModeSummary", "TableThroughputModeSummary")
+"""The members that tell the billing mode; the second says the same as the first, in the words of a newer name.
+
+Source: AWS SDK for Java developer guide, "Deserialization differences", which shows what DescribeTable answers.
+"""
+
+_UPDATING = frozenset((CAPACITY, STREAM, CLASS, INDEXES))
+
+
+def table_arn(engine: Engine, name: str) -> str:
+    """The ARN of a table of this engine."""
+    return f"arn:aws:dynamodb:{engine.region}:{engine.account}:table/{name}"
+
+
+def find(engine: Engine, name_or_arn: str) -> Table:
+    """The table in whatever state, for reading. Raises ResourceNotFoundError as the table operations say it."""
+    engine.catalog.reload(engine.store.view())
+    return find_known(engine, name_or_arn)
+
+
+def find_known(engine: Engine, name_or_arn: str) -> Table:
+    """The same inside a transaction of `Engine.alter`. Raises ValidationError for the ARN of another Region."""
+    if name_or_arn.startswith("arn:") and name_or_arn.split(":")[3] != engine.region:
+        raise ValidationError(request_messages.other_region(name_or_arn))
+    table = present(engine, name_or_arn)
+    if table is None:
+        raise ResourceNotFoundError(messages.table_not_found(table_name(name_or_arn)))
+    return table
+
+
+def present(engine: Engine, name_or_arn: str) -> Table | None:
+    """The table as of the catalog's last reload, in whatever state; None once its deletion has ended."""
+    table = engine.catalog.known_table(name_or_arn)
+    return None if table is None or is_gone(table, engine.clock.now()) else table
+
+
+def is_gone(table: Table, now: float) -> bool:
+    """Whether the table's deletion has ended."""
+    return table.gone_at is not None and table.gone_at <= now
+
+
+def status(table: Table, at: float) -> str:
+    """TableStatus at a moment."""
+    if table.gone_at is not None:
+        return "DELETING"
+    if table.ready_at > at:
+        return "CREATING"
+    if any(change["what"] in _UPDATING for change in changes(table.document, at)):
+        return "UPDATING"
+    return "ACTIVE"
+
+
+def changes(document: dict[str, Any], at: float) -> list[dict[str, Any]]:
+    """What is being changed at a moment."""
+    return [change for change in document.get("changes", ()) if change["until"] > at]
+
+
+def index_status(table: Table, name: str, at: float) -> str:
+    """IndexStatus of one of the table's indexes at a moment."""
+    document = table.document
+    if table.gone_at is not None:
+        return "DELETING"
+    if table.ready_at > at or name in document.get("backfills", ()):
+        return "CREATING"
+    if document.get("index_ready_at", {}).get(name, PENDING) > at:
+        return "CREATING"
+    if _is_updating(document.get("index_changes", {}).get(name), at):
+        return "UPDATING"
+    return "ACTIVE"
+
+
+def allocated_at(document: dict[str, Any], index: str) -> float:
+    """When the resources of a new index are there and it begins to be filled, as far as anybody is told."""
+    for change in document.get("changes", ()):
+        if change["what"] == INDEXES and change["details"] == {"done": "created", "index": index}:
+            until: float = change["until"]
+            return until
+    return PENDING
+
+
+def leaving(document: dict[str, Any], at: float) -> list[dict[str, Any]]:
+    """Descriptions of the indexes that are being deleted at a moment."""
+    return [each["description"] for each in document.get("indexes_leaving", ()) if each["gone_at"] > at]
+
+
+def settle(document: dict[str, Any], now: float) -> dict[str, Any]:
+    """A copy of a document without what time has ended, so that only new states are pending."""
+    settled: dict[str, Any] = orjson.loads(orjson.dumps(document))
+    if settled.get("ready_at", PENDING) <= now:
+        settled.pop("ready_at", None)
+    keep(settled, "changes", changes(settled, now))
+    keep(
+        settled,
+        "index_ready_at",
+        {name: at for name, at in settled.get("index_ready_at", {}).items() if at > now},
+    )
+    keep(
+        settled,
+        "index_changes",
+        {name: each for name, each in settled.get("index_changes", {}).items() if each["until"] > now},
+    )
+    keep(
+        settled,
+        "indexes_leaving",
+        [each for each in settled.get("indexes_leaving", ()) if each["gone_at"] > now],
+    )
+    return settled
+
+
+def keep(holder: dict[str, Any], member: str, rest: list[Any] | dict[str, Any]) -> None:
+    """Let a member hold what is left of it; where nothing is, there is no such member."""
+    if rest:
+        holder[member] = rest
+    else:
+        holder.pop(member, None)
+
+
+def count(engine: Engine, name_or_arn: str) -> None:
+    """Count the rows of a table that a transaction is about to describe, while writers do not wait for it."""
+    table = present(engine, name_or_arn)
+    if table is not None:
+        for tree in (table.tree, *(index.tree for index in table.indexes.values())):
+            engine.figures.of(engine.store.view(), tree, any_age=True)
+
+
+def describe(engine: Engine, view: View, table: Table, at: float, *, writing: bool = False) -> dict[str, Any]:
+    """Return the TableDescription as of a timestamp; PENDING: with every state that has not been settled.
+
+    A change is described inside its own transaction (`writing`): after the commit, others may drop the table. Writers
+    wait for that transaction, so `count` is to be called before it.
+    """
+    document = table.document
+    answer: dict[str, Any] = orjson.loads(orjson.dumps(document["description"]))
+    mode = throughput.billing_mode(answer)
+    pending = changes(document, at)
+    for member in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes"):
+        for index in answer.get(member, ()):
+            _complete_index(engine, view, table, index, at, writing=writing)
+    going = leaving(document, at)
+    if going:
+        answer["GlobalSecondaryIndexes"] = [
+            *answer.get("GlobalSecondaryIndexes", ()),
+            *(_leaving_index(each, mode) for each in going),
+        ]
+    answer["TableStatus"] = status(table, at)
+    restore = table.document.get("restore")
+    if restore is not None and answer["TableStatus"] == "CREATING":
+        answer["RestoreSummary"] = {**restore, "RestoreInProgress": True}
+    answer["ItemCount"], answer["TableSizeBytes"] = engine.figures.of(view, table.tree, any_age=writing)
+    _complete_throughput(engine, answer, mode)
+    _show(answer, pending)
+    _warm_status(answer, any(change["what"] == WARM for change in pending))
+    _repeat_mode(answer)
+    return answer
+
+
+def _complete_index(
+    engine: Engine, view: View, table: Table, answer: dict[str, Any], at: float, *, writing: bool
+) -> None:
+    name = answer["IndexName"]
+    index = table.indexes[name]
+    answer["ItemCount"], answer["IndexSizeBytes"] = engine.figures.of(view, index.tree, any_age=writing)
+    if not index.is_global:
+        return
+    state = index_status(table, name, at)
+    answer["IndexStatus"] = state
+    if state == "CREATING" and table.ready_at <= at:
+        answer["Backfilling"] = allocated_at(table.document, name) <= at
+    _complete_throughput(engine, answer, throughput.billing_mode(table.document["description"]))
+    change = table.document.get("index_changes", {}).get(name)
+    pending = [change] if change is not None and change["until"] > at else []
+    _show(answer, pending)
+    _warm_status(answer, any(each["what"] == WARM for each in pending))
+
+
+def _is_updating(change: dict[str, Any] | None, at: float) -> bool:
+    return change is not None and change["what"] != WARM and change["until"] > at
+
+
+def _complete_throughput(engine: Engine, answer: dict[str, Any], mode: str) -> None:
+    capacity = answer["ProvisionedThroughput"]
+    capacity["NumberOfDecreasesToday"] = throughput.decreases_today(capacity, engine.clock.now())
+    answer["WarmThroughput"] = throughput.warm(answer, mode)
+
+
+def _show(answer: dict[str, Any], pending: list[dict[str, Any]]) -> None:
+    """Let the description say what it said before the changes that are under way."""
+    for change in pending:
+        for member, value in change.get("shown", {}).items():
+            if value is None:
+                answer.pop(member, None)
+            else:
+                answer[member] = value
+
+
+def _repeat_mode(answer: dict[str, Any]) -> None:
+    billing, throughput_mode = MODE_SUMMARIES
+    if billing in answer:
+        told = dict(answer[billing])
+        answer[throughput_mode] = {"TableThroughputMode": told.pop("BillingMode"), **told}
+
+
+def _warm_status(answer: dict[str, Any], changing: bool) -> None:
+    answer["WarmThroughput"]["Status"] = "UPDATING" if changing else "ACTIVE"
+
+
+def _leaving_index(stored: dict[str, Any], mode: str) -> dict[str, Any]:
+    return {
+        **stored,
+        "IndexStatus": "DELETING",
+        "ItemCount": 0,
+        "IndexSizeBytes": 0,
+        "WarmThroughput": {**throughput.warm(stored, mode), "Status": "ACTIVE"},
+    }

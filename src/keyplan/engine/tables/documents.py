@@ -1,0 +1,190 @@
+"""The stored documents of tables: built by CreateTable, taken apart by DeleteTable.
+
+`catalog` says how a document is read, `tables` which of its members are states. Members:
+
+    description        what DescribeTable says, without states and figures
+    tree               number of the table's tree; `index_trees`: of each index by name
+    collections_tree   for tables with local indexes
+    stream, expiry     see `catalog.Stream`, `catalog.Expiry`
+    recovery           see `catalog.Recovery`
+    copies             numbers of the trees that changes are noted in; see `copies`
+    rows_kept          the table is being deleted, and its tree belongs to a backup
+    tags               key to value
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from keyplan.dynamodb.messages import tables as messages
+from keyplan.engine.backups import copies
+from keyplan.engine.store.rows import Transaction, Tree
+from keyplan.engine.streams import logs
+from keyplan.engine.tables import backfill, descriptions, tags, throughput
+from keyplan.engine.tables.catalog import Table, table_name
+from keyplan.errors import ValidationError
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+_DEFAULT_KEY = "alias/aws/dynamodb"
+
+
+def create(
+    engine: Engine, transaction: Transaction, description: dict[str, Any], request: dict[str, Any]
+) -> dict[str, Any]:
+    """The document of a new table, its trees made."""
+    document: dict[str, Any] = {
+        "description": description,
+        "tree": transaction.create_tree().number,
+        "index_trees": {},
+        "tags": tags.merged({}, request.get("Tags") or []),
+        "ready_at": engine.clock.now() + engine.state_delay_s,
+    }
+    for member in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes"):
+        for index in description.get(member, ()):
+            document["index_trees"][index["IndexName"]] = transaction.create_tree().number
+    if "LocalSecondaryIndexes" in description:
+        document["collections_tree"] = transaction.create_tree().number
+    stream = request.get("StreamSpecification") or {}
+    if stream.get("StreamEnabled"):
+        logs.begin(engine, transaction, document, stream["StreamViewType"])
+    return document
+
+
+def drop(engine: Engine, transaction: Transaction, table: Table) -> None:
+    """Remove a table with all that it keeps, except the records of its stream, and its rows if a backup has them."""
+    trees = [index.tree for index in table.indexes.values()]
+    if not table.document.get("rows_kept"):
+        trees.append(table.tree)
+    if table.collections is not None:
+        trees.append(table.collections)
+    if table.expiry is not None:
+        trees.append(table.expiry.tree)
+    if table.recovery is not None:
+        trees.append(table.recovery.tree)
+    for tree in trees:
+        drop_tree(engine, transaction, tree)
+    # A copy: the document belongs to the cached table, which stays if this transaction does not commit.
+    document = {**table.document, "description": dict(table.document["description"])}
+    logs.end(transaction, document, engine.clock.now())
+    engine.catalog.remove(transaction, table.name)
+
+
+def drop_tree(engine: Engine, transaction: Transaction, tree: Tree) -> None:
+    """Remove a tree and what is remembered of it."""
+    copies.drop_tree(transaction, tree)
+    backfill.forget(transaction, tree)
+    engine.figures.forget(tree)
+
+
+def purge(engine: Engine, transaction: Transaction) -> None:
+    """Remove tables whose deletion has ended, and the streams that nobody can read any more."""
+    now = engine.clock.now()
+    for table in engine.catalog.known():
+        if descriptions.is_gone(table, now):
+            drop(engine, transaction, table)
+    logs.purge(transaction, now)
+
+
+def describe_new(engine: Engine, request: dict[str, Any]) -> dict[str, Any]:
+    """The description of a new table. Raises ValidationError."""
+    name = table_name(request["TableName"])
+    arn = descriptions.table_arn(engine, name)
+    mode = request.get("BillingMode") or throughput.PROVISIONED
+    created_at = round(engine.clock.now(), 3)
+    description: dict[str, Any] = {
+        "AttributeDefinitions": definitions(request["AttributeDefinitions"]),
+        "TableName": name,
+        "KeySchema": key_schema(request["KeySchema"]),
+        "CreationDateTime": created_at,
+        "TableArn": arn,
+        "TableId": str(uuid.UUID(int=engine.clock.random.getrandbits(128), version=4)),
+        "DeletionProtectionEnabled": bool(request.get("DeletionProtectionEnabled")),
+        **throughput.new(request, mode),
+    }
+    if mode == throughput.ON_DEMAND:
+        description["BillingModeSummary"] = {
+            "BillingMode": mode,
+            "LastUpdateToPayPerRequestDateTime": created_at,
+        }
+    if request.get("TableClass"):
+        description["TableClassSummary"] = {"TableClass": request["TableClass"]}
+    sse = encryption(engine, request.get("SSESpecification") or {})
+    if sse is not None:
+        description["SSEDescription"] = sse
+    local, over_all = request.get("LocalSecondaryIndexes"), request.get("GlobalSecondaryIndexes")
+    if local:
+        description["LocalSecondaryIndexes"] = [_index(each, arn) for each in local]
+    if over_all:
+        description["GlobalSecondaryIndexes"] = [global_index(each, arn, mode) for each in over_all]
+    return description
+
+
+def definitions(given: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
+    """AttributeDefinitions, by name as the service lists them."""
+    listed = [{name: each[name] for name in ("AttributeName", "AttributeType")} for each in given]
+    return sorted(listed, key=lambda each: each["AttributeName"])
+
+
+def key_schema(given: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
+    """A KeySchema."""
+    return [{name: each[name] for name in ("AttributeName", "KeyType")} for each in given]
+
+
+def global_index(request: dict[str, Any], arn: str, mode: str) -> dict[str, Any]:
+    """The description of a new global index. Raises ValidationError."""
+    return {**_index(request, arn), **throughput.new(request, mode, request["IndexName"])}
+
+
+def _index(request: dict[str, Any], arn: str) -> dict[str, Any]:
+    projection = {"ProjectionType": request["Projection"]["ProjectionType"]}
+    attributes = request["Projection"].get("NonKeyAttributes")
+    if attributes is not None:
+        projection["NonKeyAttributes"] = sorted(attributes)
+    return {
+        "IndexName": request["IndexName"],
+        "KeySchema": key_schema(request["KeySchema"]),
+        "Projection": projection,
+        "IndexArn": f"{arn}/index/{request['IndexName']}",
+    }
+
+
+def bare_index(described: dict[str, Any]) -> dict[str, Any]:
+    """Of an index what it is, as a request gives it: without capacity, state and figures."""
+    return {name: described[name] for name in ("IndexName", "KeySchema", "Projection")}
+
+
+def encryption(engine: Engine, given: dict[str, Any]) -> dict[str, Any] | None:
+    """SSEDescription for an SSESpecification; None for the default, a key that the service owns.
+
+    Raises ValidationError.
+    """
+    enabled, kind, key = given.get("Enabled"), given.get("SSEType"), given.get("KMSMasterKeyId")
+    if enabled is False:
+        for member in ("SSEType", "KMSMasterKeyId"):
+            if given.get(member) is not None:
+                raise ValidationError(messages.encryption_disabled(member))
+        return None
+    if kind == "AES256":
+        raise ValidationError(messages.AES_UNSUPPORTED)
+    if key is not None and kind is None:
+        raise ValidationError(messages.KEY_WITHOUT_TYPE)
+    if not enabled and kind is None:
+        return None
+    return {"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": _key_arn(engine, key or _DEFAULT_KEY)}
+
+
+def _key_arn(engine: Engine, key: str) -> str:
+    """The ARN of a key given by ARN, alias or id.
+
+    The service resolves an alias when it is written. There is no key service here to ask, so an alias
+    stands for a key of its own, always the same one.
+    """
+    base = f"arn:aws:kms:{engine.region}:{engine.account}:"
+    given = key if key.startswith("arn:") else base + (key if key.startswith("alias/") else f"key/{key}")
+    if not given.split(":")[-1].startswith("alias/"):
+        return given
+    return f"{base}key/{uuid.uuid5(uuid.NAMESPACE_URL, given)}"

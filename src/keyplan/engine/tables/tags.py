@@ -1,0 +1,118 @@
+"""Tags of tables and streams: what may be one, how many, and the resource that an ARN names.
+
+Source: developer guide, "Tagging restrictions in DynamoDB".
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from keyplan import limits
+from keyplan.dynamodb.messages import requests as request_messages
+from keyplan.dynamodb.messages import tables as messages
+from keyplan.engine.tables import descriptions
+from keyplan.engine.tables.catalog import Table
+from keyplan.errors import AccessDeniedError, ResourceInUseError, ResourceNotFoundError, ValidationError
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+_PUNCTUATION = frozenset("+-=._:/@")
+_RESERVED = "aws:"
+_KEY_LENGTH = 128
+_VALUE_LENGTH = 256
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedResource:
+    """What can have tags: a table, or the stream that it has now, whose tags are its own."""
+
+    table: Table
+    is_stream: bool
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """The tags, by key."""
+        document = self.table.document
+        tags: dict[str, str] = document["stream"].get("tags", {}) if self.is_stream else document["tags"]
+        return tags
+
+    def with_tags(self, tags: dict[str, str]) -> dict[str, Any]:
+        """The table's document with these tags in place of the resource's."""
+        document = self.table.document
+        if self.is_stream:
+            return {**document, "stream": {**document["stream"], "tags": tags}}
+        return {**document, "tags": tags}
+
+
+def merged(tags: dict[str, str], given: list[dict[str, Any]]) -> dict[str, str]:
+    """The tags with those given. Raises ValidationError if one cannot be a tag, or there are too many or too large."""
+    seen: set[str] = set()
+    for tag in given:
+        _check(tag.get("Key"), tag.get("Value"))
+        if tag["Key"] in seen:
+            raise ValidationError(messages.tag_twice(tag["Key"]))
+        seen.add(tag["Key"])
+    together = {**tags, **{tag["Key"]: tag["Value"] for tag in given}}
+    if len(together) > limits.TAGS_PER_RESOURCE:
+        raise ValidationError(messages.TOO_MANY_TAGS)
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in together.items())
+    if size > limits.TAG_SET_BYTES:
+        raise ValidationError(messages.tags_too_large(size, limits.TAG_SET_BYTES))
+    return together
+
+
+def check_keys(keys: list[str]) -> None:
+    """Raise ValidationError if one is no tag's key, or there are more than a resource can have."""
+    if len(keys) > limits.TAGS_PER_RESOURCE:
+        raise ValidationError(messages.TOO_MANY_TAGS)
+    for key in keys:
+        _check_key(key)
+
+
+def _check(key: str | None, value: str | None) -> None:
+    _check_key(key)
+    if value is None or len(value) > _VALUE_LENGTH or not _is_plain(value):
+        raise ValidationError(messages.tag_value(value))
+
+
+def _check_key(key: str | None) -> None:
+    if key is not None and key.lower().startswith(_RESERVED):
+        raise ValidationError(messages.tag_reserved(key))
+    if key is None or not 0 < len(key) <= _KEY_LENGTH or not _is_plain(key):
+        raise ValidationError(messages.tag_key(key))
+
+
+def _is_plain(text: str) -> bool:
+    """Whether the text is made of letters, digits, blanks and a little punctuation."""
+    return all(character in _PUNCTUATION or unicodedata.category(character)[0] in "LNZ" for character in text)
+
+
+def find_resource(engine: Engine, arn: str) -> TaggedResource:
+    """What an ARN names, as of the last reload. Raises AccessDeniedError, ValidationError or ResourceNotFoundError.
+
+    Tables of other accounts and regions are none of this engine's. A table's stream has tags of its own while it is
+    enabled (seen on the service, October 2026); one that has ended is not found.
+    """
+    _, _, _, region, account, _ = arn.split(":", 5)
+    if account != engine.account:
+        raise AccessDeniedError(messages.ACCESS_DENIED)
+    if region != engine.region:
+        raise ValidationError(request_messages.invalid_arn(arn))
+    table = descriptions.present(engine, arn.partition("/stream/")[0])
+    if table is None or descriptions.status(table, engine.clock.now()) == "CREATING":
+        raise ResourceNotFoundError(messages.resource_not_found(arn))
+    is_stream = arn != descriptions.table_arn(engine, table.name)
+    if is_stream and arn != table.document.get("stream", {}).get("arn"):
+        raise ResourceNotFoundError(messages.resource_not_found(arn))
+    return TaggedResource(table, is_stream)
+
+
+def find_taggable(engine: Engine, arn: str) -> TaggedResource:
+    """The same, if its tags can be changed now. Raises ResourceInUseError while the table is being deleted."""
+    resource = find_resource(engine, arn)
+    if resource.table.gone_at is not None:
+        raise ResourceInUseError(messages.being_deleted(resource.table.name))
+    return resource

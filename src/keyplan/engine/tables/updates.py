@@ -1,0 +1,400 @@
+"""The changes that UpdateTable makes to a table and to its indexes.
+
+A change is made at once; what the service would do over seconds or minutes only shows: each change
+that takes time leaves a pending entry, with what the description says until it is done.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keyplan import limits
+from keyplan.dynamodb.messages import schemas as schema_messages
+from keyplan.dynamodb.messages import tables as messages
+from keyplan.engine.store import statements
+from keyplan.engine.store.rows import Transaction
+from keyplan.engine.streams import logs
+from keyplan.engine.tables import admission, descriptions, documents, throughput
+from keyplan.engine.tables.catalog import Table
+from keyplan.errors import LimitExceededError, ResourceNotFoundError, ValidationError
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+Document = dict[str, Any]
+Request = dict[str, Any]
+
+
+def check_combination(request: Request) -> None:
+    """Raise ValidationError for changes that cannot be asked for together."""
+    given = {name for name in request if _is_change(request, name)}
+    updates = request.get("GlobalSecondaryIndexUpdates")
+    if updates == [] and len(given) > 1:
+        raise ValidationError(messages.INDEX_UPDATES_EMPTY)
+    for member, what in _ALONE.items():
+        if member in given and len(given) > 1:
+            raise ValidationError(messages.only_change(what))
+    structural = any(update.get("Update") is None for update in updates or ())
+    if "WarmThroughput" in given and not _is_about_warmth(given, updates):
+        creates = any(update.get("Create") is not None for update in updates or ())
+        raise ValidationError(messages.INDEX_WITH_WARM if creates else messages.WARM_ALONE)
+    if "OnDemandThroughput" in given and given - {"OnDemandThroughput", "BillingMode"}:
+        raise ValidationError(messages.ON_DEMAND_WITH_OTHERS)
+    if "ProvisionedThroughput" in given:
+        if "StreamSpecification" in given:
+            raise ValidationError(messages.STREAM_WITH_CAPACITY)
+        if structural and request.get("BillingMode") is None:
+            raise ValidationError(messages.INDEX_WITH_CAPACITY)
+    if structural and "StreamSpecification" in given:
+        raise ValidationError(messages.INDEX_WITH_STREAM)
+
+
+def _is_about_warmth(given: set[str], updates: list[Request] | None) -> bool:
+    """Whether all that is asked for is warm throughput, of the table and of indexes.
+
+    Source: developer guide, "Increase your existing DynamoDB table's warm throughput".
+    """
+    return given <= {"WarmThroughput", "GlobalSecondaryIndexUpdates"} and all(
+        (update.get("Update") or {}).keys() == {"IndexName", "WarmThroughput"} for update in updates or ()
+    )
+
+
+def _is_change(request: Request, name: str) -> bool:
+    """Whether a member counts as a change; an empty maximum or warm throughput does not."""
+    if name in {"OnDemandThroughput", "WarmThroughput"}:
+        return any(units is not None for units in (request[name] or {}).values())
+    return request[name] is not None and name not in {"TableName", "AttributeDefinitions"}
+
+
+_ALONE = {
+    "SSESpecification": "Server-Side Encryption",
+    "TableClass": "TableClass",
+    "DeletionProtectionEnabled": "DeletionProtection",
+}
+"""Changes that must be alone in their request, in the order in which the service complains."""
+
+
+def wanted(document: Document, request: Request, at: float) -> set[str]:
+    """The kinds of change that a request asks for, as `admission` knows them."""
+    kinds = {kind for member, kind in _KINDS.items() if request.get(member) is not None}
+    if request.get("BillingMode") not in (None, _settled_mode(document, at)):
+        kinds.add(descriptions.CAPACITY)
+    if any(update.get("Update") is None for update in request.get("GlobalSecondaryIndexUpdates") or ()):
+        kinds.add(descriptions.INDEXES)
+    return kinds
+
+
+_KINDS = {
+    "ProvisionedThroughput": descriptions.CAPACITY,
+    "OnDemandThroughput": admission.ON_DEMAND,
+    "StreamSpecification": descriptions.STREAM,
+    "TableClass": descriptions.CLASS,
+    "SSESpecification": descriptions.ENCRYPTION,
+    "WarmThroughput": descriptions.WARM,
+}
+
+
+def _settled_mode(document: Document, at: float) -> str:
+    """The billing mode; while it is being switched, the one before, by which the service goes until that is done."""
+    mode = throughput.billing_mode(document["description"])
+    if any("BillingModeSummary" in change.get("shown", {}) for change in descriptions.changes(document, at)):
+        return throughput.ON_DEMAND if mode == throughput.PROVISIONED else throughput.PROVISIONED
+    return mode
+
+
+def change_table(engine: Engine, transaction: Transaction, document: Document, request: Request) -> None:
+    """Make every change of the table itself that the request asks for. Raises ValidationError."""
+    _change_capacity(engine, document, request)
+    description = document["description"]
+    mode = throughput.billing_mode(description)
+    if request.get("OnDemandThroughput") is not None:
+        throughput.set_maxima(description, request["OnDemandThroughput"], mode, None)
+    if request.get("WarmThroughput") is not None:
+        shown = throughput.set_warm(description, request["WarmThroughput"], mode, None)
+        if shown is not None:
+            pend(engine, document, descriptions.WARM, shown)
+    if request.get("StreamSpecification") is not None:
+        _change_stream(engine, transaction, document, request["StreamSpecification"])
+    if request.get("TableClass") is not None:
+        _change_class(engine, document, request["TableClass"])
+    if request.get("SSESpecification") is not None:
+        _change_encryption(engine, document, request["SSESpecification"])
+    if request.get("DeletionProtectionEnabled") is not None:
+        description["DeletionProtectionEnabled"] = bool(request["DeletionProtectionEnabled"])
+
+
+def pend(engine: Engine, document: Document, what: str, shown: dict[str, Any] | None = None, **details: str) -> None:
+    """Let a change be under way for the engine's delay; None in `shown`: the member is absent meanwhile."""
+    change: dict[str, Any] = {"what": what, "until": engine.clock.now() + engine.state_delay_s}
+    if shown:
+        change["shown"] = shown
+    if details:
+        change["details"] = details
+    document.setdefault("changes", []).append(change)
+
+
+def _pend_nothing(engine: Engine, document: Document, what: str) -> None:
+    """What is asked for is so already: the answer says that the table is UPDATING, and nothing after it does."""
+    document.setdefault("changes", []).append({"what": what, "until": engine.clock.now()})
+
+
+def _change_capacity(engine: Engine, document: Document, request: Request) -> None:
+    description = document["description"]
+    current = _settled_mode(document, engine.clock.now())
+    mode = request.get("BillingMode") or current
+    units = request.get("ProvisionedThroughput")
+    if mode != current:
+        _check_every_index_has_units(description, mode, request)
+        now = engine.clock.now()
+        shown: dict[str, Any] = {
+            # The new mode shows at once, its date only when that is done.
+            "BillingModeSummary": {**description.get("BillingModeSummary", {}), "BillingMode": mode},
+            **throughput.switch(description, mode, units, now),
+        }
+        _set_billing_mode(description, mode, now + engine.state_delay_s)
+        pend(engine, document, descriptions.CAPACITY, shown)
+    elif units is not None:
+        if mode == throughput.ON_DEMAND:
+            raise ValidationError(schema_messages.UNITS_UNWANTED)
+        shown = throughput.set_provisioned(description, units, engine.clock.now(), engine.state_delay_s, None)
+        pend(engine, document, descriptions.CAPACITY, shown)
+    elif request.get("BillingMode") is not None:
+        _pend_nothing(engine, document, descriptions.CAPACITY)
+
+
+def _check_every_index_has_units(description: dict[str, Any], mode: str, request: Request) -> None:
+    if mode == throughput.ON_DEMAND:
+        return
+    updates = [update.get("Update") or {} for update in request.get("GlobalSecondaryIndexUpdates") or ()]
+    given = {update.get("IndexName") for update in updates if update.get("ProvisionedThroughput") is not None}
+    names = [index["IndexName"] for index in description.get("GlobalSecondaryIndexes", ())]
+    forgotten = [name for name in names if name not in given]
+    if forgotten:
+        raise ValidationError(messages.index_units_needed(forgotten))
+
+
+def _set_billing_mode(description: dict[str, Any], mode: str, done: float) -> None:
+    summary = {**description.get("BillingModeSummary", {}), "BillingMode": mode}
+    if mode == throughput.ON_DEMAND:
+        summary["LastUpdateToPayPerRequestDateTime"] = round(done, 3)
+    description["BillingModeSummary"] = summary
+
+
+def _change_stream(engine: Engine, transaction: Transaction, document: Document, given: dict[str, Any]) -> None:
+    name = document["description"]["TableName"]
+    stream = document.get("stream")
+    if given["StreamEnabled"]:
+        if stream is not None:
+            raise ValidationError(messages.stream_enabled(name))
+        logs.begin(engine, transaction, document, given["StreamViewType"])
+        label = document["stream"]["label"]
+        pend(engine, document, descriptions.STREAM, label=label, operation="ENABLE")
+    else:
+        if stream is None:
+            raise ValidationError(messages.stream_disabled(name))
+        logs.end(transaction, document, engine.clock.now())
+        pend(engine, document, descriptions.STREAM, label=stream["label"], operation="DISABLE")
+
+
+def _change_class(engine: Engine, document: Document, table_class: str) -> None:
+    description = document["description"]
+    before = description.get("TableClassSummary")
+    if table_class == (before or {}).get("TableClass", "STANDARD"):
+        _pend_nothing(engine, document, descriptions.CLASS)
+        return
+    description["TableClassSummary"] = {
+        "TableClass": table_class,
+        "LastUpdateDateTime": round(engine.clock.now(), 3),
+    }
+    pend(engine, document, descriptions.CLASS, {"TableClassSummary": before}, **{"class": table_class})
+
+
+def _change_encryption(engine: Engine, document: Document, given: dict[str, Any]) -> None:
+    description = document["description"]
+    before = description.get("SSEDescription") or {}
+    after = documents.encryption(engine, given)
+    if after is None:
+        if not before:
+            raise ValidationError(messages.ENCRYPTED_BY_DEFAULT)
+        del description["SSEDescription"]
+    elif before and given.get("KMSMasterKeyId") == before["KMSMasterKeyArn"]:
+        raise ValidationError(messages.ALREADY_ENCRYPTED)
+    else:
+        description["SSEDescription"] = after
+    # Meanwhile it still names the key that was, and none where that was the service's own.
+    pend(engine, document, descriptions.ENCRYPTION, {"SSEDescription": {**before, "Status": "UPDATING"}})
+
+
+_MEMBER = "GlobalSecondaryIndexes"  # of descriptions: the kind of change is `tables.INDEXES`
+
+
+def check_names(table: Table, request: Request, now: float) -> None:
+    """Raise the error of the first update that names no index that it could be about."""
+    for update in request.get("GlobalSecondaryIndexUpdates") or ():
+        for kind in ("Update", "Delete"):
+            if update.get(kind) is not None:
+                _check_exists(table, update[kind]["IndexName"], kind.lower(), now)
+        created = update.get("Create")
+        if created is not None and created["IndexName"] in table.indexes:
+            raise ValidationError(messages.INDEX_EXISTS)
+
+
+def deleted(request: Request) -> str | None:
+    """The index that the request deletes; there is at most one."""
+    updates = request.get("GlobalSecondaryIndexUpdates") or ()
+    return next((each["Delete"]["IndexName"] for each in updates if each.get("Delete") is not None), None)
+
+
+def _check_exists(table: Table, name: str, verb: str, now: float) -> None:
+    index = table.indexes.get(name)
+    if index is not None:
+        if not index.is_global:
+            raise ValidationError(messages.not_global(verb, name))
+        if verb == "update":
+            admission.check_index_change(table, name, now)
+        return
+    admission.check_index_change(table, name, now)
+    raise ResourceNotFoundError(messages.index_not_found(name, table.name))
+
+
+def change_indexes(
+    engine: Engine, transaction: Transaction, document: Document, request: Request, switched: bool
+) -> list[str]:
+    """Make every change of indexes that the request asks for; the names of new indexes, to be filled.
+
+    `switched`: the request changed the billing mode. Raises ValidationError or LimitExceededError.
+    """
+    if switched:
+        _switch_others(engine, document)
+    created: list[str] = []
+    for update in request.get("GlobalSecondaryIndexUpdates") or ():
+        if update.get("Update") is not None:
+            _update(engine, document, update["Update"], switched)
+        elif update.get("Delete") is not None:
+            _delete(engine, transaction, document, update["Delete"]["IndexName"])
+        else:
+            _create(engine, transaction, document, update["Create"], request)
+            created.append(update["Create"]["IndexName"])
+    return created
+
+
+def _switch_others(engine: Engine, document: Document) -> None:
+    """Indexes follow the table to on-demand capacity; to provisioned capacity each by its own update."""
+    description = document["description"]
+    if throughput.billing_mode(description) == throughput.PROVISIONED:
+        return
+    for index in description.get(_MEMBER, ()):
+        shown = throughput.switch(index, throughput.ON_DEMAND, None, engine.clock.now())
+        _pend_index(engine, document, index["IndexName"], descriptions.CAPACITY, shown)
+
+
+def _update(engine: Engine, document: Document, given: dict[str, Any], switched: bool) -> None:
+    name = given["IndexName"]
+    description = document["description"]
+    mode = throughput.billing_mode(description)
+    index = next(each for each in description[_MEMBER] if each["IndexName"] == name)
+    units = given.get("ProvisionedThroughput")
+    if mode == throughput.ON_DEMAND and (units is not None or not _is_about_demand(given)):
+        raise ValidationError(messages.index_update_on_demand(name))
+    if units is not None:
+        if switched:
+            shown = throughput.switch(index, mode, units, engine.clock.now())
+        else:
+            shown = throughput.set_provisioned(index, units, engine.clock.now(), engine.state_delay_s, name)
+        _pend_index(engine, document, name, descriptions.CAPACITY, shown)
+    if given.get("OnDemandThroughput") is not None:
+        throughput.set_maxima(index, given["OnDemandThroughput"], mode, name)
+        _pend_index(engine, document, name, descriptions.CAPACITY, {})
+    if given.get("WarmThroughput") is not None:
+        warm = throughput.set_warm(index, given["WarmThroughput"], mode, name)
+        if warm is not None:
+            _pend_index(engine, document, name, descriptions.WARM, warm)
+
+
+def _is_about_demand(given: dict[str, Any]) -> bool:
+    """Whether an update of an index changes what one of an on-demand table has."""
+    return bool(given.get("OnDemandThroughput") or given.get("WarmThroughput"))
+
+
+def _pend_index(engine: Engine, document: Document, name: str, what: str, shown: dict[str, Any]) -> None:
+    document.setdefault("index_changes", {})[name] = {
+        "what": what,
+        "until": engine.clock.now() + engine.state_delay_s,
+        "shown": shown,
+    }
+
+
+def _create(
+    engine: Engine, transaction: Transaction, document: Document, given: dict[str, Any], request: Request
+) -> None:
+    name = given["IndexName"]
+    description = document["description"]
+    mode = throughput.billing_mode(description)
+    if len(description.get(_MEMBER, ())) >= limits.GLOBAL_INDEXES:
+        raise LimitExceededError(messages.too_many_indexes(limits.GLOBAL_INDEXES))
+    _check_units(given, mode)
+    _define_attributes(description, given, request)
+    described = documents.global_index(given, description["TableArn"], mode)
+    description[_MEMBER] = [*description.get(_MEMBER, ()), described]
+    document["index_trees"][name] = transaction.create_tree().number
+    document["backfills"] = [*document.get("backfills", ()), name]
+    pend(engine, document, descriptions.INDEXES, done="created", index=name)
+
+
+def _check_units(given: dict[str, Any], mode: str) -> None:
+    units = given.get("ProvisionedThroughput")
+    if mode == throughput.PROVISIONED and units is None:
+        raise ValidationError(messages.new_index_units_needed(given["IndexName"]))
+    if mode == throughput.ON_DEMAND and units is not None:
+        raise ValidationError(messages.new_index_units_unwanted(given["IndexName"]))
+
+
+def _define_attributes(description: dict[str, Any], given: dict[str, Any], request: Request) -> None:
+    """Add the definitions that the new index needs; others in the request count for nothing."""
+    defined = {each["AttributeName"]: each["AttributeType"] for each in description["AttributeDefinitions"]}
+    wanted = {each["AttributeName"]: each["AttributeType"] for each in request.get("AttributeDefinitions") or ()}
+    for element in given["KeySchema"]:
+        name, role = element["AttributeName"], element["KeyType"]
+        if defined.get(name, wanted[name]) != wanted[name]:
+            existing = (name, defined[name], _role(description, name))
+            raise ValidationError(messages.attribute_redefined(existing, (name, wanted[name], role)))
+        defined[name] = wanted[name]
+    _set_definitions(description, defined)
+
+
+def _set_definitions(description: dict[str, Any], defined: dict[str, str]) -> None:
+    description["AttributeDefinitions"] = documents.definitions(
+        {"AttributeName": name, "AttributeType": kind} for name, kind in defined.items()
+    )
+
+
+def _role(description: dict[str, Any], name: str) -> str:
+    """The KeyType that an attribute has where it is a key first."""
+    return next(each["KeyType"] for each in _key_elements(description) if each["AttributeName"] == name)
+
+
+def _key_elements(description: dict[str, Any]) -> list[dict[str, str]]:
+    """The key elements of the table and all its indexes."""
+    indexes = [*description.get("LocalSecondaryIndexes", ()), *description.get(_MEMBER, ())]
+    return [*description["KeySchema"], *(element for index in indexes for element in index["KeySchema"])]
+
+
+def _delete(engine: Engine, transaction: Transaction, document: Document, name: str) -> None:
+    description = document["description"]
+    gone = next(each for each in description[_MEMBER] if each["IndexName"] == name)
+    rest = [each for each in description[_MEMBER] if each["IndexName"] != name]
+    descriptions.keep(description, _MEMBER, rest)
+    used = {each["AttributeName"] for each in _key_elements(description)}
+    defined = {each["AttributeName"]: each["AttributeType"] for each in description["AttributeDefinitions"]}
+    _set_definitions(description, {attribute: kind for attribute, kind in defined.items() if attribute in used})
+    tree = statements.tree(document["index_trees"].pop(name))
+    documents.drop_tree(engine, transaction, tree)
+    descriptions.keep(document, "backfills", [each for each in document.get("backfills", ()) if each != name])
+    for member in ("index_ready_at", "index_changes"):
+        descriptions.keep(
+            document, member, {key: each for key, each in document.get(member, {}).items() if key != name}
+        )
+    gone_at = engine.clock.now() + engine.state_delay_s
+    document.setdefault("indexes_leaving", []).append({"description": gone, "gone_at": gone_at})
+    pend(engine, document, descriptions.INDEXES, done="deleted", index=name)

@@ -1,0 +1,1 @@
+"""Exports to and imports from S3 or a folder."""

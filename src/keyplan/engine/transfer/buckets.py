@@ -1,0 +1,231 @@
+"""Buckets: where exports are written and imports are read.
+
+A bucket is a folder by default: with `buckets="data/buckets"`, `s3://lake/2026/items.json` is the file
+`data/buckets/lake/2026/items.json`. With `buckets="s3://"` buckets are those of Amazon S3, or of whatever
+answers as it does: endpoint, Region and credentials are those that AWS's tools find (`AWS_ENDPOINT_URL_S3`
+and so on), or are given to `S3Buckets`, which hands them to s3fs.
+
+A file is written aside and put in its place when it is whole, so that nobody meets half of one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import IO, Any, BinaryIO, Protocol, cast
+
+from keyplan.dynamodb.messages import exports as messages
+from keyplan.dynamodb.shapes.wire import encodable
+from keyplan.engine.transfer.jobs import JobError
+from keyplan.errors import ValidationError
+
+NO_SUCH_BUCKET = "S3NoSuchBucket"
+ACCESS_DENIED = "S3AccessDenied"
+OTHER = "S3Error"
+
+_S3 = "s3://"
+_ASIDE = ".keyplan-"
+_CHUNK_BYTES = 1 << 20
+
+
+class BucketError(JobError):
+    """A bucket could not be used."""
+
+
+class Buckets(Protocol):
+    """Named buckets of objects under keys."""
+
+    def check_key(self, key: str) -> None:
+        """Raise ValidationError for a key, or the beginning of one, that no object here can have."""
+
+    def keys(self, bucket: str, prefix: str) -> Iterator[str]:
+        """The keys that begin with the prefix, in order, but not those of empty objects. Raises BucketError."""
+
+    def reading(self, bucket: str, key: str) -> IO[bytes]:
+        """The content of an object. Raises OSError."""
+
+    def writing(self, bucket: str, key: str, headers: dict[str, str]) -> AbstractContextManager[BinaryIO]:
+        """A file to be written, which becomes the object when the block ends well. Raises BucketError."""
+
+    def etag(self, bucket: str, key: str) -> str:
+        """The ETag of an object. Raises BucketError."""
+
+
+def opened(given: str | os.PathLike[str] | Buckets) -> Buckets:
+    """The buckets that an engine is opened with: a folder, "s3://", or buckets that are made already.
+
+    Raises ValueError if there is no such folder, ImportError if S3 cannot be spoken to.
+    """
+    if not isinstance(given, str | os.PathLike):
+        return given
+    path = os.fspath(given)
+    if path == _S3:
+        return S3Buckets()
+    if path.startswith(_S3):
+        raise ValueError(f"buckets={path!r}: give {_S3!r}, for all buckets of S3, or a folder of buckets")
+    if not path or not Path(path).is_dir():
+        raise ValueError(f"buckets={path!r}: there is no such folder")
+    return FolderBuckets(path)
+
+
+class FolderBuckets:
+    """A folder whose folders are buckets. Keys cannot lead out of it."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._folder = Path(folder).absolute()
+
+    def check_key(self, key: str) -> None:
+        """Raise ValidationError for a key that is no path of plain names."""
+        parts = key.split("/")
+        if any(part in {"", ".", ".."} for part in parts[:-1]) or parts[-1] in {".", ".."} or _is_odd(key):
+            raise ValidationError(messages.outside_buckets(key))
+
+    def keys(self, bucket: str, prefix: str) -> Iterator[str]:
+        """The keys of all plain files, in the order of their bytes."""
+        base = self._bucket(bucket)
+        start = self._place(bucket, prefix.rpartition("/")[0])
+        found = []
+        for folder, folders, files in os.walk(start, onerror=_raise_unless_missing, followlinks=False):
+            folders[:] = [name for name in folders if encodable(name) and not (Path(folder) / name).is_symlink()]
+            for name in files:
+                path = Path(folder) / name
+                key = path.relative_to(base).as_posix()
+                if key.startswith(prefix) and _is_object(path):
+                    found.append(key)
+        yield from sorted(found)
+
+    def reading(self, bucket: str, key: str) -> IO[bytes]:
+        """The file of a key."""
+        return self._place(bucket, key).open("rb")
+
+    @contextmanager
+    def writing(self, bucket: str, key: str, headers: dict[str, str]) -> Iterator[BinaryIO]:  # noqa: ARG002 - for S3
+        """A file beside the place of the key, moved there in the end."""
+        self._bucket(bucket)
+        path = self._place(bucket, key)
+        aside = path.with_name(f"{_ASIDE}{path.name}.{os.getpid()}.{threading.get_ident()}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                with aside.open("wb") as file:
+                    yield file
+                    file.flush()
+                    os.fsync(file.fileno())
+                aside.replace(path)
+            finally:
+                aside.unlink(missing_ok=True)
+        except OSError as error:
+            raise _told(error) from error
+
+    def etag(self, bucket: str, key: str) -> str:
+        """What S3 would say of an object uploaded as one part: the MD5 of the part's MD5."""
+        digest = hashlib.md5(usedforsecurity=False)
+        try:
+            with self.reading(bucket, key) as file:
+                while chunk := file.read(_CHUNK_BYTES):
+                    digest.update(chunk)
+        except OSError as error:
+            raise _told(error) from error
+        return f"{hashlib.md5(digest.digest(), usedforsecurity=False).hexdigest()}-1"
+
+    def _bucket(self, bucket: str) -> Path:
+        path = self._place(bucket, "")
+        if not path.is_dir():
+            raise BucketError(NO_SUCH_BUCKET, f"{messages.NO_BUCKET}: there is no folder {path}")
+        return path
+
+    def _place(self, bucket: str, key: str) -> Path:
+        """Where a key lies; never over a link, which could lead anywhere. Raises BucketError."""
+        path = self._folder
+        for part in (bucket, *key.split("/")) if key else (bucket,):
+            path /= part
+            try:
+                is_link = path.is_symlink()
+            except OSError as error:  # no name of a file is that long
+                raise _told(error) from error
+            if is_link:
+                raise BucketError(ACCESS_DENIED, f"{path} is a link, which buckets do not follow")
+        return path
+
+
+class S3Buckets:
+    """The buckets of Amazon S3 or of a store that answers as it does. `options` are those of s3fs's file system."""
+
+    def __init__(self, **options: Any) -> None:
+        try:
+            from s3fs import S3FileSystem  # noqa: PLC0415 - an extra, and slow to load
+        except ModuleNotFoundError as missing:
+            raise ImportError(messages.extra_missing("lake")) from missing
+        self._files = S3FileSystem(**options, use_listings_cache=False, skip_instance_cache=True)
+
+    def check_key(self, key: str) -> None:
+        """S3 takes any key."""
+
+    def keys(self, bucket: str, prefix: str) -> Iterator[str]:
+        """The keys that S3 lists, a page at a time, in the order of their bytes."""
+        more: dict[str, str] = {}
+        while True:
+            try:
+                page = self._files.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, **more)
+            except OSError as error:
+                raise _told(error) from error
+            yield from (each["Key"] for each in page.get("Contents", ()) if each["Size"])
+            if not page.get("IsTruncated"):
+                return
+            more = {"ContinuationToken": page["NextContinuationToken"]}
+
+    def reading(self, bucket: str, key: str) -> IO[bytes]:
+        """The object, read a block at a time."""
+        return cast("IO[bytes]", self._files.open(f"{bucket}/{key}", "rb", cache_type="readahead"))
+
+    @contextmanager
+    def writing(self, bucket: str, key: str, headers: dict[str, str]) -> Iterator[BinaryIO]:
+        """A local file, uploaded in the end."""
+        with tempfile.TemporaryDirectory(prefix="keyplan-") as folder:
+            path = Path(folder) / "object"
+            try:
+                with path.open("wb") as file:
+                    yield file
+                self._files.put_file(os.fspath(path), f"{bucket}/{key}", **headers)
+            except OSError as error:
+                raise _told(error) from error
+
+    def etag(self, bucket: str, key: str) -> str:
+        """The ETag that S3 gave the object."""
+        try:
+            tag: str = self._files.call_s3("head_object", Bucket=bucket, Key=key)["ETag"]
+        except OSError as error:
+            raise _told(error) from error
+        return tag.strip('"')
+
+
+def _raise_unless_missing(error: OSError) -> None:
+    if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
+        raise _told(error) from error
+
+
+def _is_object(path: Path) -> bool:
+    """Whether a file counts as an object that holds something; the keys of objects are UTF-8."""
+    if not encodable(path.name):
+        return False
+    return not path.name.startswith(_ASIDE) and not path.is_symlink() and path.is_file() and path.stat().st_size > 0
+
+
+def _is_odd(key: str) -> bool:
+    """Whether a key has characters that are no part of a file's name everywhere."""
+    return "\\" in key or "\x00" in key or (os.name == "nt" and ":" in key)
+
+
+def _told(error: OSError) -> BucketError:
+    """What an error of files or of S3 means to an export or import."""
+    if isinstance(error, FileNotFoundError):
+        text = str(error)
+        return BucketError(NO_SUCH_BUCKET, text if messages.NO_BUCKET in text else f"{messages.NO_BUCKET} ({text})")
+    if isinstance(error, PermissionError):
+        return BucketError(ACCESS_DENIED, str(error))
+    return BucketError(OTHER, str(error) or type(error).__name__)

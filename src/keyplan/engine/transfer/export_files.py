@@ -1,0 +1,244 @@
+"""The files of an export, as the service writes them.
+
+    PREFIX/AWSDynamoDB/EXPORT/_started               empty: the bucket can be written, the export has begun
+    PREFIX/AWSDynamoDB/EXPORT/data/NAME.json.gz      a full export: lines {"Item": {...}}
+    PREFIX/AWSDynamoDB/data/NAME.json.gz             an incremental one: lines of keys and images
+    PREFIX/AWSDynamoDB/EXPORT/manifest-files.json    a line for each data file
+    PREFIX/AWSDynamoDB/EXPORT/manifest-summary.json  the export as a whole; each manifest has its MD5 beside it
+
+There is at least one data file for each partition that the service would have, empty where that is, and one
+begins anew where it would grow too large. Names follow from the export, so that an export begun again after
+a crash writes over what it had written.
+
+Sources: developer guide, "DynamoDB table export output format"; `.md5` for the checksums, where the guide has
+`.checksum`, and metadata as `{"N": "..."}`, are what files of the service are reported to have.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from base64 import b32encode, b64encode
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any, BinaryIO
+
+import orjson
+
+from keyplan.dynamodb.values import encoding, keybytes
+from keyplan.engine.transfer.buckets import Buckets
+
+FILE_BYTES = 128 * 1024 * 1024
+"""Where the next data file begins, before compression."""
+
+_GZIP = 31  # zlib's word for a gzip header and trailer
+_LEVEL = 6
+_BUFFER_BYTES = 64 * 1024
+_NAME_BYTES = 16
+
+Line = tuple[bytes, int, bytes]
+"""Key of an item, its size as the service counts it, and its line in a file."""
+
+Beat = Callable[[], None]
+
+
+@dataclass
+class ExportFolder:
+    """Where an export goes: bucket, the folder of the export and that of its data."""
+
+    buckets: Buckets
+    bucket: str
+    folder: str
+    data: str
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def put(self, name: str, content: bytes) -> None:
+        """Write a small file of the export's own folder."""
+        with self.buckets.writing(self.bucket, f"{self.folder}/{name}", self.headers) as file:
+            file.write(content)
+
+
+def folders(prefix: str | None, export_id: str, *, incremental: bool) -> tuple[str, str]:
+    """The folder of an export and that of its data files."""
+    root = f"{prefix.removesuffix('/')}/AWSDynamoDB" if prefix else "AWSDynamoDB"
+    folder = f"{root}/{export_id}"
+    return folder, f"{root}/data" if incremental else f"{folder}/data"
+
+
+def headers(algorithm: str | None, key: str | None) -> dict[str, str]:
+    """What S3 is told of the encryption that was asked for."""
+    told = {} if algorithm is None else {"ServerSideEncryption": "aws:kms" if algorithm == "KMS" else algorithm}
+    return told if key is None else {**told, "SSEKMSKeyId": key}
+
+
+def item_line(body: bytes) -> bytes:
+    """The line of an item in a full export, from its stored body."""
+    return b'{"Item":%b}\n' % body.lstrip()
+
+
+def change_line(keys: dict[str, Any], written_at_s: float, new: bytes | None, old: bytes | None) -> bytes:
+    """The line of a change in an incremental export; images that are None are left out."""
+    line: dict[str, Any] = {"Metadata": {"WriteTimestampMicros": {"N": str(round(written_at_s * 1e6))}}, "Keys": keys}
+    if new is not None:
+        line["NewImage"] = encoding.WIRE.stored(new)
+    if old is not None:
+        line["OldImage"] = encoding.WIRE.stored(old)
+    return orjson.dumps(line) + b"\n"
+
+
+@dataclass
+class DataFile:
+    """What was written: items, their bytes as the service counts them, and a line of the manifest for each file."""
+
+    items: int = 0
+    size: int = 0
+    manifest: list[bytes] = field(default_factory=list)
+
+
+def write_data(place: ExportFolder, export_id: str, partitions: int, lines: Iterable[Line], beat: Beat) -> DataFile:
+    """Write all data files; `beat` is called again and again, and may raise to end it. Raises BucketError."""
+    files = _DataFiles(place, export_id, beat)
+    following = 0
+    for partition, members in groupby(lines, lambda line: _partition(line[0], partitions)):
+        for empty in range(following, partition):
+            files.write(empty, iter(()))
+        files.write(partition, members)
+        following = partition + 1
+    for empty in range(following, partitions):
+        files.write(empty, iter(()))
+    return files.written
+
+
+def _partition(key: bytes, partitions: int) -> int:
+    """Which of the partitions an item lies in: each has an equal part of the hashes."""
+    return keybytes.hash_of(key) * partitions // keybytes.HASH_SPACE
+
+
+class _DataFiles:
+    """The data files of one export."""
+
+    def __init__(self, place: ExportFolder, export_id: str, beat: Beat) -> None:
+        self._place = place
+        self._export_id = export_id
+        self._beat = beat
+        self.written = DataFile()
+
+    def write(self, partition: int, lines: Iterator[Line]) -> None:
+        """Write the files of one partition, at least one."""
+        number = 0
+        line = self._file(self._name(partition, number), next(lines, None), lines)
+        while line is not None:
+            number += 1
+            line = self._file(self._name(partition, number), line, lines)
+
+    def _name(self, partition: int, number: int) -> str:
+        text = f"{self._export_id}/{partition}/{number}"
+        digest = hashlib.blake2b(text.encode(), digest_size=_NAME_BYTES).digest()
+        return f"{b32encode(digest).decode().rstrip('=').lower()}.json.gz"
+
+    def _file(self, name: str, line: Line | None, lines: Iterator[Line]) -> Line | None:
+        """Write one file, from the line given on, until it is full; the line that the next one begins with."""
+        self._beat()
+        place, written = self._place, self.written
+        key = f"{place.data}/{name}"
+        items = 0
+        with place.buckets.writing(place.bucket, key, place.headers) as file:
+            compressed = Compressed(file)
+            while line is not None and compressed.taken < FILE_BYTES:
+                items += 1
+                written.size += line[1]
+                if compressed.add(line[2]):
+                    self._beat()
+                line = next(lines, None)
+            compressed.end()
+        written.items += items
+        described = {
+            "itemCount": items,
+            "md5Checksum": compressed.md5,
+            "etag": place.buckets.etag(place.bucket, key),
+            "dataFileS3Key": key,
+        }
+        written.manifest.append(orjson.dumps(described) + b"\n")
+        return line
+
+
+class Compressed:
+    """Lines written to a file by gzip, a buffer at a time; `taken` counts their bytes."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._zlib = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
+        self._md5 = hashlib.md5(usedforsecurity=False)
+        self._buffer: list[bytes] = []
+        self._buffered = 0
+        self.taken = 0
+
+    def add(self, line: bytes) -> bool:
+        """Add a line; whether that led to something being written."""
+        self._buffer.append(line)
+        self._buffered += len(line)
+        self.taken += len(line)
+        if self._buffered < _BUFFER_BYTES:
+            return False
+        self._write(self._zlib.compress(b"".join(self._buffer)))
+        self._buffer.clear()
+        self._buffered = 0
+        return True
+
+    def end(self) -> None:
+        """Write what is left."""
+        self._write(self._zlib.compress(b"".join(self._buffer)) + self._zlib.flush())
+
+    def _write(self, content: bytes) -> None:
+        self._md5.update(content)
+        self._file.write(content)
+
+    @property
+    def md5(self) -> str:
+        """The MD5 of the file, as base64 text."""
+        return b64encode(self._md5.digest()).decode()
+
+
+def write_manifests(place: ExportFolder, summary: dict[str, Any], written: DataFile) -> str:
+    """Write both manifests and their checksums; the key of the summary."""
+    files = b"".join(written.manifest)
+    summary = {**summary, "manifestFilesS3Key": f"{place.folder}/manifest-files.json"}
+    for name, content in (("manifest-files", files), ("manifest-summary", orjson.dumps(_in_order(summary)))):
+        checksum = b64encode(hashlib.md5(content, usedforsecurity=False).digest())
+        place.put(f"{name}.json", content)
+        place.put(f"{name}.md5", checksum)
+    return f"{place.folder}/manifest-summary.json"
+
+
+_SUMMARY = (
+    "version",
+    "exportArn",
+    "startTime",
+    "endTime",
+    "tableArn",
+    "tableId",
+    "exportTime",
+    "exportFromTime",
+    "exportToTime",
+    "s3Bucket",
+    "s3Prefix",
+    "s3SseAlgorithm",
+    "s3SseKmsKeyId",
+    "manifestFilesS3Key",
+    "billedSizeBytes",
+    "itemCount",
+    "outputFormat",
+    "outputView",
+    "exportType",
+)
+
+
+def _in_order(summary: dict[str, Any]) -> dict[str, Any]:
+    return {name: summary[name] for name in _SUMMARY if name in summary}
+
+
+def moment(at_s: float) -> str:
+    """A moment as manifests tell it."""
+    return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

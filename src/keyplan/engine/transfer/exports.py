@@ -1,0 +1,280 @@
+"""Exports of tables to files: started by an operation, written by the engine's thread for jobs.
+
+A full export holds the table's items as of one time, an incremental one the changes of each item that was written in a
+period. Both read the records of point-in-time recovery, a piece at a time, so that writers continue and memory stays
+bounded. A filter has the parameters of a query's expressions, over the whole table: a key condition, a filter and a
+projection, each optional.
+
+Sources: developer guide, "DynamoDB data export to Amazon S3: how it works" and "DynamoDB table export output format";
+API reference, FilterSpecification.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from keyplan import limits
+from keyplan.dynamodb.expressions.compiled import KeyCondition, Projection, compile_key_condition
+from keyplan.dynamodb.messages import exports as messages
+from keyplan.dynamodb.values import encoding
+from keyplan.dynamodb.values.encoding import Form
+from keyplan.dynamodb.values.types import Item
+from keyplan.engine.backups import history
+from keyplan.engine.items import ranges, reads
+from keyplan.engine.items.conditions import request_values
+from keyplan.engine.items.ranges import Span
+from keyplan.engine.operations import rules
+from keyplan.engine.operations.query import EXPRESSIONS, VALUE_EXPRESSIONS
+from keyplan.engine.store.rows import Row, View
+from keyplan.engine.tables import throughput
+from keyplan.engine.tables.catalog import Table, stored_table
+from keyplan.engine.transfer import export_files, jobs
+from keyplan.engine.transfer.export_files import Line
+from keyplan.engine.transfer.jobs import Document, Hold, JobError
+from keyplan.errors import ValidationError
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+
+T = TypeVar("T")
+
+FULL, INCREMENTAL = "FULL_EXPORT", "INCREMENTAL_EXPORT"
+BOTH_IMAGES = "NEW_AND_OLD_IMAGES"
+
+PIECE_ROWS = 1000
+PIECE_BYTES = 4 * limits.MIB
+"""Where a piece ends, after the row that crosses it."""
+
+_VERSIONS = {FULL: "2020-06-30", INCREMENTAL: "2023-08-01"}
+
+
+def run(engine: Engine, document: Document, hold: Hold) -> None:
+    """Write the export's files and end it. Raises JobError and what `buckets` and `jobs` raise."""
+    described = document["description"]
+    incremental = described["ExportType"] == INCREMENTAL
+    export_id = described["ExportArn"].rpartition("/")[2]
+    assert engine.buckets is not None
+    place = export_files.ExportFolder(
+        engine.buckets,
+        described["S3Bucket"],
+        *export_files.folders(described.get("S3Prefix"), export_id, incremental=incremental),
+        export_files.headers(document["parameters"].get("S3SseAlgorithm"), described.get("S3SseKmsKeyId")),
+    )
+    place.put("_started", b"")
+    with engine.store.snapshot() as view:
+        description = _table(view, document).document["description"]
+    partitions = throughput.partitions(description, throughput.billing_mode(description))
+    lines = _changes(engine, document) if incremental else _items(engine, document)
+    written = export_files.write_data(place, export_id, partitions, lines, hold.beat)
+    billed = max(written.size, limits.INCREMENTAL_EXPORT_BILLED_BYTES) if incremental else written.size
+    summary = _summary(described, engine.clock.now(), written.items, billed)
+    manifest = export_files.write_manifests(place, summary, written)
+    engine.store.write(
+        lambda transaction: hold.finish(
+            transaction, jobs.COMPLETED, ExportManifest=manifest, ItemCount=written.items, BilledSizeBytes=billed
+        )
+    )
+
+
+def fail(engine: Engine, hold: Hold, code: str, message: str) -> None:
+    """End an export that cannot be done. Raises LostError."""
+    engine.store.write(
+        lambda transaction: hold.finish(transaction, jobs.FAILED, FailureCode=code, FailureMessage=message)
+    )
+
+
+def _table(view: View, document: Document) -> Table:
+    """The table with its recovery, as a view shows it. Raises JobError if what the export needs is gone."""
+    described = document["description"]
+    table = stored_table(view, document["table"])
+    if table is None or table.document["description"]["TableId"] != described["TableId"] or table.recovery is None:
+        raise JobError("TableNotFoundException", messages.TABLE_GONE)
+    return table
+
+
+def _check_reach(table: Table, from_s: float, now: float) -> None:
+    assert table.recovery is not None
+    if from_s < history.earliest_s(table.recovery, now):
+        raise JobError("InvalidExportTimeException", messages.EXPORT_TIME_UNKNOWN)
+
+
+def _items(engine: Engine, document: Document) -> Iterator[Line]:
+    """The lines of all items as of the export's moment that its filter lets through."""
+    selection = compiled(document["filter"], encoding.WIRE) if document.get("filter") else None
+    moment_s = document["moment_s"]
+    low: bytes | None = b""
+    while low is not None:
+        with engine.store.snapshot() as view:
+            table = _table(view, document)
+            _check_reach(table, moment_s, engine.clock.now())
+            high = None
+            if selection is not None:
+                span = selection.span(table)
+                low, high = max(low, span.low), span.high
+            rows = history.rows_at(view, table, moment_s, low)
+            piece = _piece(rows if high is None else takewhile(partial(_is_below, high), rows), _row_bytes)
+        for key, size, body in piece:
+            shown = body if selection is None else selection.shown(body)
+            if shown is not None:
+                yield key, size, export_files.item_line(shown)
+        low = piece[-1][0] + b"\x00" if piece else None
+
+
+def _piece(found: Iterable[T], bytes_of: Callable[[T], int]) -> list[T]:
+    """The first of what is found: as much as memory is to hold at once."""
+    piece: list[T] = []
+    size = 0
+    for each in islice(found, PIECE_ROWS):
+        piece.append(each)
+        size += bytes_of(each)
+        if size >= PIECE_BYTES:
+            break
+    return piece
+
+
+def _is_below(high: bytes, row: Row) -> bool:
+    return row[0] < high
+
+
+def _row_bytes(row: Row) -> int:
+    return len(row[2])
+
+
+def _change_bytes(change: history.ItemChange) -> int:
+    return sum(len(image[1]) for image in (change.old, change.new) if image is not None)
+
+
+def _changes(engine: Engine, document: Document) -> Iterator[Line]:
+    """The lines of all items that were written in the export's period, from its first moment and before its last."""
+    from_s, to_s = document["period_s"]
+    both = document["description"]["IncrementalExportSpecification"]["ExportViewType"] == BOTH_IMAGES
+    low: bytes | None = b""
+    while low is not None:
+        with engine.store.snapshot() as view:
+            table = _table(view, document)
+            _check_reach(table, from_s, engine.clock.now())
+            before_s, last_s = math.nextafter(from_s, -math.inf), math.nextafter(to_s, -math.inf)
+            piece = _piece(history.changes_between(view, table, before_s, last_s, low), _change_bytes)
+        for change in piece:
+            images = [image for image in (change.new, change.old) if image is not None]
+            if images:  # what was not there before and is not there after leaves no trace
+                item = encoding.decode(images[0][1])
+                line = export_files.change_line(
+                    table.key.extract(item),
+                    change.written_at_s,
+                    None if change.new is None else change.new[1],
+                    change.old[1] if both and change.old is not None else None,
+                )
+                yield change.key, sum(size for size, _ in images), line
+        low = piece[-1].key + b"\x00" if piece else None
+
+
+def _summary(described: dict[str, Any], now: float, items: int, billed: int) -> dict[str, Any]:
+    period = described.get("IncrementalExportSpecification")
+    summary = {
+        "version": _VERSIONS[described["ExportType"]],
+        "exportArn": described["ExportArn"],
+        "startTime": export_files.moment(described["StartTime"]),
+        "endTime": export_files.moment(now),
+        "tableArn": described["TableArn"],
+        "tableId": described["TableId"],
+        "s3Bucket": described["S3Bucket"],
+        "s3Prefix": described.get("S3Prefix"),
+        "s3SseAlgorithm": described["S3SseAlgorithm"],
+        "s3SseKmsKeyId": described.get("S3SseKmsKeyId"),
+        "billedSizeBytes": billed,
+        "itemCount": items,
+        "outputFormat": described["ExportFormat"],
+    }
+    if period is None:
+        return {**summary, "exportTime": export_files.moment(described["ExportTime"])}
+    return {
+        **summary,
+        "exportFromTime": export_files.moment(period["ExportFromTime"]),
+        "exportToTime": export_files.moment(period["ExportToTime"]),
+        "outputView": period["ExportViewType"],
+        "exportType": described["ExportType"],
+    }
+
+
+def describe(document: Document, form: Form) -> dict[str, Any]:
+    """ExportDescription. Its type is told where it was asked for, as the service does."""
+    described: dict[str, Any] = document["description"]
+    if "ExportType" not in document["parameters"]:
+        described = {name: value for name, value in described.items() if name != "ExportType"}
+    values = (described.get("FilterSpecification") or {}).get("ExpressionAttributeValues")
+    if values is None:
+        return described
+    told = {**described["FilterSpecification"], "ExpressionAttributeValues": form.item(values)}
+    return {**described, "FilterSpecification": told}
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What an export takes of a table."""
+
+    values: Item | None
+    key_condition: KeyCondition | None
+    filter: reads.Filter | None
+    projection: Projection | None
+
+    def check(self, table: Table) -> None:
+        """Raise ValidationError for what does not fit the table."""
+        schema = table.key.schema
+        if self.key_condition is not None:
+            reads.check_key_types(schema, self.key_condition, self.values)
+            self.span(table)
+            reads.check_filter_keys(schema, self.filter)
+        reads.check_scalar_keys(table, self.filter and self.filter.condition)
+        reads.check_scalar_keys(table, self.projection)
+
+    def span(self, table: Table) -> Span:
+        """The stored keys of what may be taken."""
+        if self.key_condition is None:
+            return Span(b"", None)
+        return ranges.condition_span(None, self.key_condition.bind(self.values, *table.key.schema.roles))
+
+    def shown(self, body: bytes) -> bytes | None:
+        """What is shown of an item, from its stored body; None: nothing."""
+        if self.filter is None and self.projection is None:
+            return body
+        item = encoding.decode(body)
+        if self.filter is not None and not self.filter.tester()(item):
+            return None
+        return body if self.projection is None else encoding.encode(self.projection.apply(item))
+
+
+def compiled(given: dict[str, Any], form: Form) -> Selection:
+    """The selection of a FilterSpecification. Raises ValidationError."""
+    given = {name: value for name, value in given.items() if value is not None}
+    if not given:
+        raise ValidationError(messages.FILTER_EMPTY)
+    expressions = [name for name in EXPRESSIONS if name in given]
+    rules.check_placeholders_wanted(given, expressions, value_expressions=VALUE_EXPRESSIONS)
+    rules.check_placeholders(given)
+    values = request_values(given, form)
+    key_condition = None
+    if "KeyConditionExpression" in given:
+        names = given.get("ExpressionAttributeNames")
+        key_condition = compile_key_condition(given["KeyConditionExpression"], names)
+        key_condition.check(values)
+    condition = reads.compile_filter_expression(given, values)
+    projection = reads.compile_read_projection(given)
+    reads.check_read_placeholders(given, values, key_condition, condition and condition.condition, projection)
+    if key_condition is not None:
+        key_condition.check_form()
+    return Selection(values, key_condition, condition, projection)
+
+
+def to_be_kept(given: dict[str, Any], selection: Selection) -> dict[str, Any]:
+    """The specification with its values in wire form, as it is described and kept."""
+    kept = {name: value for name, value in given.items() if value is not None}
+    if selection.values is not None:
+        kept["ExpressionAttributeValues"] = selection.values
+    return kept

@@ -1,0 +1,242 @@
+"""Imports of new tables from files: begun by an operation, written by the engine's thread for jobs.
+
+The table is there from the beginning, CREATING until the import has ended, so nobody reads or writes it
+meanwhile. Items are written in batches, each in a transaction with how far the import has come: after a crash it
+goes on from there. Of items with the same key the last one stays.
+
+Sources: developer guide, "DynamoDB data import from Amazon S3: how it works" and "Import format quotas and
+validation"; API reference. What the guide leaves open is as it was seen on the service in 2026.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from keyplan import limits
+from keyplan.dynamodb.messages import exports as messages
+from keyplan.dynamodb.values.types import Item
+from keyplan.engine.items import writes
+from keyplan.engine.store.rows import Transaction, View
+from keyplan.engine.tables import documents
+from keyplan.engine.tables.catalog import Table, stored_table
+from keyplan.engine.transfer import import_files, jobs
+from keyplan.engine.transfer.buckets import BucketError, Buckets
+from keyplan.engine.transfer.import_files import Csv, MalformedError, Rejected
+from keyplan.engine.transfer.jobs import Document, Hold, JobError
+from keyplan.errors import SerializationError, ValidationError
+
+if TYPE_CHECKING:
+    from keyplan.engine.engine import Engine
+
+NOT_BEFORE_END = 1e12
+"""The `ready_at` of a table that is being imported: no moment that comes."""
+
+BATCH_ITEMS = 500
+BATCH_BYTES = limits.MIB
+LOGGED_ERRORS = 10_000
+
+ITEM_VALIDATION = "ItemValidationError"
+
+_Write = tuple[bytes, Item, writes.Version]
+
+_log = logging.getLogger(__name__)
+
+
+def run(engine: Engine, document: Document, hold: Hold) -> None:
+    """Import all objects and end the import. Raises JobError and what `buckets` and `jobs` raise."""
+    buckets = engine.buckets
+    assert buckets is not None
+    source = document["description"]["S3BucketSource"]
+    keys = list(islice(buckets.keys(source["S3Bucket"], source.get("S3KeyPrefix") or ""), limits.IMPORT_OBJECTS + 1))
+    if len(keys) > limits.IMPORT_OBJECTS:
+        raise JobError(ITEM_VALIDATION, messages.too_many_objects(limits.IMPORT_OBJECTS))
+    work = _Import(engine, document, hold)
+    for key in keys:
+        work.read(buckets, key)
+    work.write()
+    progress = work.progress
+    counts = {
+        "ProcessedItemCount": progress.imported + progress.errors,
+        "ImportedItemCount": progress.imported,
+        "ErrorCount": progress.errors,
+        "ProcessedSizeBytes": progress.size,
+    }
+    if progress.errors:
+        assert progress.first_error is not None
+        failure = messages.items_failed(source["S3Bucket"], *progress.first_error)
+        _end(engine, hold, jobs.FAILED, **counts, FailureCode=ITEM_VALIDATION, FailureMessage=failure)
+    else:
+        _end(engine, hold, jobs.COMPLETED, **counts)
+
+
+def fail(engine: Engine, hold: Hold, code: str, message: str) -> None:
+    """End an import that cannot be done; the table goes unless something was written. Raises LostError."""
+    _end(engine, hold, jobs.FAILED, FailureCode=code, FailureMessage=message)
+
+
+def _end(engine: Engine, hold: Hold, status: str, **members: Any) -> None:
+    def work(transaction: Transaction) -> None:
+        document = hold.finish(transaction, status, **members)
+        table = _importing(transaction, document)
+        if table is None:
+            return
+        if status == jobs.FAILED and "ErrorCount" not in members and not document["progress"]["imported"]:
+            documents.drop(engine, transaction, table)
+            return
+        rest = {name: value for name, value in table.document.items() if name != "import"}
+        engine.catalog.save(transaction, {**rest, "ready_at": engine.clock.now() + engine.state_delay_s})
+
+    engine.alter(work)
+
+
+def _importing(view: View, document: Document) -> Table | None:
+    """The table of an import; None if it is gone."""
+    table = stored_table(view, document["table"])
+    return table if table is not None and table.document.get("import") == jobs.arn_of(document) else None
+
+
+@dataclass
+class Progress:
+    """How far an import has come: all objects before `key`, and so many entries of that."""
+
+    key: str = ""
+    entries: int = 0
+    imported: int = 0
+    errors: int = 0
+    size: int = 0
+    first_error: tuple[str, int, list[str]] | None = None
+
+    def document(self) -> dict[str, Any]:
+        """As it is kept."""
+        return dict(vars(self))
+
+
+@dataclass
+class _Import:
+    """One import at work."""
+
+    engine: Engine
+    document: Document
+    hold: Hold
+    progress: Progress = field(init=False)
+    table: Table = field(init=False)
+    batch: list[_Write] = field(default_factory=list)
+    batch_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        self.progress = Progress(**self.document["progress"])
+        self.table = self._current(self.engine.store.view())
+        described = self.document["description"]
+        self._compression = described["InputCompressionType"]
+        self._csv = _csv_of(described, self.table) if described["InputFormat"] == "CSV" else None
+
+    def read(self, buckets: Buckets, key: str) -> None:
+        """Import one object, unless that was done before."""
+        progress = self.progress
+        if key < progress.key:
+            return
+        if key > progress.key:
+            progress.key, progress.entries = key, 0
+        count = import_files.Count()
+        bucket = self.document["description"]["S3BucketSource"]["S3Bucket"]
+        try:
+            with buckets.reading(bucket, key) as file:
+                entries = import_files.entries(file, self._compression, self._csv, count)
+                for entry in islice(entries, progress.entries, None):
+                    self._take(entry)
+        except MalformedError as error:
+            self._reject(str(error))
+        except (OSError, BucketError) as error:
+            self._reject(messages.object_unreadable(str(error)))
+        progress.size += count.size
+        progress.key, progress.entries = key + "\x00", 0  # all of this object, none of the next
+
+    def _take(self, entry: import_files.Entry) -> None:
+        if isinstance(entry, Rejected):
+            self._reject(entry)
+            return
+        try:
+            write = _checked(self.table, entry)
+        except (ValidationError, SerializationError) as error:
+            self._reject(error.message)
+            return
+        self.progress.entries += 1
+        self.progress.imported += 1
+        self.batch.append(write)
+        self.batch_bytes += len(write[2].body)
+        if len(self.batch) >= BATCH_ITEMS or self.batch_bytes >= BATCH_BYTES:
+            self.write()
+
+    def _reject(self, fault: str) -> None:
+        progress = self.progress
+        if progress.errors < LOGGED_ERRORS:
+            described = self.document["description"]
+            bucket = described["S3BucketSource"]["S3Bucket"]
+            pointer = {"bucket": bucket, "key": progress.key, "itemIndex": progress.entries}
+            told = {"itemS3Pointer": pointer, "importArn": described["ImportArn"], "errorMessages": [fault]}
+            _log.warning("%s", orjson.dumps(told).decode())
+        if progress.first_error is None:
+            progress.first_error = (progress.key, progress.entries, [fault])
+        progress.entries += 1
+        progress.errors += 1
+        self.hold.beat()
+
+    def write(self) -> None:
+        """Write the batch, and how far that is."""
+        batch, progress = self.batch, self.progress.document()
+
+        def work(transaction: Transaction) -> None:
+            document = self.hold.confirm(transaction)
+            _write(transaction, self._current(transaction), batch)
+            self.hold.save(transaction, {**document, "progress": progress})
+
+        self.hold.beat()
+        self.engine.store.write(work)
+        self.batch, self.batch_bytes = [], 0
+
+    def _current(self, view: View) -> Table:
+        table = _importing(view, self.document)
+        if table is None:
+            raise JobError("TableNotFoundException", messages.TABLE_TAKEN_AWAY)
+        return table
+
+
+def _csv_of(described: dict[str, Any], table: Table) -> Csv:
+    options = (described.get("InputFormatOptions") or {}).get("Csv") or {}
+    kinds = {
+        name: kind
+        for schema in (table.key.schema, *(index.key.schema for index in table.indexes.values()))
+        for name, kind in (*schema.partition, *schema.sort)
+    }
+    return Csv(options.get("Delimiter") or ",", options.get("HeaderList"), kinds)
+
+
+def _checked(table: Table, given: dict[str, Any]) -> _Write:
+    """An item as it is written: its key, canonical, measured. Raises ValidationError if it cannot be in the table."""
+    new = writes.given(given, wire=True)
+    key = table.key.of_item(new.item)
+    writes.check_index_keys(table, new.item)
+    return key, new.item, new
+
+
+def _write(transaction: Transaction, table: Table, batch: list[_Write]) -> None:
+    """Write the rows and their index entries. A table that is being imported has nothing else that depends on items."""
+    last = {key: (key, item, new) for key, item, new in batch}
+    if not table.blind:
+        for key, old in _olds(transaction, table, last):
+            writes.delete_blindly(transaction, table, key, old)
+    writes.change_blindly(transaction, table, list(last.values()))
+
+
+def _olds(transaction: Transaction, table: Table, keys: dict[bytes, _Write]) -> Iterator[tuple[bytes, Item]]:
+    """The items that are written over."""
+    for key in keys:
+        old = writes.load(transaction, table, key)
+        if old is not None:
+            yield key, old.item

@@ -1,0 +1,494 @@
+"""Copies in chunks: of one moment whatever is written meanwhile, over crashes, and without anything left behind."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.crash.failing_store import INDEX, LOCAL
+from tests.engine import tables_of
+from tests.engine.backup_making import Kept, stored_trees
+from tests.engine.table_making import failure
+from tests.engine.test_no_threads import no_threads
+
+from keyplan.engine import fsck
+from keyplan.engine.backups import backups, copies, history
+from keyplan.engine.engine import Engine
+from keyplan.engine.tables import backfill
+from keyplan.engine.tables.catalog import stored_tables
+
+Items = dict[str, dict[str, Any]]
+
+
+@pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rows a chunk, and one chunk by the operation itself."""
+    monkeypatch.setattr(copies, "CHUNK_ROWS", 2)
+    monkeypatch.setattr(backfill, "CHUNKS_AT_ONCE", 1)
+
+
+@pytest.fixture
+def by_hand(small_chunks: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No thread: the test says when a chunk is copied."""
+    monkeypatch.setattr(backfill.Backfiller, "wake", lambda self: None)
+
+
+@pytest.fixture(params=["memory", "file"])
+def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kept]:
+    made = Kept()
+    if request.param == "file":
+        made.engine.close()
+        made.engine = Engine.open(tmp_path / "data.db", clock=made.clock)
+        tables_of.create(made.engine)
+    with made.engine:
+        yield made
+
+
+def fill(kept: Kept, count: int = 20) -> None:
+    for number in range(count):
+        kept.put(f"{number:03}", x={"S": "first"})
+
+
+def content(kept: Kept, table: str = "things") -> Items:
+    return {item["p"]["S"]: item for item in kept.items(table)}
+
+
+def rows_of(kept: Kept, arn: str) -> int:
+    view = kept.engine.store.view()
+    return view.totals(backups.tree_of(backups.find(kept.engine, view, arn)))[0]
+
+
+def status(kept: Kept, arn: str) -> str:
+    told: str = kept.call("DescribeBackup", BackupArn=arn)["BackupDescription"]["BackupDetails"]["BackupStatus"]
+    return told
+
+
+def work_off(kept: Kept) -> None:
+    """Do all that is under way, by hand."""
+    while pending := backfill.pending(kept.engine):
+        backfill.fill_some(kept.engine, *pending[0], 1)
+
+
+def restored(kept: Kept, arn: str, target: str = "restored") -> Items:
+    kept.restore(arn, target)
+    work_off(kept)
+    return content(kept, target)
+
+
+def check_trees(kept: Kept) -> None:
+    """Every tree belongs to something that is there."""
+    view, expected = kept.engine.store.view(), set()
+    for table in stored_tables(view):
+        trees = [table.tree, *(index.tree for index in table.indexes.values()), *table.copies]
+        expected |= {tree.number for tree in trees}
+        expected |= {each.tree.number for each in (table.recovery, table.expiry) if each is not None}
+    expected |= {document["tree"] for document in backups.stored(view)}
+    assert {name for name in stored_trees(kept.engine) if name.startswith("tree_")} == {f"tree_{n}" for n in expected}
+
+
+# What a backup holds.
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_a_backup_holds_what_there_was_when_it_was_asked_for(kept: Kept) -> None:
+    fill(kept)
+    before = content(kept)
+    arn = kept.back_up()
+    names = list(before)
+    for number, name in enumerate(names):
+        if number % 3 == 0:
+            kept.delete(name)
+        elif number % 3 == 1:
+            kept.put(name, x={"S": "second"})
+            kept.put(name, x={"S": "third"})
+        kept.put(f"new {number}")
+        if number % 3 == 0 and number % 2:
+            kept.put(name, x={"S": "again"})
+        if number < 8:
+            backfill.fill_some(kept.engine, arn, backfill.ROWS, 1)
+    now = content(kept)
+    assert status(kept, arn) == "CREATING"
+    work_off(kept)
+    assert status(kept, arn) == "AVAILABLE"
+    assert restored(kept, arn) == before
+    assert content(kept) == now
+    told = kept.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
+    assert told["SourceTableDetails"]["ItemCount"] == 20
+    assert fsck.check(kept.engine) == []
+    check_trees(kept)
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_a_transaction_is_in_a_backup_or_it_is_not(kept: Kept) -> None:
+    fill(kept, 6)
+    arn = kept.back_up()
+    keys = [{"p": {"S": f"{number:03}"}, "s": {"S": "1"}} for number in range(6)]
+    puts = [{"Put": {"TableName": "things", "Item": {**key, "x": {"S": "second"}}}} for key in keys]
+    kept.call("TransactWriteItems", TransactItems=puts)
+    work_off(kept)
+    assert {item["x"]["S"] for item in restored(kept, arn).values()} == {"first"}
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_two_backups_at_once_are_each_of_their_moment(kept: Kept) -> None:
+    fill(kept)
+    first, one = content(kept), kept.back_up()
+    kept.put("001", x={"S": "second"})
+    kept.delete("011")
+    second, other = content(kept), kept.back_up()
+    for number, name in enumerate(second):
+        kept.put(name, x={"S": "third"})
+        if number < 10:
+            backfill.fill_some(kept.engine, (one, other)[number % 2], backfill.ROWS, 1)
+    work_off(kept)
+    assert (restored(kept, one, "one"), restored(kept, other, "other")) == (first, second)
+    check_trees(kept)
+
+
+@pytest.mark.usefixtures("small_chunks")
+def test_the_engines_thread_completes_a_backup() -> None:
+    kept = Kept()
+    fill(kept)
+    before = content(kept)
+    arn = kept.back_up()
+    kept.engine.backfiller.wait()
+    assert status(kept, arn) == "AVAILABLE"
+    assert restored(kept, arn) == before
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("look", ["DescribeBackup", "ListBackups"])
+def test_without_a_thread_a_look_at_the_backup_completes_it(monkeypatch: pytest.MonkeyPatch, look: str) -> None:
+    kept = Kept()
+    fill(kept)
+    with no_threads(monkeypatch):
+        arn = kept.back_up()
+        assert status(kept, arn) == "CREATING"
+    kept.call(look, **({"BackupArn": arn} if look == "DescribeBackup" else {}))
+    kept.engine.backfiller.wait()
+    assert status(kept, arn) == "AVAILABLE"
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_a_backup_that_is_being_made_is_in_use(kept: Kept) -> None:
+    fill(kept)
+    arn = kept.back_up()
+    for operation, more in (("DeleteBackup", {}), ("RestoreTableFromBackup", {"TargetTableName": "restored"})):
+        assert failure(kept.engine, operation, {"BackupArn": arn, **more})[0] == "BackupInUseException"
+    assert fsck.check(kept.engine) == []
+
+
+def test_large_items_make_small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backfill, "CHUNKS_AT_ONCE", 1)
+    monkeypatch.setattr(backfill.Backfiller, "wake", lambda self: None)
+    kept = Kept()
+    for number in range(10):
+        kept.put(str(number), x={"S": "x" * 300_000})
+    arn = kept.back_up()
+    assert rows_of(kept, arn) == 4  # the fourth crosses the mebibyte
+    work_off(kept)
+    assert rows_of(kept, arn) == 10
+
+
+# What goes away meanwhile.
+
+
+@pytest.mark.usefixtures("by_hand")
+@pytest.mark.parametrize("recovery", [False, True])
+def test_a_table_may_be_deleted_and_made_again_under_its_backup(kept: Kept, recovery: bool) -> None:
+    if recovery:
+        kept.keep()
+    fill(kept)
+    before = content(kept)
+    arn = kept.back_up()
+    kept.delete("003")
+    kept.delete("017")
+    kept.call("DeleteTable", TableName="things")
+    tables_of.create(kept.engine)
+    kept.put("other")
+    work_off(kept)
+    assert restored(kept, arn) == before
+    assert list(content(kept)) == ["other"]
+    assert fsck.check(kept.engine) == []
+    check_trees(kept)
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_two_backups_outlive_their_table(kept: Kept) -> None:
+    fill(kept)
+    before = content(kept)
+    arns = kept.back_up(), kept.back_up()
+    kept.call("DeleteTable", TableName="things")
+    work_off(kept)
+    assert [restored(kept, arn, f"restored-{number}") for number, arn in enumerate(arns)] == [before, before]
+    check_trees(kept)
+
+
+@pytest.mark.usefixtures("by_hand")
+@pytest.mark.parametrize("gone", ["recovery", "table"])
+def test_a_restore_keeps_the_history_that_it_needs(kept: Kept, gone: str) -> None:
+    kept.keep()
+    fill(kept)
+    then, before = kept.clock.now(), content(kept)
+    kept.clock.advance(10)
+    for name in list(before)[::2]:
+        kept.delete(name)
+    kept.put("new")
+    kept.rewind(then)
+    kept.clock.advance(10)
+    kept.put("001", x={"S": "later"})
+    if gone == "recovery":
+        kept.forget()
+    else:
+        kept.call("DeleteTable", TableName="things")
+    work_off(kept)
+    assert content(kept, "restored") == before
+    assert fsck.check(kept.engine) == []
+    check_trees(kept)
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_a_restore_ends_though_an_item_changes_faster_than_its_records_are_read(kept: Kept) -> None:
+    kept.keep()
+    fill(kept)
+    change_often(kept, "010", times=50)
+    then, before = kept.clock.now(), content(kept)
+    change_often(kept, "010", times=50)
+    kept.rewind(then)
+    chunks = 0
+    while backfill.pending(kept.engine):
+        backfill.fill_some(kept.engine, "restored", backfill.ROWS, 1)
+        change_often(kept, "010", times=5)
+        chunks += 1
+    assert content(kept, "restored") == before
+    assert chunks < 2 * len(before)
+
+
+def change_often(kept: Kept, name: str, times: int) -> None:
+    for number in range(times):
+        kept.clock.advance(0.01)
+        kept.put(name, x={"N": str(number)})
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_history_is_not_trimmed_under_a_restore(kept: Kept) -> None:
+    kept.keep(days=1)
+    fill(kept)
+    then, before = kept.clock.now(), content(kept)
+    kept.clock.advance(10)
+    for name in before:
+        kept.put(name, x={"S": "second"})
+    kept.clock.advance(history.DAY_S - 20)
+    kept.rewind(then)
+    kept.clock.advance(100)
+    assert kept.engine.trim_history() == 0
+    work_off(kept)
+    assert content(kept, "restored") == before
+    assert kept.engine.trim_history() == 40
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_of_an_item_changed_often_only_the_first_change_after_the_moment_counts(kept: Kept) -> None:
+    kept.keep()
+    kept.put("a", x={"S": "0"})
+    moments = [kept.clock.now()]
+    for number in range(1, 10):
+        kept.clock.advance(10)
+        kept.put("a", x={"S": str(number)})
+        kept.put("b", x={"S": str(number)})
+        moments.append(kept.clock.now())
+    for number, moment in enumerate(moments):
+        target = f"past-{number}"
+        kept.rewind(moment, target)
+        work_off(kept)
+        expected = {"a": str(number), **({"b": str(number)} if number else {})}
+        assert {name: item["x"]["S"] for name, item in content(kept, target).items()} == expected
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_a_restored_table_is_being_created_until_its_rows_are_there(kept: Kept) -> None:
+    fill(kept)
+    arn = kept.back_up()
+    work_off(kept)
+    answer = kept.restore(arn)
+    assert answer["TableStatus"] == "CREATING"
+    assert kept.call("DescribeTable", TableName="restored")["Table"]["RestoreSummary"]["RestoreInProgress"]
+    assert failure(kept.engine, "Scan", {"TableName": "restored"})[0] == "ResourceNotFoundException"
+    assert failure(kept.engine, "DeleteTable", {"TableName": "restored"})[0] == "ResourceInUseException"
+    assert failure(kept.engine, "DeleteBackup", {"BackupArn": arn})[0] == "BackupInUseException"
+    work_off(kept)
+    assert kept.call("DescribeTable", TableName="restored")["Table"]["TableStatus"] == "ACTIVE"
+    kept.call("DeleteBackup", BackupArn=arn)
+    check_trees(kept)
+
+
+@pytest.mark.usefixtures("by_hand")
+@pytest.mark.parametrize("last", [False, True])
+def test_indexes_are_filled_when_all_rows_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: bool
+) -> None:
+    monkeypatch.setattr(backfill, "CHUNK_ROWS", 3)
+    kept = Kept()
+    path = tmp_path / "data.db"
+    with Engine.open(path, clock=kept.clock) as kept.engine, Engine.open(path, clock=kept.clock) as other:
+        tables_of.create(
+            kept.engine,
+            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in "psgl"],
+            GlobalSecondaryIndexes=[{"IndexName": "by_g", **INDEX}],
+            LocalSecondaryIndexes=[LOCAL],
+        )
+        for number in range(20):
+            kept.put(f"{number:03}", g={"S": "g"}, l={"S": "l"})
+        arn = kept.back_up()
+        work_off(kept)
+        kept.restore(arn)
+        engines = [kept.engine, other]
+        while pending := backfill.pending(engines[0]):
+            backfill.fill_some(engines[0], *pending[-1 if last else 0], 1)
+            engines.reverse()
+            engines[0].catalog.reload(engines[0].store.view())
+            assert fsck.check(kept.engine) == []
+        assert kept.names("restored") == kept.names("restored", IndexName="by_g") == kept.names()
+        assert kept.names("restored", IndexName="by_l") == kept.names()
+        assert fsck.check(kept.engine) == []
+
+
+def test_a_deleted_table_with_recovery_leaves_its_rows_to_its_backup() -> None:
+    kept = Kept(state_delay_s=5)
+    expiry = {"Enabled": True, "AttributeName": "until"}
+    kept.call("UpdateTimeToLive", TableName="things", TimeToLiveSpecification=expiry)
+    kept.keep()
+    kept.put("a", until={"N": str(int(kept.clock.now()) + 1)})
+    before, tree = content(kept), kept.engine.table("things").tree
+    kept.call("DeleteTable", TableName="things")
+    kept.clock.advance(2)
+    assert kept.engine.sweep() == 0  # nobody changes what a backup has
+    kept.clock.advance(10)
+    tables_of.create(kept.engine)
+    (system,) = kept.call("ListBackups", BackupType="SYSTEM")["BackupSummaries"]
+    stored = backups.find(kept.engine, kept.engine.store.view(), system["BackupArn"])
+    assert backups.tree_of(stored) == tree
+    kept.restore(system["BackupArn"])
+    kept.clock.advance(5)
+    assert content(kept, "restored") == before
+    assert fsck.check(kept.engine) == []
+    check_trees(kept)
+
+
+# Processes that end.
+
+
+@pytest.mark.usefixtures("small_chunks")
+def test_whoever_opens_the_file_completes_what_was_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "data.db"
+    kept = Kept()
+    with monkeypatch.context() as patch:
+        patch.setattr(backfill.Backfiller, "wake", lambda self: None)
+        kept.engine = Engine.open(path, clock=kept.clock)
+        tables_of.create(kept.engine)
+        kept.keep()
+        fill(kept)
+        before = content(kept)
+        done = kept.back_up("done")
+        work_off(kept)
+        arn = kept.back_up()
+        kept.restore(done, "restored")
+        kept.rewind(None, "rewound")
+        for name in before:
+            kept.put(name, x={"S": "second"})
+        kept.engine.close()
+    with Engine.open(path, clock=kept.clock) as kept.engine:
+        kept.engine.backfiller.wait()
+        assert status(kept, arn) == "AVAILABLE"
+        assert content(kept, "restored") == content(kept, "rewound") == before
+        kept.restore(arn, "again")
+        kept.engine.backfiller.wait()
+        assert content(kept, "again") == before
+        assert fsck.check(kept.engine) == []
+        check_trees(kept)
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_several_processes_share_a_copy(tmp_path: Path) -> None:
+    kept = Kept()
+    path = tmp_path / "data.db"
+    with Engine.open(path, clock=kept.clock) as kept.engine, Engine.open(path, clock=kept.clock) as other:
+        tables_of.create(kept.engine)
+        fill(kept)
+        before = content(kept)
+        arn = kept.back_up()
+        engines = [kept.engine, other] * 20
+        for name, engine in zip(before, engines, strict=False):
+            put = {"TableName": "things", "Item": {**tables_of.key(name), "x": {"S": "second"}}}
+            engine.call("PutItem", put)
+            backfill.fill_some(engine, arn, backfill.ROWS, 1)
+        assert backfill.pending(kept.engine) == backfill.pending(other) == []
+        assert restored(kept, arn) == before
+
+
+# Anything, in any order.
+
+
+class Chance:
+    """Random writes, backups, restores and chunks, and what each copy must hold."""
+
+    def __init__(self, kept: Kept, seed: int) -> None:
+        self.kept, self.chance = kept, random.Random(seed)
+        self.moments: list[tuple[float, Items]] = []
+        self.backups: dict[str, Items] = {}
+        self.restored: dict[str, Items] = {}
+
+    def step(self) -> None:
+        kept, chance = self.kept, self.chance
+        what = chance.choices(("put", "delete", "chunk", "back up", "rewind", "restore"), (10, 6, 10, 1, 1, 1))[0]
+        name = f"{chance.randrange(25):03}"
+        if what == "put":
+            kept.put(name, x={"S": str(chance.randrange(3))})
+        elif what == "delete":
+            kept.delete(name)
+        elif what == "back up":
+            self.backups[kept.back_up()] = content(kept)
+        elif what == "rewind":
+            target = f"restored-{len(self.restored)}"
+            latest = chance.random() < 0.3
+            moment, expected = (None, content(kept)) if latest else chance.choice(self.moments)
+            kept.rewind(moment, target)
+            self.restored[target] = expected
+        elif what == "restore":
+            ready = [arn for arn in self.backups if status(kept, arn) == "AVAILABLE"]
+            if ready and not self._is_restoring():
+                target, arn = f"restored-{len(self.restored)}", chance.choice(ready)
+                kept.restore(arn, target)
+                self.restored[target] = self.backups[arn]
+        elif pending := backfill.pending(kept.engine):
+            backfill.fill_some(kept.engine, *chance.choice(pending), 1)
+        if chance.random() < 0.3:
+            self.moments.append((kept.clock.now(), content(kept)))
+            kept.clock.advance(1)
+
+    def _is_restoring(self) -> bool:
+        described = (self.kept.call("DescribeTable", TableName=name)["Table"] for name in self.restored)
+        return any(each["TableStatus"] == "CREATING" for each in described)
+
+
+@pytest.mark.usefixtures("by_hand")
+@pytest.mark.parametrize("seed", range(12))
+def test_copies_hold_what_a_model_says(seed: int) -> None:
+    kept = Kept()
+    kept.keep()
+    fill(kept, 10)
+    run = Chance(kept, seed)
+    run.moments.append((kept.clock.now(), content(kept)))
+    kept.clock.advance(1)
+    for _ in range(150):
+        run.step()
+    assert fsck.check(kept.engine) == []
+    work_off(kept)
+    assert {name: content(kept, name) for name in run.restored} == run.restored
+    for number, (arn, expected) in enumerate(run.backups.items()):
+        assert restored(kept, arn, f"last-{number}") == expected
+    assert fsck.check(kept.engine) == []
+    check_trees(kept)

@@ -1,0 +1,52 @@
+"""Lagging indexes under random work: whoever writes, and however often the file is reopened, they end right."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from tests.engine import tables_of
+from tests.engine.tables_of import delete, put
+
+from keyplan.engine import fsck
+from keyplan.engine.engine import Engine
+from keyplan.engine.faults import lag
+from keyplan.engine.faults.injector import Faults
+
+LAGS: tuple[Faults | None, ...] = (Faults(gsi_lag=(0, 5)), Faults(gsi_lag=3), None)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_indexes_agree_with_their_table_once_nothing_waits(tmp_path: Path, seed: int) -> None:
+    path, clock, source = tmp_path / "data.db", tables_of.clock(), random.Random(seed)
+    with Engine.open(path, clock=clock) as engine:
+        tables_of.create(engine, **tables_of.with_index())
+    for _ in range(6):
+        engines = [Engine.open(path, clock=clock, faults=source.choice(LAGS)) for _ in range(2)]
+        for number in range(60):
+            engine, name = source.choice(engines), str(source.randrange(6))
+            clock.advance(source.random())
+            if source.random() < 0.3:
+                delete(engine, name)
+            else:
+                attributes = {"g": {"S": source.choice("xyz")}} if source.random() < 0.8 else {}
+                put(engine, name, v={"N": str(number)}, **attributes)
+            if number % 20 == 0:
+                # Only where everybody lags is every difference one that waits.
+                found = fsck.check(engine)
+                assert not found or any(each.faults is None for each in engines)
+        for engine in engines:
+            engine.close()
+    with Engine.open(path, clock=clock) as engine:
+        assert fsck.check(engine) == []
+        trees = lag.find(engine.store.view())
+        assert trees is None or engine.store.view().totals(trees.waiting) == (0, 0)
+
+
+def test_a_database_whose_indexes_never_lagged_has_nothing_to_find() -> None:
+    with Engine.memory() as engine:
+        tables_of.create(engine, **tables_of.with_index())
+        put(engine, "a", g={"S": "g"})
+        assert lag.find(engine.store.view()) is None
+        assert lag.settle(engine, everything=True) == 0

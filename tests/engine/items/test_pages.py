@@ -1,0 +1,131 @@
+"""Pages of Query and Scan: where they end, what they hold, what they cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.engine import tables_of
+from tests.engine.tables_of import put
+
+from keyplan import limits
+from keyplan.engine.engine import Engine
+from keyplan.engine.items.pages import SMALL_LIMIT
+
+
+@pytest.fixture
+def filled(engine: Engine) -> Engine:
+    """Forty items of 100 bytes in one partition."""
+    tables_of.create(engine)
+    for number in range(40):
+        put(engine, "a", f"{number:02}", x={"S": "x" * 94})
+    return engine
+
+
+def query(engine: Engine, **members: Any) -> dict[str, Any]:
+    """One page of partition `a`."""
+    request: dict[str, Any] = {
+        "TableName": "things",
+        "KeyConditionExpression": "p = :p",
+        "ReturnConsumedCapacity": "TOTAL",
+        **members,
+    }
+    request["ExpressionAttributeValues"] = {":p": {"S": "a"}, **members.get("ExpressionAttributeValues", {})}
+    return engine.call("Query", request)
+
+
+def units(answer: dict[str, Any]) -> float:
+    told: float = answer["ConsumedCapacity"]["CapacityUnits"]
+    return told
+
+
+def test_a_page_is_summed_first_and_rounded_once(filled: Engine) -> None:
+    answer = query(filled)
+    assert answer["Count"] == 40
+    assert units(answer) == 0.5
+    assert units(query(filled, ConsistentRead=True)) == 1
+
+
+def test_nothing_found_still_costs_a_read(engine: Engine) -> None:
+    tables_of.create(engine)
+    assert units(query(engine)) == 0.5
+    assert units(query(engine, ConsistentRead=True)) == 1
+
+
+@pytest.mark.parametrize("limit", [1, 39, 40, 41, SMALL_LIMIT, SMALL_LIMIT + 1])
+def test_a_limit_that_is_reached_leaves_a_key_even_at_the_end(filled: Engine, limit: int) -> None:
+    answer = query(filled, Limit=limit)
+    assert answer["Count"] == min(limit, 40)
+    assert ("LastEvaluatedKey" in answer) == (limit <= 40)
+    if limit == 40:
+        following = query(filled, Limit=limit, ExclusiveStartKey=answer["LastEvaluatedKey"])
+        assert (following["Count"], following.get("LastEvaluatedKey")) == (0, None)
+
+
+def test_a_limit_counts_before_the_filter(filled: Engine) -> None:
+    answer = query(
+        filled, Limit=10, FilterExpression="x = :none", ExpressionAttributeValues={":none": {"S": "nothing like it"}}
+    )
+    assert (answer["Count"], answer["ScannedCount"], answer["Items"]) == (0, 10, [])
+    assert answer["LastEvaluatedKey"] == tables_of.key("a", "09")
+
+
+@pytest.mark.parametrize("forward", [True, False])
+@pytest.mark.parametrize("limit", [None, 3, 100])
+def test_a_page_ends_with_the_item_that_crosses_a_megabyte(engine: Engine, forward: bool, limit: int | None) -> None:
+    tables_of.create(engine)
+    for number in range(9):
+        put(engine, "a", str(number), x={"S": "x" * 300_000})
+    more = {} if limit is None else {"Limit": limit}
+    first = query(engine, ScanIndexForward=forward, **more)
+    expected = 3 if limit == 3 else 4
+    assert [item["s"]["S"] for item in first["Items"]] == list("0123" if forward else "8765")[:expected]
+    assert first["LastEvaluatedKey"] == tables_of.key("a", first["Items"][-1]["s"]["S"])
+    assert units(first) == -(-300_005 * expected // 4096) / 2
+
+
+@pytest.mark.parametrize("limit", [None, 2, 200])
+def test_a_full_page_has_a_key_even_if_nothing_follows(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, limit: int | None
+) -> None:
+    monkeypatch.setattr(limits, "PAGE_BYTES", 100)
+    tables_of.create(engine)
+    more = {} if limit is None else {"Limit": limit}
+    put(engine, "a", "1", x={"S": "x" * 94})  # 99 bytes with its names and key
+    assert "LastEvaluatedKey" not in query(engine, **more)
+    put(engine, "a", "1", x={"S": "x" * 95})
+    first = query(engine, **more)
+    assert (first["Count"], first["LastEvaluatedKey"]) == (1, tables_of.key("a", "1"))
+    following = query(engine, ExclusiveStartKey=first["LastEvaluatedKey"], **more)
+    assert (following["Count"], following.get("LastEvaluatedKey")) == (0, None)
+    put(engine, "a", "2")
+    assert query(engine, **more)["LastEvaluatedKey"] == tables_of.key("a", "1")
+
+
+def test_a_count_has_no_items(filled: Engine) -> None:
+    answer = query(filled, Select="COUNT")
+    assert (answer["Count"], answer["ScannedCount"]) == (40, 40)
+    assert "Items" not in answer
+
+
+def test_a_projection_does_not_make_a_page_cheaper(filled: Engine) -> None:
+    answer = query(filled, ProjectionExpression="s")
+    assert answer["Items"][0] == {"s": {"S": "00"}}
+    assert units(answer) == 0.5
+
+
+def test_fetching_from_a_local_index_costs_each_item(engine: Engine) -> None:
+    local = {
+        "IndexName": "by_l",
+        "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}, {"AttributeName": "l", "KeyType": "RANGE"}],
+        "Projection": {"ProjectionType": "KEYS_ONLY"},
+    }
+    definitions = [{"AttributeName": name, "AttributeType": "S"} for name in "psl"]
+    tables_of.create(engine, AttributeDefinitions=definitions, LocalSecondaryIndexes=[local])
+    for name in "12":
+        put(engine, "a", name, l={"S": name}, x={"S": "x" * 5000})
+    assert units(query(engine, IndexName="by_l")) == 0.5
+    answer = query(engine, IndexName="by_l", Select="ALL_ATTRIBUTES", ReturnConsumedCapacity="INDEXES")
+    assert [len(item["x"]["S"]) for item in answer["Items"]] == [5000, 5000]
+    assert answer["ConsumedCapacity"]["Table"]["CapacityUnits"] == 2
+    assert answer["ConsumedCapacity"]["LocalSecondaryIndexes"]["by_l"]["CapacityUnits"] == 0.5

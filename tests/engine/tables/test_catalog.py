@@ -1,0 +1,226 @@
+"""The catalog: changes seen by writers at once, by late readers never twice, indexes settled by the clock."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import apsw
+import pytest
+from tests.engine.table_making import add_index, create, describe, put, scan, update
+
+from keyplan.clock import ManualClock
+from keyplan.engine import fsck
+from keyplan.engine.engine import Engine
+from keyplan.engine.items.writes import Version
+from keyplan.engine.store.rows import Transaction, View
+from keyplan.engine.tables.catalog import Catalog, CatalogChanged, Table
+from keyplan.errors import ServiceError
+
+
+def test_a_table_that_has_changed_is_noticed_inside_the_write(engine: Engine) -> None:
+    create(engine)
+    old = engine.table("notes")
+    add_index(engine, "tag")
+    with pytest.raises(CatalogChanged):
+        engine.write(old, lambda transaction: None)
+    engine.write(engine.table("notes"), lambda transaction: None)
+
+
+def test_what_another_engine_changed_is_noticed_inside_the_write(tmp_path: Path) -> None:
+    with Engine.open(tmp_path / "data.db") as one, Engine.open(tmp_path / "data.db") as other:
+        create(one)
+        old = other.table("notes")
+        add_index(one, "tag")
+        with pytest.raises(CatalogChanged):
+            other.write(old, lambda transaction: None)
+        put(other, "a", tagKey={"S": "x"})
+        assert scan(one, "tag") == ["a"]
+
+
+@pytest.mark.parametrize("by_statements", [False, True])
+def test_a_change_between_the_looks_of_one_transaction_is_noticed(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, by_statements: bool
+) -> None:
+    create(engine)
+    find, looks = engine.table, 0
+
+    def find_and_change(name: str) -> Table:
+        nonlocal looks
+        looks += 1
+        table = find(name)
+        if looks == 1:
+            add_index(engine, "tag")
+        return table
+
+    monkeypatch.setattr(engine, "table", find_and_change)
+    if by_statements:
+        statements = [{"Statement": f"INSERT INTO notes VALUE {{'id': '{id_}', 'tagKey': 'x'}}"} for id_ in "ab"]
+        engine.call("ExecuteTransaction", {"TransactStatements": statements})
+    else:
+        items = [{"id": {"S": id_}, "tagKey": {"S": "x"}} for id_ in "ab"]
+        puts = [{"Put": {"TableName": "notes", "Item": item}} for item in items]
+        engine.call("TransactWriteItems", {"TransactItems": puts})
+    assert scan(engine, "tag") == ["a", "b"]
+    assert fsck.check(engine) == []
+
+
+@pytest.mark.parametrize("kind", [apsw.SQLError, apsw.SchemaChangeError])
+def test_a_read_that_finds_no_tree_any_more_starts_over(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, kind: type[apsw.Error]
+) -> None:
+    create(engine)
+    put(engine, "a")
+    look, failures = engine.view, [kind("no such table: tree_1")]
+
+    def view() -> View:
+        if failures:
+            raise failures.pop()
+        return look()
+
+    monkeypatch.setattr(engine, "view", view)
+    assert engine.call("Scan", {"TableName": "notes"})["Count"] == 1
+    assert not failures
+
+
+def test_an_index_that_another_engine_made_is_read(tmp_path: Path) -> None:
+    with Engine.open(tmp_path / "data.db") as one, Engine.open(tmp_path / "data.db") as other:
+        create(one)
+        put(other, "a", tagKey={"S": "x"})
+        add_index(one, "tag")
+        assert scan(other, "tag") == ["a"]
+        add_index(one, "late")
+        query = {
+            "TableName": "notes",
+            "IndexName": "late",
+            "KeyConditionExpression": "lateKey = :v",
+            "ExpressionAttributeValues": {":v": {"S": "x"}},
+        }
+        assert other.call("Query", query)["Items"] == []
+
+
+def test_an_index_that_nobody_made(tmp_path: Path) -> None:
+    with Engine.open(tmp_path / "data.db") as one, Engine.open(tmp_path / "data.db") as other:
+        create(one)
+        put(other, "a")
+        add_index(one, "tag")
+        with pytest.raises(ServiceError, match="The table does not have the specified index: none"):
+            other.call("Scan", {"TableName": "notes", "IndexName": "none"})
+
+
+def test_a_refused_change_is_not_remembered(engine: Engine) -> None:
+    create(engine)
+    before = engine.table("notes")
+
+    def failing(transaction: Transaction) -> None:
+        engine.catalog.save(transaction, {**before.document, "tags": {"a": "b"}})
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        engine.alter(failing)
+    assert engine.table("notes") is before
+    update(engine, DeletionProtectionEnabled=True)
+    assert engine.table("notes").document["tags"] == {}
+
+
+def test_a_late_reader_does_not_bring_the_old_tables_back(engine: Engine) -> None:
+    create(engine)
+    stale = _FrozenView(engine)
+    add_index(engine, "tag")
+    now = engine.table("notes")
+    engine.catalog.reload(stale)  # type: ignore[arg-type]  # only what reload asks of a view
+    assert engine.table("notes") is now
+
+
+class _FrozenView:
+    """A reader that read before the last change."""
+
+    def __init__(self, engine: Engine) -> None:
+        view = engine.store.view()
+        self._sequence = view.sequence("catalog")
+        self._documents = view.documents("table:")
+
+    def sequence(self, name: str) -> int:
+        return self._sequence
+
+    def documents(self, prefix: str) -> list[tuple[str, bytes]]:
+        return self._documents
+
+
+def test_a_table_that_did_not_change_stays_the_same_object(engine: Engine) -> None:
+    create(engine, "one")
+    one = engine.table("one")
+    create(engine, "two")
+    assert engine.table("one") is one
+
+
+def test_an_index_settles_once(tmp_path: Path) -> None:
+    clock = ManualClock()
+    with Engine.memory(clock=clock, state_delay_s=1.0) as engine:
+        create(engine)
+        clock.advance(1.0)
+        add_index(engine, "tag")
+        clock.advance(2.0)
+        settled = engine.table("notes")
+        assert not settled.indexes["tag"].backfilling
+        assert engine.table("notes") is settled
+        describe(engine)
+        assert engine.table("notes") is settled
+
+
+def test_a_catalog_of_an_empty_store_is_empty(engine: Engine) -> None:
+    assert Catalog(engine.store.view()).known() == []
+
+
+def test_tables_come_and_go_under_writers(tmp_path: Path) -> None:
+    with Engine.open(tmp_path / "data.db") as engine:
+        create(engine)
+        odd: list[BaseException] = []
+
+        def write() -> None:
+            for number in range(60):
+                try:
+                    put(engine, str(number), tagKey={"S": "x"})
+                except ServiceError as error:
+                    if error.code != "ResourceNotFoundException":
+                        odd.append(error)
+                except Exception as error:  # noqa: BLE001 - whatever it is, the test tells
+                    odd.append(error)
+
+        threads = [threading.Thread(target=write) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for _ in range(6):
+            add_index(engine, "tag")
+            update(engine, GlobalSecondaryIndexUpdates=[{"Delete": {"IndexName": "tag"}}])
+            engine.call("DeleteTable", {"TableName": "notes"})
+            create(engine)
+        for thread in threads:
+            thread.join()
+        assert odd == []
+        put(engine, "last", tagKey={"S": "x"})
+        add_index(engine, "tag")
+        engine.backfiller.wait()
+        items = engine.call("Scan", {"TableName": "notes"})["Items"]
+        assert scan(engine, "tag") == sorted(item["id"]["S"] for item in items)
+
+
+def test_a_plain_put_notices_the_index_that_another_engine_made(tmp_path: Path) -> None:
+    with Engine.open(tmp_path / "data.db") as one, Engine.open(tmp_path / "data.db") as other:
+        create(one)
+        put(other, "a", tagKey={"S": "x"})
+        old = other.table("notes")
+        add_index(one, "tag")
+        with pytest.raises(CatalogChanged):
+            other.put(old, b"key", Version({}, 0, b"{}"))
+        put(other, "b", tagKey={"S": "x"})
+        assert sorted(scan(one, "tag")) == ["a", "b"]
+
+
+def test_a_plain_put_notices_that_its_own_engine_has_changed_the_table(engine: Engine) -> None:
+    create(engine)
+    old = engine.table("notes")
+    add_index(engine, "tag")
+    with pytest.raises(CatalogChanged):
+        engine.put(old, b"key", Version({}, 0, b"{}"))
+    assert scan(engine, "tag") == []

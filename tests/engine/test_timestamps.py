@@ -1,0 +1,50 @@
+"""Moments as requests give them and as messages tell them."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from tests.engine import tables_of
+from tests.engine.backup_making import Kept
+
+from keyplan.engine import timestamps
+from keyplan.errors import SerializationError
+
+
+def test_a_datetime_is_what_its_seconds_are() -> None:
+    assert timestamps.epoch_s(datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)) == tables_of.NOW
+    assert timestamps.epoch_s(int(tables_of.NOW)) == tables_of.NOW
+
+
+@pytest.mark.parametrize(
+    ("at_s", "told"),
+    [
+        (tables_of.NOW + 0.9, "2023-11-14T22:13:20Z"),
+        (0, "1970-01-01T00:00:00Z"),
+        (-1e20, "0001-01-01T00:00:00Z"),
+        (1e20, "9999-12-31T23:59:59Z"),
+    ],
+)
+def test_any_moment_can_be_told(at_s: float, told: str) -> None:
+    assert timestamps.text(at_s) == told
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, 10**400])
+@pytest.mark.parametrize(
+    ("operation", "members"),
+    [
+        ("ListBackups", {"TimeRangeLowerBound": None, "TimeRangeUpperBound": None}),
+        (
+            "RestoreTableToPointInTime",
+            {"SourceTableName": "things", "TargetTableName": "restored", "RestoreDateTime": None},
+        ),
+    ],
+)
+def test_what_is_no_number_is_no_moment(number: float, operation: str, members: dict[str, Any]) -> None:
+    kept = Kept()
+    kept.keep()
+    with pytest.raises(SerializationError, match="Date"):
+        kept.call(operation, **{name: number if given is None else given for name, given in members.items()})
