@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from keyplan.check.rule import LoadedRule
-from keyplan.check.table import CHANGE_RULES, MODULES, PAGES, RULES
+from keyplan.check.checking import CHANGE_RULES, FAMILIES, PAGES, RULES
+from keyplan.check.rule import Rule
 
 _CASES = Path(__file__).parents[2] / "tests" / "check" / "rules"
 _CASE = re.compile(
@@ -26,43 +25,30 @@ def pages() -> dict[str, str]:
     return {"rules/index.md": _index(), **made}
 
 
-def families() -> dict[str, tuple[str, ...]]:
-    """The rules' codes by family; a family is named by its package's docstring."""
-    named = [(_family(module.__package__ or ""), module.RULE.code) for module in MODULES]
-    return {family: tuple(code for _, code in group) for family, group in groupby(named, key=lambda one: one[0])}
-
-
-def _family(package: str) -> str:
-    """ "Keys and templates" of "Keys and templates (2xx)."""
-    path = Path(__file__).parents[2] / "src" / package.replace(".", "/") / "__init__.py"
-    return path.read_text().strip('"\n').partition(" (")[0]
-
-
 def _index() -> str:
     told = (
         f"The {len(RULES)} rules of `keyplan check`, and the {len(CHANGE_RULES)} of [`keyplan diff`](../diff.md), which"
         " compare two designs. How to read and accept findings: [checks](../checks.md)."
     )
     lines = ["# Rules", "", told]
-    for family, codes in families().items():
+    for family, rules in FAMILIES.items():
         lines += ["", f"## {family}", "", "| rule | finds | severity |", "|---|---|---|"]
-        lines += [_row(PAGES[code]) for code in codes]
+        lines += [_row(rule) for rule in rules]
     return "\n".join(lines) + "\n"
 
 
-def _row(rule: LoadedRule[Any]) -> str:
-    code = rule.rule.code
-    return f"| [{code}]({code}.md) | {rule.title} | {', '.join(rule.rule.severities)} |"
+def _row(rule: Rule[Any]) -> str:
+    code = rule.code
+    return f"| [{code}]({code}.md) | {rule.title} | {', '.join(rule.severities)} |"
 
 
-def _page(rule: LoadedRule[Any]) -> str:
-    code = rule.rule.code
-    family = next(name for name, codes in families().items() if code in codes)
+def _page(rule: Rule[Any]) -> str:
+    code = rule.code
+    family = next(name for name, rules in FAMILIES.items() if rule in rules)
     anchor = family.lower().replace(" ", "-")
-    body = rule.page.partition("\n")[2].strip()
     head = (
-        f"# {code}: {rule.title}\n\n`{rule.rule.name}` · {', '.join(rule.rule.severities)}"
-        f" · [{family}](index.md#{anchor})\n\n{body}\n"
+        f"# {code}: {rule.title}\n\n`{rule.slug}` · {', '.join(rule.severities)}"
+        f" · [{family}](index.md#{anchor})\n\n{rule.text}\n"
     )
     return f"{head}\n## Designs\n\n{_NOTE}\n{_examples(code)}"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from keyplan.check.capacity import parts_of
 from keyplan.check.subject import Subject
 from keyplan.design import (
     GSI,
@@ -72,7 +71,7 @@ def open_course(course: Course):  # type: ignore[no-untyped-def]
 
 @pytest.fixture
 def parts() -> dict[str, tuple[float, ...]]:
-    found = parts_of(Subject(Design("d", (table,), (open_course,))))
+    found = Subject(Design("d", (table,), (open_course,))).capacity_uses
     return {part.name: (part.read, part.write, part.peak_read, part.peak_write) for part in found}
 
 
@@ -104,5 +103,5 @@ def test_a_read_of_a_guessed_number_of_items_is_left_out() -> None:
     def of_user(user_id: str) -> Cond:
         return pk(user_id=user_id)
 
-    (part,) = parts_of(Subject(Design("d", (notes,))))
+    (part,) = Subject(Design("d", (notes,))).capacity_uses
     assert part.read == 0.0

@@ -10,8 +10,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pydantic import Field
 
-from keyplan.check.rules.keys import kp203, kp204
-from keyplan.check.rules.patterns import kp314, kp319, kp320
+from keyplan.check.rules.keys.identity import key_collision
+from keyplan.check.rules.keys.references import prefix_capture
+from keyplan.check.rules.patterns.access_paths import mixed_entity_read
+from keyplan.check.rules.patterns.conditions import impossible_condition
+from keyplan.check.rules.patterns.results import range_end_excluded
 from keyplan.check.subject import Subject
 from keyplan.design import Cond, Entity, Table, key, pk, sk
 from keyplan.design.design import Design
@@ -74,7 +77,9 @@ def test_entities_that_are_not_found_to_share_a_key_never_make_one(
 ) -> None:
     table = Table("app", pk="PK", sk="SK")
     first, second = declared(table, "First", *keys[:2]), declared(table, "Second", *keys[2:])
-    found = [finding for finding in kp203.check(Subject(Design("app", (table,)))) if "one key" in finding.problem]
+    found = [
+        finding for finding in key_collision.check(Subject(Design("app", (table,)))) if "one key" in finding.problem
+    ]
     texts = rendered(spec_of(first), one), rendered(spec_of(second), other)
     if not found and None not in texts:
         assert texts[0] != texts[1]
@@ -150,7 +155,7 @@ def test_queries_that_are_not_found_to_take_in_another_entity_do_not(
     plan = asked(table, first, asks)
     subject = Subject(Design("app", (table,)))
     assume(not plan.faults)
-    found = [*kp204.check(subject), *kp314.check(subject)]
+    found = [*prefix_capture.check(subject), *mixed_entity_read.check(subject)]
     item = rendered(spec_of(second), other)
     if not found and item is not None:
         try:
@@ -184,7 +189,7 @@ def test_a_condition_that_is_found_to_be_never_true_is_not_true_of_any_item(
 
     plan = table.query(entity)(body).plan
     assume(not plan.faults)
-    found = list(kp319.check(Subject(Design("app", (table,)))))
+    found = list(impossible_condition.check(Subject(Design("app", (table,)))))
     item = rendered(spec_of(entity), item_values)
     if found and item is not None:
         try:
@@ -211,7 +216,7 @@ def test_a_range_that_is_found_to_lose_its_end_ends_at_no_key(
     subject = Subject(Design("app", (table,)))
     item = rendered(spec_of(entity), item_values)
     assert plan.key is not None
-    if item is not None and list(kp320.check(subject)):
+    if item is not None and list(range_end_excluded.check(subject)):
         try:
             assert key_value(plan.key.sort[0].low)(arguments)["S"] != item[1]
         except ValueError:

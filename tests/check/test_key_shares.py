@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from keyplan.check.key_shares import field_share, key_share
+from keyplan.check.partition_load import field_share, key_share
 from keyplan.design import Distinct, Entity, Items, Table, key
 from keyplan.design.entities import EntitySpec, spec_of
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from keyplan.check.load import monthly_price, number, units_a_second
+from keyplan.check.finding import number
+from keyplan.check.load import monthly_price, units_a_second
 from keyplan.check.subject import Subject
 from keyplan.design import (
     GSI,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from keyplan.check.rising import rises
+from keyplan.check.field_names import increases_with_time
 from keyplan.design import (
     Entity,
     Table,
@@ -29,4 +29,4 @@ def test_a_moment_rises_where_it_is_the_time_of_writing(name: str, expected: boo
     table = Table("t-" + name, pk="id")
     model = type("Thing", (Entity,), {"__annotations__": {"id": str, name: str}, "__module__": __name__})
     table.entity()(model)
-    assert rises(spec_of(model).fields[name]) is expected
+    assert increases_with_time(spec_of(model).fields[name]) is expected

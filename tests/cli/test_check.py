@@ -51,10 +51,11 @@ def test_advice_of_one_rule_about_one_entity_is_printed_once(tmp_path: Path) -> 
         "      fix: declare it: title: Annotated[str, Field(min_length=1)]",
         "more: keyplan rule KP112",
     ]
-    assert long.splitlines()[-4:] == [
-        "fix: declare it: Annotated[str, Field(max_length=250)]",
+    assert long.splitlines()[-5:] == [
+        "fix: declare name: Annotated[str, Field(max_length=250)]",
         "likewise",
-        f"  --> {path}:13: nothing bounds Draft.title, which title of index by_team is made of",
+        f"  --> {path}:13: Draft.title has no max_length and can make title of index by_team too long",
+        "      fix: declare title: Annotated[str, Field(max_length=250)]",
         "more: keyplan rule KP103",
     ]
     assert summary == "plan: 0 errors, 0 warnings, 5 advice\n"

@@ -99,7 +99,7 @@ def test_findings_are_accepted_in_the_new_design(tmp_path: Path) -> None:
     old, new = both(tmp_path, NOTES, reason + INDEX)
     assert run("diff", old, new).stdout.endswith("new: 0 errors, 0 warnings, 0 advice, 1 accepted\n")
     assert "KP909" not in run("check", new).stdout, "whether it is of use shows when two designs are compared"
-    assert "KP909 is accepted of by_time, and nothing of that kind is found" in run("diff", new, new).stdout
+    assert "KP909 is accepted for by_time, but the rule finds nothing there" in run("diff", new, new).stdout
 
 
 def test_programs_that_use_a_dropped_pattern_are_errors(tmp_path: Path) -> None:

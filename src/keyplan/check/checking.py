@@ -1,49 +1,76 @@
-"""Checking: every rule over a design, or over two, accepted findings apart, in the order of the source."""
+"""Run rules over a design, or over two, and separate the findings that the design accepts."""
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
+from keyplan.check import rules as families
 from keyplan.check.finding import Finding
-from keyplan.check.rule import LoadedRule
+from keyplan.check.rule import Rule
 from keyplan.check.subject import Subject
-from keyplan.check.table import CHANGE_RULES, PAGES, RULES
 from keyplan.design.design import Design, Suppression
 from keyplan.diff.comparison import Comparison
 
 UNUSED_ACCEPTANCE, UNEXPLAINED_ACCEPTANCE = "KP001", "KP002"
+_WORDS_OF_A_REASON = 3
+_CHANGE_CODES = "KP9"
+
+
+def _discovered() -> dict[str, tuple[Rule[Any], ...]]:
+    """Import the modules under check/rules and return their rules by code, grouped by the title of their family."""
+    found = {}
+    for family in pkgutil.iter_modules(families.__path__, f"{families.__name__}."):
+        package = import_module(family.name)
+        modules = pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
+        members = [one for module in modules for one in vars(import_module(module.name)).values()]
+        own = sorted((one for one in members if isinstance(one, Rule)), key=lambda rule: rule.code)
+        found[(package.__doc__ or "").partition(" (")[0]] = tuple(own)
+    return dict(sorted(found.items(), key=lambda item: item[1][0].code))
+
+
+FAMILIES: dict[str, tuple[Rule[Any], ...]] = _discovered()
+"""All rules by the title of their family, such as "Keys and templates"."""
+PAGES: dict[str, Rule[Any]] = {rule.code: rule for own in FAMILIES.values() for rule in own}
+"""All rules by code."""
+RULES: dict[str, Rule[Subject]] = {code: rule for code, rule in PAGES.items() if not code.startswith(_CHANGE_CODES)}
+"""The rules that examine one design."""
+CHANGE_RULES: dict[str, Rule[Comparison]] = {code: rule for code, rule in PAGES.items() if code not in RULES}
+"""The rules that compare two designs."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What was found in a design."""
+    """The findings of a design."""
 
     design: str
     findings: tuple[Finding, ...]
-    """In the order of their places."""
+    """Ordered by place."""
     accepted: tuple[tuple[Finding, Suppression], ...]
-    """Findings that the design accepts, with the reason."""
+    """Findings that the design accepts, with the acceptance."""
 
     @property
     def failed(self) -> bool:
-        """Whether there is an error."""
+        """Return True if a finding is an error."""
         return any(finding.severity == "error" for finding in self.findings)
 
 
-def check(design: Design, rules: Iterable[LoadedRule[Subject]] | None = None) -> Report:
-    """Run the rules, all of them unless some are named, over a design."""
+def check(design: Design, rules: Iterable[Rule[Subject]] | None = None) -> Report:
+    """Run rules over a design: all of them by default."""
     subject = Subject(design)
-    found = [one for rule in (RULES.values() if rules is None else rules) for one in rule.check(subject)]
-    # Whether an acceptance of a rule of two designs is of use shows when two are compared.
+    found = [finding for rule in (RULES.values() if rules is None else rules) for finding in rule.check(subject)]
+    # Only a comparison of two designs shows whether an acceptance of a change rule is used.
     judged = [by for by in design.accepted if by.code not in CHANGE_RULES] if rules is None else []
     return _report(design, found, judged)
 
 
-def check_change(comparison: Comparison, rules: Iterable[LoadedRule[Comparison]] | None = None) -> Report:
-    """Run the rules of two designs, all of them unless some are named; what is accepted is said in the new one."""
+def check_change(comparison: Comparison, rules: Iterable[Rule[Comparison]] | None = None) -> Report:
+    """Run change rules over two designs: all of them by default. The new design's acceptances apply."""
     run = CHANGE_RULES.values() if rules is None else rules
-    found = [one for rule in run for one in rule.check(comparison)]
+    found = [finding for rule in run for finding in rule.check(comparison)]
     design = comparison.new
     judged = [by for by in design.accepted if by.code in CHANGE_RULES] if rules is None else []
     return _report(design, found, judged, _names(comparison.old))
@@ -52,11 +79,11 @@ def check_change(comparison: Comparison, rules: Iterable[LoadedRule[Comparison]]
 def _report(
     design: Design, found: list[Finding], judged: list[Suppression], more_names: Collection[str] = ()
 ) -> Report:
-    """What was found, without what is accepted; of the acceptances that are judged, those that are of no use."""
-    accepted = [(one, by) for one in found if (by := _acceptance(one, design)) is not None]
-    left = [one for one in found if _acceptance(one, design) is None]
+    """Separate accepted findings, and add findings for those of the judged acceptances that are unused."""
+    accepted = [(finding, by) for finding in found if (by := _acceptance(finding, design)) is not None]
+    left = [finding for finding in found if _acceptance(finding, design) is None]
     left += _about_acceptances(design, judged, [by for _, by in accepted], {*_names(design), *more_names})
-    left.sort(key=lambda one: (one.place.file, one.place.line, one.code, one.problem))
+    left.sort(key=lambda finding: (finding.place.file, finding.place.line, finding.code, finding.problem))
     return Report(design.name, tuple(dict.fromkeys(left)), tuple(accepted))
 
 
@@ -80,19 +107,22 @@ def _about_acceptances(
                 "error",
                 by.on or design.name,
                 f"{by.code} is accepted without a reason",
-                "say in a few words why it is right here",
+                "give a reason of at least three words",
                 by.place,
             )
 
 
 def _unused(by: Suppression, names: Collection[str]) -> tuple[str, str]:
-    """Why an acceptance is of no use, and what to do."""
-    what = f"{by.code} is accepted{' of ' + by.on if by.on else ''}"
+    """Return the problem with an unused acceptance, and its fix."""
+    accepted = f"{by.code} is accepted{' for ' + by.on if by.on else ''}"
     if by.code not in PAGES:
-        return f"{what}, and there is no such rule", "name one that `keyplan rule` lists"
+        return f"{accepted}, but no such rule exists", "use a code that `keyplan rule` lists"
     if by.on and by.on not in names:
-        return f"{what}, and the design has nothing of that name", "name a table, index, entity or pattern of it"
-    return f"{what}, and nothing of that kind is found", "delete the acceptance"
+        return (
+            f"{accepted}, but the design declares nothing of that name",
+            "name one of its tables, indexes, entities, patterns or consumers",
+        )
+    return f"{accepted}, but the rule finds nothing there", "delete the acceptance"
 
 
 def _names(design: Design) -> set[str]:
@@ -101,6 +131,3 @@ def _names(design: Design) -> set[str]:
         names |= {table.name, *(index.name for index in table.schema.indexes)}
         names |= {consumer.name for consumer in table.consumers}
     return names
-
-
-_WORDS_OF_A_REASON = 3

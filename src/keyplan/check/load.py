@@ -1,4 +1,7 @@
-"""What patterns write and read a second, by table and index, as far as rates are declared."""
+"""Load of a design: the requests of its patterns, their units, and the capacity of tables and indexes they use.
+
+Only declared rates count; a pattern without a rate adds nothing.
+"""
 
 from __future__ import annotations
 
@@ -13,31 +16,36 @@ from keyplan.cost.units import Units
 from keyplan.design.design import Design
 from keyplan.design.entities import EntitySpec
 from keyplan.design.patterns import Pattern
+from keyplan.design.places import Place
 from keyplan.design.plan import Plan
-from keyplan.design.schema import Schema
-from keyplan.design.workload import Rate
+from keyplan.design.schema import Index, Schema
+from keyplan.design.tables import Table
+from keyplan.design.workload import Provisioned, Rate
+
+NOTABLE_UNITS = 25.0
+"""Write units per second from which a permanent cost deserves a warning: about $40 per month on demand."""
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """One request that a pattern makes: the pattern itself, or a step of a transaction."""
+    """One request that a pattern makes: the pattern's own, or a step of a transaction."""
 
     pattern: Pattern[..., Any]
-    """Who is called: the transaction, where the request is a step of one."""
+    """The pattern that callers call: the transaction if the request is one of its steps."""
     plan: Plan
     units: Units
-    """Of one call."""
+    """Units of one call."""
 
     @property
     def rate(self) -> Rate | None:
-        """Calls a second."""
+        """Calls per second."""
         return self.pattern.facts.rate
 
 
 def works_of(design: Design) -> Iterator[Work]:
-    """Every request of every pattern, with what a call of it costs.
+    """Yield every request of every pattern with its units.
 
-    A pattern that is a step of a transaction, and by itself has no rate or is never called, is counted there alone.
+    A pattern that is a step of a transaction, and that has no rate of its own, is counted in the transaction only.
     """
     steps = {id(step) for transaction in design.transactions for step in transaction.plan.steps}
     for pattern in design.patterns:
@@ -51,10 +59,17 @@ def works_of(design: Design) -> Iterator[Work]:
             yield Work(pattern, pattern.plan, expected(pattern).units)
 
 
+def is_declared(work: Work) -> bool:
+    """Return True if the units of a call rest on declared numbers, not on a guessed number of items read."""
+    if work.rate is None:
+        return False
+    return not work.plan.reading or work.plan.operation == "GetItem" or not expected(work.pattern).guesses
+
+
 def units_a_second(
     works: Iterable[Work], schema: Schema, index: str, entity: EntitySpec | None = None, *, peak: bool = False
 ) -> float:
-    """Write units a second of an index, of one entity or all, on average or when every pattern is at its peak."""
+    """Compute write units per second of an index, for one entity or all, on average or with all patterns at peak."""
     total = 0.0
     for work in works:
         rate = work.rate
@@ -66,14 +81,75 @@ def units_a_second(
 
 @cache
 def monthly_price(write_units_per_second: float) -> float:
-    """Dollars a month that so many write units a second cost on demand, at the newest prices that are shipped."""
+    """Compute the monthly cost of write units on demand in dollars, at the newest prices in the package."""
     return write_units_per_second * HOURS_A_MONTH * 3600 * book()["write_unit"]
 
 
-NOTABLE_UNITS = 25.0
-"""Write units a second from which a standing cost is worth a warning: some forty dollars a month on demand."""
+@dataclass(frozen=True, eq=False)
+class CapacityUse:
+    """What patterns use of a table (without its global indexes) or of one global index, in units per second."""
+
+    table: Table
+    index: Index | None
+    read: float
+    write: float
+    peak_read: float
+    peak_write: float
+
+    @property
+    def name(self) -> str:
+        """The name of the table or index."""
+        return self.table.name if self.index is None else self.index.name
+
+    @property
+    def where(self) -> str:
+        """The name for messages: table app, index by_owner."""
+        return self.table.schema.where(self.index)
+
+    @property
+    def place(self) -> Place:
+        """The declaration of the table or index."""
+        return self.table.schema.place if self.index is None else self.index.place
+
+    @property
+    def bought(self) -> Provisioned | None:
+        """Its provisioned capacity, or None."""
+        return self.table.schema.provisioned if self.index is None else self.index.billing
 
 
-def number(value: float) -> str:
-    """A number as a reader likes it: 1,234 or 0.5."""
-    return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.2g}"
+def capacity_uses(tables: Iterable[Table], works: Iterable[Work]) -> Iterator[CapacityUse]:
+    """Yield the use of every table and global index."""
+    declared = [work for work in works if is_declared(work)]
+    for table in tables:
+        own = [work for work in declared if work.plan.schema is table.schema]
+        for index in (None, *(index for index in table.schema.indexes if index.kind == "GSI")):
+            yield _use(table, index, own)
+
+
+def _use(table: Table, index: Index | None, works: list[Work]) -> CapacityUse:
+    rated = [
+        (_read_units(work, index), _write_units(work, table, index), rate) for work in works if (rate := work.rate)
+    ]
+    return CapacityUse(
+        table,
+        index,
+        read=sum(read * rate.average for read, _, rate in rated),
+        write=sum(write * rate.average for _, write, rate in rated),
+        peak_read=sum(read * rate.highest for read, _, rate in rated),
+        peak_write=sum(write * rate.highest for _, write, rate in rated),
+    )
+
+
+def _read_units(work: Work, index: Index | None) -> float:
+    """Return the read units of a call in a table or global index; local indexes use the table's capacity."""
+    read = work.plan.index
+    serves = read is index or (index is None and read is not None and read.kind == "LSI")
+    return work.units.read if serves else 0.0
+
+
+def _write_units(work: Work, table: Table, index: Index | None) -> float:
+    """Return the write units of a call in a table or global index; local indexes use the table's capacity."""
+    if index is not None:
+        return work.units.indexes.get(index.name, 0.0)
+    local = [index.name for index in table.schema.indexes if index.kind == "LSI"]
+    return work.units.write + sum(work.units.indexes.get(name, 0.0) for name in local)

@@ -10,9 +10,8 @@ from typing import Any
 
 import orjson
 
-from keyplan.check.checking import Report
+from keyplan.check.checking import PAGES, Report
 from keyplan.check.finding import Finding
-from keyplan.check.table import PAGES
 from keyplan.design.places import Place, line_of, show
 
 _LEVELS = {"error": "error", "warning": "warning", "advice": "note"}
@@ -102,7 +101,7 @@ def sarif(reports: Sequence[Report]) -> bytes:
     rules = [
         {
             "id": code,
-            "name": PAGES[code].rule.name,
+            "name": PAGES[code].slug,
             "shortDescription": {"text": PAGES[code].title},
             "fullDescription": {"text": PAGES[code].page},
             "help": {"text": PAGES[code].page, "markdown": PAGES[code].page},

@@ -1,44 +1,95 @@
-"""A rule: its code, its name, how it looks at a design, or at two. Its module's docstring is its page."""
+"""Rules: a function with a code, severities and a page.
+
+A rule is a function that yields findings, under the decorator `design_rule` (it examines one design) or `change_rule`
+(it compares two). The function's name with hyphens is the rule's slug, and its docstring is the rule's page:
+
+    @design_rule("KP807", "advice")
+    def no_deletion_protection(subject: Subject) -> Iterator[Finding]:
+        \"\"\"Table has no deletion protection
+
+        Finds ...
+
+        Why is this bad? ...
+
+        Fix: ...
+
+        Source: ...
+        \"\"\"
+        for table in subject.tables:
+            if not table.schema.deletion_protection:
+                yield no_deletion_protection.finding(table.name, "...", "...", table.schema.place)
+
+Faults that the design language itself detects need no function: `fault_rule` gives them a code and a page.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import ModuleType
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from keyplan.check.finding import Finding, Severity
+from keyplan.check.subject import Subject
+from keyplan.design.places import Place
+from keyplan.diff.comparison import Comparison
 
 S = TypeVar("S")
+Check = Callable[[S], Iterator[Finding]]
 
 
 @dataclass(frozen=True)
-class Rule:
-    """What a rule module declares as RULE, and its `check`."""
+class Rule(Generic[S]):
+    """A rule. S is what it examines: a Subject, or a Comparison of two designs."""
 
     code: str
-    name: str
-    """A few words with hyphens: boolean-index-key."""
+    slug: str
+    """Words with hyphens, such as hot-partition-key."""
     severities: tuple[Severity, ...]
-    """What its findings can be."""
-
-
-@dataclass(frozen=True)
-class LoadedRule(Generic[S]):
-    """A rule with its function and its page. S is what it looks at: a Subject, or a Comparison of two designs."""
-
-    rule: Rule
-    check: Callable[[S], Iterator[Finding]]
+    """The severities that its findings can have, the usual one first."""
+    check: Check[S]
     page: str
-    """Markdown: what it finds, why that matters, a bad and a good design, sources."""
+    """Markdown: the title, then paragraphs on what the rule finds, why that is bad, the fix and the source."""
 
     @property
     def title(self) -> str:
         """The first line of the page."""
         return self.page.partition("\n")[0]
 
+    @property
+    def text(self) -> str:
+        """The page without its title."""
+        return self.page.partition("\n")[2].strip()
 
-def load(module: ModuleType) -> LoadedRule[Any]:
-    """A rule module as a rule."""
-    return LoadedRule(module.RULE, module.check, inspect.cleandoc(module.__doc__ or ""))
+    def finding(
+        self,
+        subject: str,
+        problem: str,
+        fix: str,
+        place: Place,
+        other: Place | None = None,
+        *,
+        severity: Severity | None = None,
+    ) -> Finding:
+        """Return a finding of this rule, of its usual severity unless another is given."""
+        return Finding(self.code, severity or self.severities[0], subject, problem, fix, place, other)
+
+
+def design_rule(code: str, *severities: Severity) -> Callable[[Check[Subject]], Rule[Subject]]:
+    """Declare a function as a rule that examines one design."""
+    return lambda check: _rule(code, severities, check)
+
+
+def change_rule(code: str, *severities: Severity) -> Callable[[Check[Comparison]], Rule[Comparison]]:
+    """Declare a function as a rule that compares two designs."""
+    return lambda check: _rule(code, severities, check)
+
+
+def fault_rule(code: str, slug: str, page: str) -> Rule[Subject]:
+    """Declare a rule whose findings are the faults of that code, all of them errors."""
+    return Rule(code, slug, ("error",), lambda subject: subject.errors_of(code), inspect.cleandoc(page))
+
+
+def _rule(code: str, severities: tuple[Severity, ...], check: Check[S]) -> Rule[S]:
+    slug = check.__name__.replace("_", "-")
+    return Rule(code, slug, severities, check, inspect.cleandoc(check.__doc__ or ""))

@@ -1,4 +1,4 @@
-"""What rules look at: a design, with what several rules would otherwise compute again."""
+"""The subject of rules: a design, with results that several rules share."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from keyplan.check.finding import Finding
-from keyplan.check.heat import HotKey, hot_items_of, hot_keys_of
-from keyplan.check.load import Work, works_of
+from keyplan.check.load import CapacityUse, Work, capacity_uses, works_of
+from keyplan.check.partition_load import HotKey, hot_items_of, hot_keys_of
 from keyplan.cost.estimate import Estimate, estimate
 from keyplan.cost.prices import PriceBook, book
 from keyplan.design.design import Design
@@ -31,12 +31,12 @@ class Subject:
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """The design's tables."""
+        """The tables of the design."""
         return self.design.tables
 
     @property
     def patterns(self) -> Iterator[tuple[Table, Pattern[..., Any], Plan]]:
-        """Every pattern with its table and plan, transactions left out."""
+        """Every pattern with its table and plan, without transactions."""
         for table in self.design.tables:
             for pattern in table.patterns:
                 yield table, pattern, pattern.plan
@@ -52,45 +52,50 @@ class Subject:
         return ((table, index) for table in self.design.tables for index in table.schema.indexes)
 
     def readers_of(self, table: Table, index: Index) -> list[Pattern[..., Any]]:
-        """The patterns that read an index."""
+        """Return the patterns that read an index."""
         return [pattern for pattern in table.patterns if pattern.plan.reading and pattern.plan.index is index]
 
     @cached_property
     def works(self) -> tuple[Work, ...]:
-        """Every request of every pattern, steps of transactions under the transaction, with its units."""
+        """Every request of every pattern with its units; steps of transactions belong to the transaction."""
         return tuple(works_of(self.design))
 
     @cached_property
+    def capacity_uses(self) -> tuple[CapacityUse, ...]:
+        """Every table and global index with its load."""
+        return tuple(capacity_uses(self.tables, self.works))
+
+    @cached_property
     def book(self) -> PriceBook:
-        """The newest prices that are shipped."""
+        """The newest prices in the package."""
         return book()
 
     @cached_property
     def month(self) -> Estimate:
-        """What the design costs a month at these prices."""
+        """The monthly cost of the design at these prices."""
         return estimate(self.design, self.book)
 
     @cached_property
     def hot_keys(self) -> tuple[HotKey, ...]:
-        """The most used partition keys, with what they take a second."""
+        """The most used partition keys with their load."""
         return tuple(hot_keys_of(self.design.tables, self.works))
 
     @cached_property
     def hot_items(self) -> tuple[HotKey, ...]:
-        """The most used items, with what they take a second."""
+        """The most used items with their load."""
         return tuple(hot_items_of(self.design.tables, self.works))
 
     def writes_of(self, entity: EntitySpec) -> list[Work]:
-        """The requests that write an entity."""
+        """Return the requests that write an entity."""
         return [work for work in self.works if not work.plan.reading and entity in work.plan.entities]
 
     @cached_property
     def faults(self) -> tuple[tuple[str, Fault], ...]:
-        """Everything that keeps a table or a pattern from working, with the name it is about."""
+        """The faults of tables and patterns, each with the name of its table or pattern."""
         found = [(table.name, fault) for table in self.design.tables for fault in table_faults(table)]
         found += [(pattern.name, fault) for _, pattern, plan in self.patterns for fault in all_faults(plan)]
         return tuple(found)
 
     def errors_of(self, code: str) -> Iterator[Finding]:
-        """The faults of one rule."""
+        """Yield the faults of one rule as findings."""
         return (Finding.of(fault, "error", name) for name, fault in self.faults if fault.code == code)

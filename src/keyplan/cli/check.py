@@ -19,8 +19,8 @@ def check(
 ) -> None:
     """Check designs like a compiler: findings with place, reason and fix. Exit code 1 if there is an error."""
     from keyplan.check import report  # noqa: PLC0415 - `keyplan --help` needs no rules
+    from keyplan.check.checking import CHANGE_RULES, RULES  # noqa: PLC0415
     from keyplan.check.checking import check as check_design  # noqa: PLC0415
-    from keyplan.check.table import CHANGE_RULES, RULES  # noqa: PLC0415
     from keyplan.cli.designs import load  # noqa: PLC0415
 
     select = [code.upper() for code in select or ()]
@@ -44,16 +44,16 @@ def rule(
     code: Annotated[str | None, typer.Argument(help="The rule, such as KP203; all when left out.")] = None,
 ) -> None:
     """Show the page of a rule, or the list of them."""
-    from keyplan.check.table import PAGES  # noqa: PLC0415
+    from keyplan.check.checking import PAGES  # noqa: PLC0415
 
     if code is None:
-        for one in PAGES.values():
-            typer.echo(f"{one.rule.code} {'/'.join(one.rule.severities):15} {one.title}")
+        for each in PAGES.values():
+            typer.echo(f"{each.code} {'/'.join(each.severities):15} {each.title}")
         return
-    found = PAGES.get(code.upper())
-    if found is None:
+    known = PAGES.get(code.upper())
+    if known is None:
         raise refusal(f"keyplan rule: there is no rule {code}; `keyplan rule` lists them")
-    typer.echo(f"{found.rule.code} {found.rule.name} ({', '.join(found.rule.severities)})\n\n{found.page}")
+    typer.echo(f"{known.code} {known.slug} ({', '.join(known.severities)})\n\n{known.page}")
 
 
 def explain(

@@ -1,0 +1,194 @@
+"""The largest sizes that declarations allow: bytes of items and keys, levels of nesting, fields without a bound."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from enum import Enum
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from keyplan.check.field_names import is_identifier_name, is_time_name
+from keyplan.check.finding import Finding
+from keyplan.check.key_overlap import as_template
+from keyplan.check.rule import Rule
+from keyplan.check.subject import Subject
+from keyplan.design.conditions import Path
+from keyplan.design.entities import EntitySpec
+from keyplan.design.field_types import without_none
+from keyplan.design.fields import StoredField
+from keyplan.design.keys import BoundKey, KeyAttribute
+from keyplan.design.template_field import Field
+from keyplan.design.templates import BoundTemplate
+
+_BYTES_OF_A_CHARACTER = 4
+_BYTES_OF_A_NUMBER = 21
+_BYTES_OF_A_CONTAINER = 3
+
+
+def most_item_bytes(entity: EntitySpec) -> tuple[int, str]:
+    """Return the largest size of the bounded fields in bytes, and the field that can be largest.
+
+    Fields without a bound count as 0, so that the size is a lower bound of what is possible.
+    """
+    sizes = {
+        field.name: len(field.attribute.encode()) + (most_bytes(field.info.annotation, field.info) or 0)
+        for field in entity.fields.values()
+    }
+    return sum(sizes.values()), max(sizes, key=lambda name: sizes[name], default="")
+
+
+def most_bytes(annotation: Any, info: FieldInfo | None = None) -> int | None:
+    """Return the largest size of an attribute value of a type in bytes, or None if nothing bounds it."""
+    field = Field.of("value", annotation, info)
+    bare, _ = without_none(annotation)
+    origin = get_origin(bare) or bare
+    if field.choices is not None:
+        return max(len(str(choice).encode()) for choice in field.stored_choices)
+    if origin is str:
+        return None if field.max_length is None else field.max_length * _BYTES_OF_A_CHARACTER
+    if origin in {bytes, bytearray}:
+        return field.max_length
+    if origin in {list, set, frozenset}:
+        return _most_bytes_of_members(bare, field.max_length)
+    if isinstance(origin, type) and issubclass(origin, BaseModel):
+        return _most_bytes_of_model(origin)
+    return None if origin in {dict, Union, types.UnionType, tuple, Any, object} else _BYTES_OF_A_NUMBER + 15
+
+
+def _most_bytes_of_members(bare: Any, count: int | None) -> int | None:
+    one = most_bytes(get_args(bare)[0]) if get_args(bare) else None
+    return None if one is None or count is None else _BYTES_OF_A_CONTAINER + count * (one + 1)
+
+
+def _most_bytes_of_model(model: type[BaseModel]) -> int | None:
+    if is_recursive(model):
+        return None
+    total = _BYTES_OF_A_CONTAINER
+    for name, info in model.model_fields.items():
+        one = most_bytes(info.annotation, info)
+        if one is None:
+            return None
+        total += len(name.encode()) + one + 1
+    return total
+
+
+def is_recursive(model: type[BaseModel]) -> bool:
+    """Return True if values of a model can hold values of the same model."""
+    return model in _models_in(model, set())
+
+
+def _models_in(model: type[BaseModel], seen: set[type[BaseModel]]) -> set[type[BaseModel]]:
+    for info in model.model_fields.values():
+        for inner in _models_of(info.annotation):
+            if inner not in seen:
+                seen.add(inner)
+                _models_in(inner, seen)
+    return seen
+
+
+def _models_of(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in get_args(annotation) for model in _models_of(part)]
+
+
+def nesting(annotation: Any) -> int | None:
+    """Return how many lists and maps a value nests, or None if nothing bounds it."""
+    bare, _ = without_none(annotation)
+    if get_origin(bare) is Annotated:
+        return nesting(get_args(bare)[0])
+    origin = get_origin(bare) or bare
+    if origin is Literal:
+        return 0
+    if isinstance(origin, type) and issubclass(origin, BaseModel):
+        if is_recursive(origin):
+            return None
+        return _one_level_more([nesting(info.annotation) for info in origin.model_fields.values()])
+    inner = [nesting(part) for part in get_args(bare) if part is not ...]
+    if origin in {list, tuple, dict}:
+        return _one_level_more(inner)
+    return None if None in inner else max((one for one in inner if one is not None), default=0)
+
+
+def _one_level_more(inner: list[int | None]) -> int | None:
+    return None if None in inner else 1 + max((one for one in inner if one is not None), default=0)
+
+
+def grows_without_end(stored: StoredField, path: Path) -> bool:
+    """Return True if neither a length nor a set of choices bounds the members of a field."""
+    if len(path.parts) > 1:
+        return False
+    if stored.declared.max_length is not None:
+        return False
+    members = get_args(stored.annotation)
+    if stored.is_set and members:
+        member, _ = without_none(members[0])
+        return not (get_origin(member) is Literal or (isinstance(member, type) and issubclass(member, Enum)))
+    return True
+
+
+def too_long(
+    rule: Rule[Subject], entity: EntitySpec, bound: BoundKey, part: KeyAttribute, limit: int
+) -> Iterator[Finding]:
+    """Yield a finding if the declared lengths of a key attribute allow more bytes than the limit."""
+    most = _most_bytes(part)
+    if most is not None and most > limit:
+        longest = _longest_field(part, entity)
+        yield rule.finding(
+            entity.name,
+            f"writes of {entity.name} fail when {part.attribute} of {entity.schema.where(bound.index)} ({part.text})"
+            f" exceeds {limit:,} bytes; the declared lengths allow {most:,}",
+            f"declare a smaller max_length or an ASCII pattern for {longest}, or keep it out of the key",
+            bound.place.at(part.text) if part.template else bound.place,
+            entity.schema.place_of(bound.index),
+            severity="error",
+        )
+
+
+def unbounded(
+    rule: Rule[Subject], entity: EntitySpec, bound: BoundKey, part: KeyAttribute, limit: int
+) -> Iterator[Finding]:
+    """Yield findings for free text without a bound in a key attribute."""
+    template = as_template(part)
+    if template is None or template.max_bytes is not None:
+        return
+    names = [hole.name for hole in template.holes if hole.encoding.max_bytes is None and _is_free_text(hole.field)]
+    for name in dict.fromkeys(names):
+        yield rule.finding(
+            entity.name,
+            f"{entity.name}.{name} has no max_length and can make {part.attribute} of"
+            f" {entity.schema.where(bound.index)} too long: writes over {limit:,} bytes fail",
+            f"declare {name}: Annotated[str, Field(max_length={_fitting_length(template, limit)})]",
+            bound.place.at(part.text) if part.template else entity.place.at(f"{name}:", width=len(name)),
+            entity.place,
+            severity="advice",
+        )
+
+
+def _is_free_text(field: Field) -> bool:
+    return field.type is str and not is_identifier_name(field.name) and not is_time_name(field.name)
+
+
+def _fitting_length(template: BoundTemplate, limit: int) -> int:
+    """Return a round length in characters that fits, whatever the characters are."""
+    open_ends = sum(1 for hole in template.holes if hole.encoding.max_bytes is None)
+    return max(1, (limit - template.min_bytes) // (4 * max(1, open_ends)) // 10 * 10)
+
+
+def _most_bytes(part: KeyAttribute) -> int | None:
+    template = as_template(part)
+    if template is not None:
+        return template.max_bytes
+    return None if part.field is None or part.type_code != "B" else part.field.declared.max_length
+
+
+def _longest_field(part: KeyAttribute, entity: EntitySpec) -> str:
+    template = as_template(part)
+    if template is None:
+        return f"{entity.name}.{part.fields[0]}"
+    if not template.holes:
+        return f"the text of {part.attribute}"
+    return f"{entity.name}.{max(template.holes, key=lambda hole: hole.encoding.max_bytes or 0).name}"

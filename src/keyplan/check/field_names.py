@@ -1,0 +1,88 @@
+"""What a field's name and type suggest about its values: an identifier, a time, a tenant, an increasing value.
+
+A name is a weak hint. Rules use it to leave findings out, or for findings of the lowest severity.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date
+
+from keyplan.design.entities import EntitySpec
+from keyplan.design.fields import StoredField
+from keyplan.design.keys import KeyAttribute
+
+_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_IDENTIFIER = re.compile(r"(^|_)(ids?|uuid|guid|ulid|hash|token|key|sha\d*|digest|fingerprint)$")
+_TIME = re.compile(r"(^|_)(at|date|time|timestamp|datetime|day|moment|since|until|deadline|expiry)$")
+_TENANT = re.compile(r"^(tenant|org|organi[sz]ation|workspace)(_id)?$")
+_ASSIGNEE = re.compile(
+    r"(^|_)((worker|runner|holder|owner|assignee|driver|courier|buyer)(_id)?"
+    r"|(held|taken|claimed|locked|leased|reserved|booked|assigned)_(by|to))$"
+)
+_FUTURE = re.compile(r"(^|_)(due|deadline|expir\w*|until|start\w*|end\w*|birth\w*|scheduled|planned|valid|next)(_|$)")
+_SEQUENCE = re.compile(r"(^|_)(seq|sequence|serial)(_(no|nr|number))?$")
+_TIME_ORDERED_ID = re.compile(r"(^|_)(ulid|ksuid)$")
+_ULID_ALPHABET = re.compile(r"A-HJ-?KM-?NP-TV-Z", re.IGNORECASE)
+"""The letters of a ULID in a regular expression: Crockford's alphabet, without I, L, O and U."""
+_TIME_ORDERED_UUIDS = frozenset({6, 7})
+"""Versions of UUIDs that start with the time (RFC 9562)."""
+
+
+def words_of(name: str) -> str:
+    """Return a name in lower-case words joined by underscores: attemptId becomes attempt_id."""
+    return _WORD_START.sub("_", name).lower()
+
+
+def is_identifier_name(name: str) -> bool:
+    """Return True if a name suggests generated values: ids, hashes and tokens, which are not free text."""
+    return _IDENTIFIER.search(words_of(name)) is not None
+
+
+def is_time_name(name: str) -> bool:
+    """Return True if a name suggests timestamps or dates."""
+    return _TIME.search(words_of(name)) is not None
+
+
+def is_tenant_name(name: str) -> bool:
+    """Return True if a name suggests a customer whose data must be isolated."""
+    return _TENANT.search(words_of(name)) is not None
+
+
+def is_assignee_name(name: str) -> bool:
+    """Return True if a name suggests the one of several that holds something: a job's worker, a seat's holder."""
+    return _ASSIGNEE.search(words_of(name)) is not None
+
+
+def increases_with_time(field: StoredField) -> bool:
+    """Return True if a field's name suggests the time of writing, so that new items have greater values."""
+    return is_time_name(field.name) and _FUTURE.search(words_of(field.name)) is None
+
+
+def monotonic_start(parts: Sequence[KeyAttribute], entity: EntitySpec) -> str | None:
+    """Return the field that a sort key starts with if new items have greater values: a time, a sequence, a ULID."""
+    name = next(iter(parts[0].fields), None) if parts else None
+    if name is None:
+        return None
+    field = entity.fields[name]
+    monotonic = increases_with_time(field) or _SEQUENCE.search(words_of(name)) or is_time_ordered_id(field)
+    return name if monotonic else None
+
+
+def is_time_by_type(field: StoredField) -> bool:
+    """Return True if a field's type is a date or datetime."""
+    return isinstance(field.annotation, type) and issubclass(field.annotation, date)
+
+
+def is_time_ordered_id(field: StoredField) -> bool:
+    """Return True if a field holds identifiers that start with the time, by its type, its pattern or its name."""
+    return has_time_ordered_type(field) or _TIME_ORDERED_ID.search(words_of(field.name)) is not None
+
+
+def has_time_ordered_type(field: StoredField) -> bool:
+    """Return True if a field's type or pattern makes identifiers that start with the time: UUID 6 or 7, ULID."""
+    versions = {getattr(mark, "uuid_version", None) for mark in field.info.metadata}
+    return _ULID_ALPHABET.search(field.declared.pattern or "") is not None or not versions.isdisjoint(
+        _TIME_ORDERED_UUIDS
+    )

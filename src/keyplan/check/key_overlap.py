@@ -1,0 +1,243 @@
+"""Key texts that two declarations share: which keys overlap, and which keys of other entities a condition selects.
+
+The template algebra answers such questions with automata, which cost milliseconds. Texts with different starts are
+separated without it, and answers are cached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+
+from keyplan.check.field_names import is_identifier_name
+from keyplan.design.algebra import Overlap, captured, keys_overlap, range_captures
+from keyplan.design.encodings_chars import CharSet
+from keyplan.design.fields import StoredField
+from keyplan.design.keys import KeyAttribute
+from keyplan.design.plan import KeyValue, SortCondition
+from keyplan.design.symbols import CALLED
+from keyplan.design.template_errors import KeyValueError, MissingField, TemplateError
+from keyplan.design.template_parse import Text
+from keyplan.design.templates import BoundTemplate, parse
+
+_CACHED = 4096
+
+
+def as_template(part: KeyAttribute) -> BoundTemplate | None:
+    """Return the texts of a key attribute as a template, or None if it is not a String."""
+    if part.template is not None:
+        return part.template
+    return None if part.field is None else of_field(part.field)
+
+
+def of_field(field: StoredField) -> BoundTemplate | None:
+    """Return a String field as a template of one hole, or None if no hole makes such texts."""
+    if field.type_code != "S":
+        return None
+    text = f"{{{field.name}:utc_us}}" if field.annotation is datetime else f"{{{field.name}}}"
+    try:
+        return parse(text).bind({field.name: field.declared})
+    except TemplateError:
+        return None
+
+
+def shared(left: Iterable[KeyAttribute], right: Iterable[KeyAttribute]) -> Overlap | None:
+    """Return a key that both sides can make, or None if the keys are provably disjoint.
+
+    Attributes that are Numbers or Binary on both sides can be equal and decide nothing.
+    """
+    ours, theirs = [], []
+    for one, other in zip(left, right, strict=True):
+        if one.type_code != other.type_code:
+            return None
+        pair = as_template(one), as_template(other)
+        if pair[0] is not None and pair[1] is not None:
+            ours.append(pair[0])
+            theirs.append(pair[1])
+    return overlap(tuple(ours), tuple(theirs))
+
+
+def overlap(left: tuple[BoundTemplate, ...], right: tuple[BoundTemplate, ...]) -> Overlap | None:
+    """Return a key that both tuples of templates can make, or None."""
+    if any(are_disjoint(*pair) for pair in zip(left, right, strict=True)):
+        return None
+    if left == right:
+        return Overlap(tuple(template.text for template in left))
+    return _overlap(left, right)
+
+
+@lru_cache(_CACHED)
+def _overlap(left: tuple[BoundTemplate, ...], right: tuple[BoundTemplate, ...]) -> Overlap | None:
+    return keys_overlap(left, right)
+
+
+def are_disjoint(one: BoundTemplate, other: BoundTemplate) -> bool:
+    """Return True if two templates differ in how their texts start."""
+    a, b = one.literal_prefix, other.literal_prefix
+    if not (a.startswith(b) or b.startswith(a)):
+        return True
+    return _cannot_start_with(one, b) or _cannot_start_with(other, a)
+
+
+def _cannot_start_with(template: BoundTemplate, text: str) -> bool:
+    """Return True if a template that starts with a hole cannot start with a text."""
+    if template.literal_prefix or not text or not template.holes:
+        return False
+    first = template.holes[0].encoding
+    return not first.may_be_empty and text[0] not in first.first
+
+
+@lru_cache(_CACHED)
+def begins(prefix: BoundTemplate, other: BoundTemplate, known: frozenset[str]) -> Overlap | None:
+    """Return a key of `other` that starts with the text that `prefix` makes of the known fields, or None."""
+    return None if are_disjoint(prefix, other) else captured(prefix, other, known)
+
+
+@lru_cache(_CACHED)
+def in_range(template: BoundTemplate, other: BoundTemplate, known: frozenset[str]) -> str | None:
+    """Return a key of `other` within some range over the hole of `template` after the known fields, or None."""
+    return None if are_disjoint(template, other) else range_captures(template, other, known)
+
+
+def is_unlikely(found: Overlap) -> bool:
+    """Return True if a shared key requires punctuation in an identifier, which generated ones do not have."""
+    if found.plain:
+        return False
+    odd = [
+        name
+        for values in (found.left, found.right)
+        for name, value in values.items()
+        if isinstance(value, str) and not value.isalnum()
+    ]
+    return bool(odd) and all(is_identifier_name(name) for name in odd)
+
+
+def skeleton(template: BoundTemplate) -> str:
+    """Return the literal text of a template without its fields: USER#{} for USER#{user_id}."""
+    return "".join(part.text if isinstance(part, Text) else "{}" for part in template.parts)
+
+
+def constant(text: str) -> BoundTemplate:
+    """Return a template of literal text."""
+    return parse(text.replace("{", "{{").replace("}", "}}")).bind({})
+
+
+@dataclass(frozen=True)
+class Capture:
+    """A key that a condition selects."""
+
+    text: str
+    exact: bool
+    """False if only the first characters were compared."""
+
+
+def template_of(value: KeyValue) -> BoundTemplate | None:
+    """Return the texts that a value of a condition can have: one text if only constants make it.
+
+    None if it is not a String.
+    """
+    template = as_template(KeyAttribute(value.attribute, value.template, value.field))
+    if template is None or not template.fields:
+        return template
+    fixed = all(name in value.sources and not isinstance(value.sources[name], CALLED) for name in template.fields)
+    if not fixed:
+        return template
+    try:
+        return constant(template.render(value.sources))
+    except (KeyValueError, MissingField):
+        return template
+
+
+def partition_shared(values: Sequence[KeyValue], parts: Sequence[KeyAttribute]) -> bool:
+    """Return True if a queried partition can hold items whose partition key consists of these parts."""
+    for value, part in zip(values, parts, strict=False):
+        if value.type_code != part.type_code:
+            return False
+        asked, theirs = template_of(value), as_template(part)
+        if asked is None or theirs is None:
+            continue
+        found = overlap((asked,), (theirs,))
+        if found is None or not found.plain:
+            return False
+    return True
+
+
+def captured_by(conditions: Sequence[SortCondition], parts: Sequence[KeyAttribute]) -> Capture | None:
+    """Return a key of these parts that satisfies all conditions, or None if a condition excludes all."""
+    found = Capture("any", exact=False)
+    for condition, part in zip(conditions, parts, strict=False):
+        one = _captured(condition, part)
+        if one is None:
+            return None
+        found = one
+    return found
+
+
+def _captured(condition: SortCondition, part: KeyAttribute) -> Capture | None:
+    if condition.low.type_code != part.type_code:
+        return None
+    asked, theirs = template_of(condition.low), as_template(part)
+    if asked is None or theirs is None:
+        return Capture(f"a {'Number' if part.type_code == 'N' else 'value'} of {part.attribute}", exact=False)
+    if condition.op == "=":
+        return _as_capture(overlap((asked,), (theirs,)))
+    if condition.op == "begins_with":
+        return _as_capture(begins(asked, theirs, _known(condition.low, asked)))
+    if condition.op == "BETWEEN":
+        return _between(condition, asked, theirs)
+    return _open(condition.op, asked, theirs)
+
+
+def _as_capture(found: Overlap | None) -> Capture | None:
+    if found is None or not found.plain or is_unlikely(found):
+        return None
+    return Capture(found.text, exact=found.certain)
+
+
+def _known(value: KeyValue, template: BoundTemplate) -> frozenset[str]:
+    """Return the fields that a prefix holds completely."""
+    names = [name for name in dict.fromkeys(template.fields) if name in value.sources]
+    return frozenset(names[:-1] if value.part == "begins" else names)
+
+
+def _between(condition: SortCondition, asked: BoundTemplate, theirs: BoundTemplate) -> Capture | None:
+    low, high = condition.low, condition.high
+    assert high is not None, "BETWEEN has two ends"
+    if low.part == "whole":
+        return _between_texts(asked, template_of(high), theirs)
+    names = [name for name in dict.fromkeys(asked.fields) if name in low.sources and name in high.sources]
+    one_sided = set(low.sources) != set(high.sources)
+    text = in_range(asked, theirs, frozenset(names if one_sided else names[:-1]))
+    return None if text is None else Capture(text, exact=True)
+
+
+def _between_texts(low: BoundTemplate, high: BoundTemplate | None, theirs: BoundTemplate) -> Capture | None:
+    """Return a key between two literal bounds: by their common start, or by first characters."""
+    if high is None:
+        return None
+    same = _common(low.literal_prefix, high.literal_prefix)
+    if same:
+        return _as_capture(begins(constant(same), theirs, frozenset()))
+    first = _first(theirs)
+    inside = first.highest >= _first(low).lowest and first.lowest <= _first(high).highest
+    return Capture(theirs.text, exact=False) if inside else None
+
+
+def _common(one: str, other: str) -> str:
+    size = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return one[:size]
+
+
+def _open(op: str, asked: BoundTemplate, theirs: BoundTemplate) -> Capture | None:
+    bound, first = _first(asked), _first(theirs)
+    inside = first.lowest <= bound.highest if op in {"<", "<="} else first.highest >= bound.lowest
+    return Capture(theirs.text, exact=False) if inside else None
+
+
+def _first(template: BoundTemplate) -> CharSet:
+    """Return the characters that texts of a template can start with."""
+    if template.literal_prefix:
+        return CharSet.of(template.literal_prefix[0])
+    return template.holes[0].encoding.first

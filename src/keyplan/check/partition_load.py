@@ -1,0 +1,292 @@
+"""Load on single keys: what the most used partition key and the most used item receive, in units per second.
+
+The share of load on a key follows from `Items(distinct=...)`. Nothing is computed for keys with a field whose number of
+values is unknown. If a key contains the year, month, day, hour or minute of writing, all new items share the current
+one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from keyplan.check.field_names import increases_with_time
+from keyplan.check.load import Work, is_declared
+from keyplan.cost.selectivity import choices_of, same_field
+from keyplan.cost.sizes import item_size
+from keyplan.design.encodings_time import PERIODS_S
+from keyplan.design.entities import EntitySpec
+from keyplan.design.keys import BoundKey, KeyAttribute, text_of
+from keyplan.design.patterns import Pattern
+from keyplan.design.places import Place
+from keyplan.design.plan import Plan
+from keyplan.design.schema import Index
+from keyplan.design.symbols import CALLED, Source
+from keyplan.design.tables import Table
+from keyplan.design.template_holes import BoundHole
+from keyplan.dynamodb.values.units import write_units
+
+
+def is_constant(source: Source) -> bool:
+    """Return True if a key value is the same in every call."""
+    return source is not None and not isinstance(source, CALLED)
+
+
+def field_share(entity: EntitySpec, name: str) -> float | None:
+    """Return the share of load on a field's most used value, or None if it is unknown."""
+    values = entity.items.values_of(name) if entity.items is not None else None
+    if values is not None:
+        return values.hottest_share
+    number = choices_of(entity.fields[name])
+    if number is not None:
+        return 1 / number
+    if entity.key.fields == (name,) and entity.items is not None:
+        return 1 / max(1, entity.items.count)
+    return None
+
+
+def _hole_share(hole: BoundHole, entity: EntitySpec) -> float | None:
+    share = field_share(entity, hole.name)
+    if hole.shards:
+        return max(1 / hole.shards, share or 0.0)
+    return share
+
+
+def key_share(
+    parts: Sequence[KeyAttribute],
+    entity: EntitySpec,
+    sources: Mapping[str, Source],
+    others: Sequence[EntitySpec] = (),
+) -> float | None:
+    """Return the share of load on the most used key that consists of these attributes, or None if it is unknown.
+
+    The share is 1 for a constant key and 1/n for n keys with the same load. Fields of unknown values that form the
+    whole key of the entity, or of one of the others, have as many combinations as that entity has items.
+    """
+    shares: dict[str, float | None] = {}
+    for part in parts:
+        holes = part.template.holes if part.template is not None else ()
+        for hole in holes:
+            share = 1.0 if is_constant(sources.get(hole.name)) else _hole_share(hole, entity)
+            known = shares.get(hole.name, 1.0)
+            shares[hole.name] = None if share is None or known is None else min(share, known)
+        if part.field is not None:
+            name = part.field.name
+            shares[name] = 1.0 if is_constant(sources.get(name)) else field_share(entity, name)
+    total = 1.0
+    for owner in sorted((entity, *others), key=lambda one: -len(one.key.fields)):
+        names = owner.key.fields
+        if owner.items is None or not all(name in shares and same_field(owner, entity, name) for name in names):
+            continue
+        if any(shares[name] is None for name in names) and not any(is_constant(sources.get(name)) for name in names):
+            total /= max(1, owner.items.count)
+            shares = {name: share for name, share in shares.items() if name not in names}
+    for share in shares.values():
+        if share is None:
+            return None
+        total *= share
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class Load:
+    """The load of one pattern on the most used key."""
+
+    pattern: Pattern[..., Any]
+    share: float
+    """The share of its calls that use the key."""
+    read: float
+    """Read units of one call."""
+    write: float
+    """Write units of one call."""
+
+    @property
+    def average(self) -> float:
+        """Average calls per second that use the key."""
+        return 0.0 if self.pattern.facts.rate is None else self.pattern.facts.rate.average * self.share
+
+    @property
+    def peak(self) -> float:
+        """Calls per second that use the key at the peak."""
+        return 0.0 if self.pattern.facts.rate is None else self.pattern.facts.rate.highest * self.share
+
+
+@dataclass(frozen=True, eq=False)
+class HotKey:
+    """The most used key of one shape, with the load of all patterns that use it."""
+
+    table: Table
+    index: Index | None
+    entity: EntitySpec
+    bound: BoundKey | None
+    """None if a pattern queries an index for an entity that has no key there."""
+    shape: str
+    """The key's text: PK = USER#{user_id}."""
+    loads: tuple[Load, ...]
+
+    @property
+    def where(self) -> str:
+        """The table or index, for messages."""
+        return self.table.schema.where(self.index)
+
+    @property
+    def name(self) -> str:
+        """The name of the table or index."""
+        return self.table.name if self.index is None else self.index.name
+
+    @property
+    def place(self) -> Place:
+        """The declaration of the key."""
+        if self.bound is not None:
+            return self.bound.place
+        return self.table.schema.place_of(self.index)
+
+    @property
+    def constant(self) -> bool:
+        """Return True if the shape has a single key."""
+        return self.bound is None or not any(part.fields for part in self.bound.partition)
+
+    @property
+    def sharded(self) -> int:
+        """The number of shards that the key is spread over; 0 without shards."""
+        templates = [part.template for part in self.bound.partition] if self.bound is not None else []
+        holes = [hole for one in templates if one is not None for hole in one.holes]
+        return next((hole.shards for hole in holes if hole.shards), 0)
+
+    def write(self, *, peak: bool) -> float:
+        """Return write units per second."""
+        return sum(load.write * (load.peak if peak else load.average) for load in self.loads)
+
+    def read(self, *, peak: bool) -> float:
+        """Return read units per second."""
+        return sum(load.read * (load.peak if peak else load.average) for load in self.loads)
+
+    def share_of(self, what: str) -> float:
+        """Return the largest share of a pattern's calls that "read" or "write" the key."""
+        return max((load.share for load in self.loads if getattr(load, what)), default=0.0)
+
+    def main(self, what: str) -> list[str]:
+        """Return the patterns with the most "read" or "write" load, largest first, at most three."""
+        told = [(getattr(load, what) * load.peak, load.pattern.name) for load in self.loads]
+        return [name for units, name in sorted(told, key=lambda pair: -pair[0]) if units > 0][:3]
+
+
+def _sources(plan: Plan) -> dict[str, Source]:
+    """Return the sources of the fields of what a plan reads or writes, as far as it states them."""
+    found: dict[str, Source] = {}
+    for action in plan.actions:
+        if action.name == "set":
+            found[action.path.field] = action.source
+    if plan.key is not None:
+        for value in (*plan.key.partition, *(one.low for one in plan.key.sort if one.op == "=")):
+            found.update(value.sources)
+    return found
+
+
+def _current_periods(plan: Plan, parts: Iterable[KeyAttribute]) -> dict[str, Source]:
+    """Return the fields of a new item whose part of a key is the period of writing, equal in all current items."""
+    if plan.item is None:
+        return {}
+    specs: dict[str, set[str]] = {}
+    for part in parts:
+        for hole in part.template.holes if part.template is not None else ():
+            specs.setdefault(hole.name, set()).add(hole.spec)
+    return {
+        name: "now"
+        for name, held in specs.items()
+        if held <= PERIODS_S.keys() and increases_with_time(plan.entity.fields[name])
+    }
+
+
+def _reads(work: Work, index: Index | None) -> bool:
+    return work.plan.index is index and work.plan.operation != "Scan"
+
+
+def _table_loads(table: Table, works: Iterable[Work], *, items: bool) -> Iterator[tuple[EntitySpec, BoundKey, Load]]:
+    """Yield the loads on keys of the table; local indexes share its partitions."""
+    local = [index.name for index in table.schema.indexes if index.kind == "LSI"]
+    for work in works:
+        if work.plan.reading and not _reads(work, None):
+            continue
+        if items and work.plan.operation == "Query":
+            continue
+        entity = work.plan.entity
+        parts = entity.key.attributes if items else entity.key.partition
+        share = key_share(parts, entity, _sources(work.plan) | _current_periods(work.plan, parts))
+        if share is not None:
+            write = work.units.write + sum(work.units.indexes.get(name, 0.0) for name in local)
+            yield entity, entity.key, Load(work.pattern, share, work.units.read, write)
+
+
+def _index_loads(index: Index, works: Iterable[Work]) -> Iterator[tuple[EntitySpec, BoundKey, Load]]:
+    for work in works:
+        found = [(entity, entity.key_in(index)) for entity in work.plan.entities]
+        keys = [(entity, bound, text_of(bound.partition)) for entity, bound in found if bound is not None]
+        shapes = Counter(shape for _, _, shape in keys)  # a read is of one key, however its entities name the fields
+        for entity, bound, shape in keys:
+            write = work.units.indexes.get(index.name, 0.0)
+            read = work.units.read / shapes[shape] if _reads(work, index) else 0.0
+            share = key_share(
+                bound.partition, entity, _sources(work.plan) | _current_periods(work.plan, bound.partition)
+            )
+            if share is not None and (read or write):
+                yield entity, bound, Load(work.pattern, share, read, write)
+
+
+def _grouped(
+    table: Table, index: Index | None, found: Iterable[tuple[EntitySpec, BoundKey, Load]], *, items: bool
+) -> Iterator[HotKey]:
+    groups: dict[str, list[tuple[EntitySpec, BoundKey, Load]]] = {}
+    for entity, bound, load in found:
+        shape = text_of(bound.attributes if items else bound.partition)
+        groups.setdefault(shape, []).append((entity, bound, load))
+    for shape, members in groups.items():
+        entity, bound, _ = members[0]
+        yield HotKey(table, index, entity, bound, shape, tuple(load for _, _, load in members))
+
+
+def _expected_entries(table: Table, works: Sequence[Work]) -> Iterator[HotKey]:
+    """Yield constant keys that patterns query in an index by entities without a key there."""
+    for pattern in table.patterns:
+        plan = pattern.plan
+        index, wanted = plan.index, plan.key
+        if index is None or wanted is None or plan.entity.key_in(index) is not None:
+            continue
+        if any(value.sources for value in wanted.partition) or wanted.partition[0].template is None:
+            continue
+        entity = plan.entity
+        writes = [Load(work.pattern, 1.0, 0.0, _entry_write_units(work, entity, index)) for work in works]
+        shape = f"{index.partition[0]} = {wanted.partition[0].template.text}"
+        yield HotKey(table, index, entity, None, shape, tuple(load for load in writes if load.write))
+
+
+def _entry_write_units(work: Work, entity: EntitySpec, index: Index) -> float:
+    """Return the units of a write in an index with a constant partition key and a field as sort key."""
+    plan = work.plan
+    if plan.reading or plan.entity is not entity:
+        return 0.0
+    one = write_units(item_size(entity).average)
+    if plan.operation != "UpdateItem":
+        return one
+    changed = {entity.fields[action.path.field].attribute for action in plan.actions}
+    return 2 * one if changed & set(index.sort) else one
+
+
+def hot_keys_of(tables: Iterable[Table], works: Sequence[Work]) -> Iterator[HotKey]:
+    """Yield the most used partition key of every shape, in tables and global indexes."""
+    for table in tables:
+        mine = [work for work in works if work.plan.schema is table.schema and is_declared(work)]
+        yield from _grouped(table, None, _table_loads(table, mine, items=False), items=False)
+        for index in table.schema.indexes:
+            if index.kind == "GSI":
+                yield from _grouped(table, index, _index_loads(index, mine), items=False)
+        yield from _expected_entries(table, mine)
+
+
+def hot_items_of(tables: Iterable[Table], works: Sequence[Work]) -> Iterator[HotKey]:
+    """Yield the most used item of every shape of primary key."""
+    for table in tables:
+        mine = [work for work in works if work.plan.schema is table.schema and is_declared(work)]
+        yield from _grouped(table, None, _table_loads(table, mine, items=True), items=True)

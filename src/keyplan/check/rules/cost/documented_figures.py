@@ -1,0 +1,287 @@
+"""Rules: documented figures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from math import isclose
+from typing import Any
+
+from keyplan.check.claims import (
+    SINGLE_DIGIT_MS,
+    ClaimedUnits,
+    milliseconds_of,
+    of_all,
+    of_design,
+    of_patterns,
+    place_of,
+    price_of,
+    units_of,
+    year_and_month_of,
+)
+from keyplan.check.finding import Finding, Severity, counted, number
+from keyplan.check.rule import design_rule
+from keyplan.check.subject import Subject
+from keyplan.cost.expected import Expected, expected, pages
+from keyplan.cost.prices import GB
+from keyplan.design.patterns import Pattern
+from keyplan.design.places import Place
+from keyplan.design.workload import Claim
+
+_FREE_TIER = re.compile(r"\bfree[- ]tier\b", re.IGNORECASE)
+
+
+@design_rule("KP809", "warning")
+def beyond_free_tier(subject: Subject) -> Iterator[Finding]:
+    """A free tier that the design outgrows
+
+    What is free without end is 25 GB of storage in the Standard class, and 25 write and 25 read units a second of
+    provisioned capacity, for the whole account and not for each table. A document that counts on it is wrong once the
+    declared design is larger.
+
+    Reckon with what the design costs (`keyplan price`), and take the free part off once for the account.
+
+    Source: the pricing page; developer guide, "DynamoDB throughput capacity" (free tier of provisioned mode).
+    """
+    for name, claim in of_design(subject):
+        if not _FREE_TIER.search(claim.text):
+            continue
+        beyond = _exceeded(subject)
+        if beyond:
+            yield beyond_free_tier.finding(
+                name,
+                f'"{claim.text}": the design has {" and ".join(beyond)}',
+                "state what the design costs (keyplan price), with the free part taken off once for the account",
+                claim.place,
+            )
+
+
+def _exceeded(subject: Subject) -> list[str]:
+    free = subject.book.free
+    stored = sum(part.storage_bytes for table in subject.month.tables for part in table.parts) / GB
+    bought = [part.bought for part in subject.capacity_uses if part.bought is not None]
+    told = [
+        (stored, free["storage_gb"], "GB of storage"),
+        (sum(one.write for one in bought), free["provisioned_write_units"], "provisioned write units"),
+        (sum(one.read for one in bought), free["provisioned_read_units"], "provisioned read units"),
+    ]
+    return [f"{has:,.0f} {what}, of which {most:g} are free" for has, most, what in told if has > most]
+
+
+_OLDEST_MONTHS = 12
+
+
+@design_rule("KP811", "advice")
+def outdated_price(subject: Subject) -> Iterator[Finding]:
+    """A price that was looked up long ago
+
+    Prices change: on-demand requests were halved on 1 November 2024. A price in a document whose source is dated more
+    than a year before the prices that are shipped should be looked up again, even if the number still happens to be
+    right.
+
+    Put the date of the look-up into the claim's source: `Claim("$0.625 per million writes", "pricing page, 2026-08")`.
+
+    Source: the pricing page; the date of the price book that is shipped.
+    """
+    for name, claim, place in of_all(subject):
+        yield from _price_age(subject, name, claim, place)
+
+
+def _price_age(subject: Subject, name: str, claim: Claim, place: Place) -> Iterator[Finding]:
+    dated = year_and_month_of(claim.source)
+    if dated is None or price_of(claim.text) is None:
+        return
+    book = subject.book.dated
+    months = (book.year - dated[0]) * 12 + book.month - dated[1]
+    if months > _OLDEST_MONTHS:
+        yield outdated_price.finding(
+            name,
+            f'"{claim.text}" is from {claim.source}, {months} months before the prices of {book} that are shipped',
+            "look the price up again, and put the new date into the claim's source",
+            place,
+        )
+
+
+_FORMER_FACTOR = 2.0
+"""How much more a unit was on demand before the cut of 2024-11-01."""
+
+
+@design_rule("KP820", "warning")
+def wrong_price(subject: Subject) -> Iterator[Finding]:
+    """A price that is not the price
+
+    A claimed price of a million requests is compared with the book of prices that is shipped: on demand, Standard
+    class, to one per cent. $0.25 and $1.25 for a million reads and writes were right in us-east-1 until 31 October
+    2024; since then they are half of that.
+
+    A read unit is 4 KB read consistently, an eventually consistent read half of one; a write unit is 1 KB, and each
+    index adds its own. So "a million reads" says little without the size of what is read.
+
+    Name the price with its Region and date, or leave it to `keyplan price`.
+
+    Source: the pricing page; AWS announcement of 14 November 2024, "Amazon DynamoDB reduces prices for on-demand
+    throughput".
+    """
+    for name, claim, place in of_all(subject):
+        yield from _price_difference(subject, name, claim, place)
+
+
+def _price_difference(subject: Subject, name: str, claim: Claim, place: Place) -> Iterator[Finding]:
+    said = price_of(claim.text)
+    if said is None:
+        return
+    book = subject.book
+    price = book[f"{said.what}_unit"] * 1e6
+    if isclose(said.per_million, price, rel_tol=0.01):
+        return
+    old = isclose(said.per_million, price * _FORMER_FACTOR, rel_tol=0.01)
+    yield wrong_price.finding(
+        name,
+        f'"{claim.text}": a million {said.what} units cost ${price:g} on demand in {book.region} ({book.dated})'
+        + ("; what is claimed was the price until it was halved on 2024-11-01" if old else ""),
+        "state the price with its Region and date, for units of 4 KB read or 1 KB written",
+        place,
+    )
+
+
+@design_rule("KP822", "error", "warning")
+def wrong_units(subject: Subject) -> Iterator[Finding]:
+    """Units that a request cannot cost
+
+    Write units are whole: each write costs one for each kilobyte, rounded up, at least one, also a deletion; every
+    index that holds the item adds its own, twice where its key changes. "0.5 WCU", "1.5 WCU" and, with an index, "1
+    WCU" cannot be. Read units come in halves: one for 4 KB read consistently, half of it eventually consistent, for
+    what is read and not for what is returned.
+
+    It is an error where the claim cannot be true whatever the data, and a warning where the declared numbers and sizes
+    give more than is claimed.
+
+    Take the figures of `keyplan explain` and `keyplan verify`, and name the size that they hold for.
+
+    Source: developer guide, "DynamoDB read and write operations" and "Provisioned throughput considerations for global
+    secondary indexes".
+    """
+    for pattern, claim in of_patterns(subject):
+        said = units_of(claim.text)
+        if said is None or any(fault.code in {"KP301", "KP308"} for fault in pattern.plan.faults):
+            continue
+        told = expected(pattern)
+        if said.what == "write" and not pattern.plan.reading:
+            yield from _write_claim(pattern, claim, said, told)
+        elif said.what == "read" and pattern.plan.reading:
+            yield from _read_claim(pattern, claim, said, told)
+
+
+def _write_claim(pattern: Pattern[..., Any], claim: Claim, said: ClaimedUnits, told: Expected) -> Iterator[Finding]:
+    sure = _certain_indexes(pattern, told)
+    least = told.units.write + sum(sure.values()) if not pattern.plan.steps else told.units.write
+    beside = f" and {', '.join(sure)} {number(sum(sure.values()))}" if sure else ""
+    sentinels = " with its sentinels" if pattern.plan.entity.sentinels else ""
+    if said.high < least:
+        what = "write units are whole, and " if said.high != int(said.high) else ""
+        yield _units_finding(
+            pattern,
+            claim,
+            "error",
+            f"{what}at least {number(least)} are due: the table takes {number(told.units.write)}{sentinels}{beside}",
+        )
+    elif said.low != int(said.low) or said.high != int(said.high):
+        yield _units_finding(pattern, claim, "error", "write units are whole, one for each kilobyte begun")
+    elif said.high < told.units.written and not told.guesses:
+        yield _units_finding(
+            pattern,
+            claim,
+            "warning",
+            f"{number(told.units.written)} are expected on average, of which its indexes take"
+            f" {number(told.units.written - told.units.write)}",
+        )
+
+
+def _certain_indexes(pattern: Pattern[..., Any], told: Expected) -> dict[str, float]:
+    """What indexes take of every such write, those that not every item is in left out."""
+    entity = pattern.plan.entity
+    sure = [
+        bound.index.name
+        for bound in entity.indexes
+        if bound.when is None and not any(entity.fields[name].optional for name in bound.fields)
+    ]
+    return {name: units for name, units in told.units.indexes.items() if name in sure}
+
+
+def _read_claim(pattern: Pattern[..., Any], claim: Claim, said: ClaimedUnits, told: Expected) -> Iterator[Finding]:
+    least = 1.0 if pattern.plan.consistent else 0.5
+    if said.high < least:
+        kind = "a consistent read" if pattern.plan.consistent else "an eventually consistent read"
+        yield _units_finding(pattern, claim, "error", f"{kind} costs at least {least:g}, even of nothing")
+    elif said.high < told.units.read and not told.guesses:
+        yield _units_finding(
+            pattern,
+            claim,
+            "warning",
+            f"{number(told.units.read)} are expected at the declared numbers, for {number(told.evaluated)} items read",
+        )
+
+
+def _units_finding(pattern: Pattern[..., Any], claim: Claim, severity: Severity, why: str) -> Finding:
+    return wrong_units.finding(
+        pattern.name,
+        f'{pattern.name} is claimed to cost "{claim.text}": {why}',
+        f"correct the claim; keyplan explain shows what {pattern.name} costs and why",
+        place_of(pattern),
+        claim.place,
+        severity=severity,
+    )
+
+
+_PAGE_MS = 20.0
+"""A generous lower bound for reading and sending one full page."""
+
+
+@design_rule("KP823", "warning")
+def wrong_latency(subject: Subject) -> Iterator[Finding]:
+    """A time that a request cannot keep
+
+    Milliseconds are what a read of one item takes, or of a page of a few. A scan reads the whole table, page by page of
+    1 MB, one after the other; so does a query of thousands of items. "Single-digit milliseconds for all access
+    patterns" is not true of them. Reckoned are 20 ms a page, of queries from the second page on; for scans ten and less
+    are found in any case.
+
+    Name the time for the patterns that it holds for, and give the others an index, a counter or a job.
+
+    Source: developer guide, "What is Amazon DynamoDB" (latency of item operations), "Scanning tables" and "Paginating
+    table query results" (1 MB a page).
+    """
+    for name, claim in of_design(subject):
+        most = milliseconds_of(claim.text)
+        slow = [one for one in subject.design.patterns if most is not None and _is_slow(one, most)]
+        if slow:
+            names = ", ".join(one.name for one in slow[:4])
+            yield wrong_latency.finding(
+                name,
+                f'"{claim.text}": {names} read {_pages_text(slow[0])}',
+                "name the patterns that it holds for",
+                claim.place,
+                slow[0].place,
+            )
+    for pattern, claim in of_patterns(subject):
+        most = milliseconds_of(claim.text)
+        if most is not None and _is_slow(pattern, most):
+            yield wrong_latency.finding(
+                pattern.name,
+                f'{pattern.name} is claimed to take "{claim.text}", and reads {_pages_text(pattern)}',
+                "drop the claim, or give the pattern an index or a counter",
+                place_of(pattern),
+            )
+
+
+def _is_slow(pattern: Pattern[..., Any], milliseconds: float) -> bool:
+    plan = pattern.plan
+    if plan.operation == "Scan":
+        return milliseconds <= SINGLE_DIGIT_MS or pages(pattern) * _PAGE_MS > milliseconds
+    return plan.operation == "Query" and not plan.faults and pages(pattern) * _PAGE_MS > max(milliseconds, _PAGE_MS)
+
+
+def _pages_text(pattern: Pattern[..., Any]) -> str:
+    count, whole = max(1.0, pages(pattern)), pattern.plan.operation == "Scan"
+    size = counted(round(count), "page of 1 MB", "pages of 1 MB each")
+    return f"{'the whole table' if whole else 'a large range'}, about {size}"

@@ -1,0 +1,177 @@
+"""Rules: partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from keyplan import limits
+from keyplan.check.finding import Finding, number
+from keyplan.check.load import units_a_second
+from keyplan.check.partition_load import key_share
+from keyplan.check.rule import design_rule
+from keyplan.check.subject import Subject
+from keyplan.cost.expected import expected
+from keyplan.cost.selectivity import share_in_index
+from keyplan.cost.sizes import entry_size, item_size
+from keyplan.design.entities import EntitySpec
+from keyplan.design.keys import BoundIndexKey, BoundKey, KeyAttribute
+from keyplan.design.schema import Index
+from keyplan.design.tables import Table
+from keyplan.design.workload import Distinct
+
+
+@design_rule("KP410", "warning", "advice")
+def local_index_collection_size(subject: Subject) -> Iterator[Finding]:
+    """An item collection of a table with local indexes can pass 10 GB
+
+    With a local index all items of one partition key, with their index entries, lie in one partition, and together
+    they may have 10 GB. At that size every write that makes the collection larger is refused
+    (ItemCollectionSizeLimitExceededException), and such an index cannot be removed from the table.
+
+    Use global indexes, which know no such limit, or let the partition key grow with the data (user and year).
+
+    Source: developer guide, "Local Secondary Indexes", item collection size limit.
+    """
+    for table in subject.tables:
+        locals_ = [index for index in table.schema.indexes if index.kind == "LSI"]
+        if not locals_:
+            continue
+        sizes = {entity.name: _largest_collection(entity, table.entities) for entity in table.entities}
+        known = [size for size in sizes.values() if size is not None]
+        total = sum(known)
+        if total > limits.ITEM_COLLECTION_BYTES:
+            yield local_index_collection_size.finding(
+                table.name,
+                f"by the declared numbers the largest item collection of table {table.name}, with its local index"
+                f" entries, has {total / limits.GIB:,.1f} GB, and it may have 10",
+                "use global indexes, or a partition key that grows with the data",
+                locals_[0].place,
+                table.schema.place,
+            )
+        elif len(known) < len(sizes):
+            yield local_index_collection_size.finding(
+                table.name,
+                f"table {table.name} has local indexes, so no item collection may pass 10 GB, and nothing says how"
+                f" much of one is {', '.join(name for name, size in sizes.items() if size is None)}",
+                "declare items=Items(count, bytes=..., distinct={partition field: number}), or use global indexes",
+                locals_[0].place,
+                table.schema.place,
+                severity="advice",
+            )
+
+
+def _largest_collection(entity: EntitySpec, others: Sequence[EntitySpec]) -> float | None:
+    """Bytes of the largest collection of an entity, with its entries in local indexes."""
+    items, share = entity.items, key_share(entity.key.partition, entity, {}, others)
+    if items is None or share is None:
+        return None
+    one = float(item_size(entity).average)
+    for bound in entity.indexes:
+        if bound.index.kind == "LSI":
+            one += share_in_index(entity, bound) * entry_size(entity, bound).average
+    return items.count * share * one
+
+
+_FEW_KEYS = 10
+"""Values of a partition key up to which an index without declared rates is pointed out."""
+_SMALL_TABLE = 1_000
+
+
+@design_rule("KP414", "warning")
+def low_cardinality_index_key(subject: Subject) -> Iterator[Finding]:
+    """An index has few partition keys
+
+    All entries with one partition key share one partition's capacity: 1,000 write and 3,000 read units a second,
+    and an order by time keeps even that from being split. An index on a status, a type or a constant ("ALL",
+    "LEADERBOARD") sends everything to a handful of them, and when one is throttled, the writes of the table are.
+
+    Spread the key over shards (`FEED#{post_id:shard(8)}`, read with `every_shard()`), put something with many
+    values in front (the tenant, the day), or let the index be sparse, so that little is in it.
+
+    Without declared rates such a key is pointed out as it is, up to ten of them, of more than a thousand items. With
+    rates it is a matter of numbers: this reports keys that take more than half of what a partition serves, and KP501
+    those that take more than all of it.
+
+    Source: developer guide, "Best practices for designing and using partition keys effectively".
+    """
+    for table, index in subject.indexes:
+        if index.kind != "GSI":
+            continue
+        for entity in table.entities:
+            bound = entity.key_in(index)
+            told = _distinct_keys(entity, bound) if bound is not None else None
+            if bound is None or told is None:
+                continue
+            problem = _load_problem(subject, table, entity, bound, told)
+            if problem:
+                yield low_cardinality_index_key.finding(
+                    index.name,
+                    f"{entity.name} has {number(told.count)} partition {'key' if told.count == 1 else 'keys'} in index"
+                    f" {index.name} ({', '.join(part.text for part in bound.partition)}), and {problem}",
+                    "spread the key over shards, put something with many values in front, or make the index sparse",
+                    bound.place,
+                    index.place,
+                )
+
+
+def _load_problem(subject: Subject, table: Table, entity: EntitySpec, bound: BoundIndexKey, told: Distinct) -> str:
+    index = bound.index
+    writes = [work for work in subject.writes_of(entity) if work.units.indexes.get(index.name)]
+    rated = [work for work in writes if work.rate is not None]
+    hot = told.hottest_share * units_a_second(subject.works, table.schema, index.name, entity, peak=True)
+    read = told.hottest_share * _peak_reads(subject, table, index)
+    for load, limit, what in (
+        (hot, limits.PARTITION_WRITE_UNITS, "write"),
+        (read, limits.PARTITION_READ_UNITS, "read"),
+    ):
+        if limit / 2 < load <= limit:
+            return (
+                f"one of them takes {number(load)} {what} units a second at the peak, of {limit:,} that a partition"
+                " serves: at twice the load the table is throttled"
+            )
+    small = entity.items is not None and entity.items.count <= _SMALL_TABLE
+    sharded = any(shards for part in bound.partition for _, shards in _fields_and_shards(part))
+    if rated or small or sharded or told.count > _FEW_KEYS:
+        return ""
+    return (
+        "no rates say how much is written: one of them takes"
+        f" {limits.PARTITION_WRITE_UNITS:,} write units a second, and more throttles the table"
+    )
+
+
+def _peak_reads(subject: Subject, table: Table, index: Index) -> float:
+    return sum(
+        expected(pattern).units.read * pattern.facts.rate.highest
+        for pattern in subject.readers_of(table, index)
+        if pattern.facts.rate is not None
+    )
+
+
+def _distinct_keys(entity: EntitySpec, bound: BoundKey) -> Distinct | None:
+    """How many values the partition key has; None where that is many, or nothing tells."""
+    count, hottest = 1, 1.0
+    for part in bound.partition:
+        for name, shards in _fields_and_shards(part):
+            told = entity.items.values_of(name) if entity.items is not None and not shards else None
+            few = _declared_values(entity, part, name) if told is None else told
+            if few is None:
+                return None
+            count *= few.count
+            hottest *= few.hottest_share
+    return Distinct(count, hottest)
+
+
+def _fields_and_shards(part: KeyAttribute) -> Iterator[tuple[str, int]]:
+    """Fields of a key attribute, with the number of shards that their hole spreads them over."""
+    if part.template is None:
+        yield from ((name, 0) for name in part.fields)
+        return
+    yield from ((hole.name, hole.shards) for hole in part.template.holes)
+
+
+def _declared_values(entity: EntitySpec, part: KeyAttribute, name: str) -> Distinct | None:
+    if part.template is not None:
+        hole = next(hole for hole in part.template.holes if hole.name == name)
+        return None if hole.encoding.choices is None else Distinct(len(hole.encoding.choices))
+    choices = entity.fields[name].declared.choices
+    return None if choices is None else Distinct(len(choices))

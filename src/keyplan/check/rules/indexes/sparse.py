@@ -1,0 +1,215 @@
+"""Rules: sparse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from keyplan.check.finding import Finding
+from keyplan.check.load import Work
+from keyplan.check.rule import design_rule
+from keyplan.check.subject import Subject
+from keyplan.cost.selectivity import choices_of
+from keyplan.design.conditions import All, Compare, Condition, In, Path, paths_of
+from keyplan.design.entities import EntitySpec
+from keyplan.design.field_types import plain
+from keyplan.design.keys import BoundKey
+from keyplan.design.patterns import Pattern
+from keyplan.design.plan import Plan
+from keyplan.design.requests_guards import expiry_of
+from keyplan.design.symbols import CALLED, Param
+
+
+@design_rule("KP408", "warning")
+def accidental_sparse_index(subject: Subject) -> Iterator[Finding]:
+    """Items without a value are not in the index
+
+    An item that lacks one key attribute of an index is not in the index at all: a subscription that was never notified
+    has no `last_notified_at`, so the query for those to be notified never finds it, and it never will be notified. A
+    sparse index is useful where it is intended. An optional field does not say so: declare `when=F.due_date.exists()`
+    on the key, or the share of items that have the field, `Items(present={"due_date": 0.3})`.
+
+    A query for one value of the field, or for a range with a lower end (`gte`, `gt`, `between`), cannot mean items
+    without a value and is not reported. A range that has only an upper end can: subscriptions last notified before
+    today include those that were never notified.
+
+    If all items are expected, make the field required and give it a value from the start, such as the time of
+    creation.
+
+    Source: developer guide, "Take advantage of sparse indexes".
+    """
+    for table, entity in subject.entities:
+        for bound in entity.indexes:
+            if bound.when is not None:
+                continue
+            for name in _unexplained_optional(entity, bound):
+                for pattern in subject.readers_of(table, bound.index):
+                    if entity in pattern.plan.entities and name not in _required_values(pattern.plan):
+                        yield accidental_sparse_index.finding(
+                            pattern.name,
+                            f"{pattern.name} reads {entity.name} from index {bound.index.name}, and items without"
+                            f" {name}, which may be None, are not in it",
+                            f"make {name} required with a value from the start, or say that it is meant:"
+                            f" {_declaration_fix(bound, name)}",
+                            pattern.place,
+                            bound.place,
+                        )
+                        break
+
+
+def _unexplained_optional(entity: EntitySpec, bound: BoundKey) -> list[str]:
+    """Optional fields of an index key of which the design does not say how many items have them."""
+    told = entity.items.present if entity.items is not None else {}
+    return [name for name in bound.fields if entity.fields[name].optional and name not in told]
+
+
+def _declaration_fix(bound: BoundKey, name: str) -> str:
+    """How a design says that an index is meant to be sparse; a key of plain fields takes no condition."""
+    share = f"items=Items(..., present={{{name!r}: 0.5}}), with the share of items that have it"
+    made = any(part.template is not None for part in bound.attributes)
+    return f"when=F.{name}.exists(), or {share}" if made else share
+
+
+def _required_values(plan: Plan) -> set[str]:
+    """Return the fields of which a pattern requires a value, or a lowest one: an item without them cannot be meant."""
+    if plan.key is None:
+        return set()
+    names = {name for value in plan.key.partition for name in value.sources}
+    return names | {name for one in plan.key.sort if one.op not in {"<", "<="} for name in one.low.sources}
+
+
+@design_rule("KP409", "warning")
+def sparse_index_never_shrinks(subject: Subject) -> Iterator[Finding]:
+    """Nothing ever leaves a sparse index
+
+    An index key with a condition holds items while the condition is true. If no pattern changes a field of the
+    condition, replaces the item or deletes it, and it does not expire, every item stays: the index grows like the
+    table, and its queries with it.
+
+    Declare the pattern that ends the condition (`set_(status="done")`), or give the items an expiry. An index of a
+    class of items that is meant to be for ever, such as premium accounts, is one to accept with that reason.
+
+    Source: developer guide, "Take advantage of sparse indexes".
+    """
+    for _, entity in subject.entities:
+        writes = subject.writes_of(entity)
+        expires = expiry_of(entity) is not None
+        for bound in entity.indexes:
+            if bound.when is None or not writes or expires:
+                continue
+            names = {path.field for path in paths_of(bound.when)}
+            varies = any(choices_of(entity.fields[name]) != 1 for name in names)
+            if varies and not any(_removes_from_index(work, names, bound, entity) for work in writes):
+                yield sparse_index_never_shrinks.finding(
+                    entity.name,
+                    f"{entity.name} is in index {bound.index.name} depending on {', '.join(sorted(names))}, and no"
+                    " pattern changes that, replaces or deletes the item: nothing leaves the index",
+                    f"declare the update that changes {', '.join(sorted(names))}",
+                    bound.place,
+                    bound.index.place,
+                )
+
+
+def _removes_from_index(work: Work, names: set[str], bound: BoundKey, entity: EntitySpec) -> bool:
+    """Whether a write can take an item out of the index."""
+    plan = work.plan
+    if plan.operation in {"DeleteItem", "BatchWriteItem"}:
+        return True
+    if plan.operation == "PutItem":
+        return plan.exists != "must_not"
+    changed = {action.path.field for action in plan.actions}
+    optional = {name for name in bound.fields if entity.fields[name].optional}
+    return bool(changed & (names | optional))
+
+
+_LARGEST_SHARE = 0.5
+
+
+@design_rule("KP413", "advice")
+def sparse_index_opportunity(subject: Subject) -> Iterator[Finding]:
+    """An index could hold only what is read from it
+
+    All readers of the index ask for the same few values of a field: only open tasks, only active subscriptions.
+    Entries of all other items are written, stored, and moved at each change, and never read. An index key with a
+    condition holds only the items that are wanted, so that it stays small while the table grows.
+
+    Give the key a condition: `key("OPEN#{user_id}", "{due_at:utc_ms}", when=F.status == "open")`. Leaving the
+    state is then one deletion instead of a move.
+
+    Source: developer guide, "Take advantage of sparse indexes".
+    """
+    for table, index in subject.indexes:
+        for entity in table.entities:
+            bound = entity.key_in(index)
+            readers = [one for one in subject.readers_of(table, index) if entity in one.plan.entities]
+            if bound is None or bound.when is not None or not readers:
+                continue
+            for name, choices in _fields_with_choices(entity):
+                wanted = _requested_by_all(readers, name)
+                if wanted is None or len(wanted) >= len(choices) or any(value not in choices for value in wanted):
+                    continue
+                share = _share_of_items(entity, name, wanted)
+                if share is not None and share > _LARGEST_SHARE:
+                    continue
+                told = "" if share is None else f", {share:.0%} of all"
+                values = " or ".join(repr(value) for value in wanted)
+                listed = ", ".join(repr(value) for value in wanted)
+                condition = f"F.{name} == {wanted[0]!r}" if len(wanted) == 1 else f"F.{name}.is_in({listed})"
+                yield sparse_index_opportunity.finding(
+                    index.name,
+                    f"all readers of index {index.name} want {entity.name} whose {name} is {values}{told}, and it holds"
+                    " every one",
+                    f"make a key attribute that is there only then: key(..., when={condition})",
+                    bound.place,
+                    index.place,
+                )
+
+
+def _fields_with_choices(entity: EntitySpec) -> Iterator[tuple[str, tuple[object, ...]]]:
+    for name, stored in entity.fields.items():
+        if stored.declared.choices is not None:
+            yield name, stored.declared.stored_choices
+        elif stored.annotation is bool:
+            yield name, (True, False)
+
+
+def _requested_by_all(readers: list[Pattern[..., Any]], name: str) -> list[object] | None:
+    """The values that all readers together ask for; None where one of them takes any."""
+    found: list[object] = []
+    for pattern in readers:
+        values = _requested_values(pattern.plan, name)
+        if values is None:
+            return None
+        found += [value for value in values if value not in found]
+    return found
+
+
+def _requested_values(plan: Plan, name: str) -> list[object] | None:
+    for value in plan.key.values if plan.key is not None else ():
+        source = value.sources.get(name)
+        if source is not None:
+            return None if isinstance(source, CALLED) else [plain(source)]
+    return _filtered_values(plan.filter, name)
+
+
+def _filtered_values(condition: Condition | None, name: str) -> list[object] | None:
+    for part in condition.parts if isinstance(condition, All) else (condition,):
+        values: tuple[object, ...] = ()
+        if isinstance(part, Compare) and part.op == "=" and _is_field(part.left, name):
+            values = (part.right,)
+        elif isinstance(part, In) and _is_field(part.operand, name):
+            values = part.choices
+        if values and not any(isinstance(value, Param) for value in values):
+            return [plain(value) for value in values]
+    return None
+
+
+def _is_field(operand: object, name: str) -> bool:
+    return isinstance(operand, Path) and operand.parts == (name,)
+
+
+def _share_of_items(entity: EntitySpec, name: str, wanted: list[object]) -> float | None:
+    if entity.items is None or name not in entity.items.distinct:
+        return None
+    shares = [entity.items.share_of(name, value) for value in wanted]
+    return sum(share for share in shares if share is not None)

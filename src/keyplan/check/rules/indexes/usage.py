@@ -1,0 +1,183 @@
+"""Rules: usage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from operator import eq
+
+from keyplan.check.finding import Finding
+from keyplan.check.key_overlap import as_template
+from keyplan.check.load import monthly_price, units_a_second
+from keyplan.check.rule import design_rule
+from keyplan.check.subject import Subject
+from keyplan.cost.sizes import item_size
+from keyplan.design.algebra import begins_like
+from keyplan.design.entities import EntitySpec
+from keyplan.design.keys import BoundKey, KeyAttribute
+from keyplan.design.schema import Index
+from keyplan.design.tables import Table
+from keyplan.design.templates import BoundTemplate
+
+
+@design_rule("KP402", "advice")
+def unused_index(subject: Subject) -> Iterator[Finding]:
+    """No pattern reads an index
+
+    Every item in an index is written and stored a second time. An index that nothing reads only costs, and may
+    throttle the table's writes. Global indexes can be added to a living table later, so there is no need to keep
+    one in reserve.
+
+    Drop it, or declare the pattern that reads it.
+
+    Source: developer guide, "Best practices for using secondary indexes in DynamoDB".
+    """
+    for table, index in subject.indexes:
+        if not table.patterns or subject.readers_of(table, index):
+            continue
+        written = units_a_second(subject.works, table.schema, index.name)
+        cost = f", for ${monthly_price(written):,.2f} a month of writes" if written else ""
+        yield unused_index.finding(
+            index.name,
+            f"no pattern of table {table.name} reads index {index.name}{cost}",
+            "drop it, or declare the pattern that reads it",
+            index.place,
+            table.schema.place,
+        )
+
+
+@design_rule("KP403", "advice")
+def redundant_index(subject: Subject) -> Iterator[Finding]:
+    """Two indexes serve the same questions
+
+    An index whose key is that of another, or the beginning of another's, answers nothing that the other does not:
+    whoever queries by user and status can also query by user. The same holds of a global index with the table's own
+    key. Each is written and stored for itself.
+
+    Keep the longer one, projecting what both need.
+
+    Source: developer guide, "Best practices for using secondary indexes in DynamoDB".
+    """
+    for table in subject.tables:
+        gone: set[str] = set()
+        for index in table.schema.indexes:
+            other = next((one for one in (None, *table.schema.indexes) if _replaces(table, index, one, gone)), index)
+            if other is index:
+                continue
+            gone.add(index.name)
+            name = f"index {other.name}" if other is not None else f"table {table.name} itself"
+            yield redundant_index.finding(
+                index.name,
+                f"all that index {index.name} answers, {name} answers too: its key begins the same",
+                f"drop {index.name}",
+                index.place,
+                other.place if other is not None else table.schema.place,
+            )
+
+
+def _replaces(table: Table, index: Index, other: Index | None, gone: set[str]) -> bool:
+    """Whether every entity's key of an index is the beginning of its key of another."""
+    if other is index or (other is not None and other.name in gone):
+        return False
+    if other is not None and index.kind == "LSI" and other.kind == "GSI":
+        return False  # only local indexes can be read consistently
+    members = [(entity, bound) for entity in table.entities if (bound := entity.key_in(index)) is not None]
+    return bool(members) and all(_is_prefix(entity, bound, other) for entity, bound in members)
+
+
+def _is_prefix(entity: EntitySpec, bound: BoundKey, other: Index | None) -> bool:
+    theirs = entity.key_in(other)
+    if theirs is None or bound.when is not None or theirs.when is not None:
+        return False
+    if len(bound.partition) != len(theirs.partition) or len(bound.sort) > len(theirs.sort):
+        return False
+    if not all(_is_same_attribute(*pair, eq) for pair in zip(bound.partition, theirs.partition, strict=True)):
+        return False
+    if not bound.sort:
+        return not any(entity.fields[name].optional for part in theirs.sort for name in part.fields)
+    pairs = list(zip(bound.sort, theirs.sort, strict=False))
+    return all(_is_same_attribute(*pair, eq) for pair in pairs[:-1]) and _is_same_attribute(*pairs[-1], begins_like)
+
+
+def _is_same_attribute(
+    one: KeyAttribute, other: KeyAttribute, templates: Callable[[BoundTemplate, BoundTemplate], bool]
+) -> bool:
+    """Whether two attributes are one field, or texts whose templates are alike."""
+    ours, theirs = as_template(one), as_template(other)
+    if ours is None or theirs is None:
+        return one.field is not None and one.field is other.field
+    return templates(ours, theirs)
+
+
+_SMALL_BYTES = 1024
+
+
+@design_rule("KP404", "warning")
+def over_projection(subject: Subject) -> Iterator[Finding]:
+    """An index holds what no pattern reads there
+
+    Entries of an index are copies that are written, stored and billed. Two kinds are for nothing: entries of an entity
+    that no reader of the index asks for, which happens in overloaded indexes when an entity stores fields under the
+    index's attributes; and whole items of more than 1 KB, one write unit, in an index that patterns only count.
+
+    Leave the entity out of the index (another attribute name, a key with `when=`), or project keys only.
+
+    Source: developer guide, "Best practices for using secondary indexes", choosing projections.
+    """
+    for table, index in subject.indexes:
+        readers = subject.readers_of(table, index)
+        read = {entity.name for pattern in readers for entity in pattern.plan.entities}
+        for entity in table.entities if readers else ():
+            bound = entity.key_in(index)
+            if bound is None or entity.name in read:
+                continue
+            written = units_a_second(subject.works, table.schema, index.name, entity)
+            cost = f", for ${monthly_price(written):,.2f} a month of writes" if written else ""
+            yield over_projection.finding(
+                entity.name,
+                f"{entity.name} is in index {index.name}, and none of its readers"
+                f" ({', '.join(pattern.name for pattern in readers)}) asks for {entity.name}{cost}",
+                f"keep {entity.name} out of the index, or declare the pattern that reads it there",
+                bound.place,
+                index.place,
+            )
+        large = [entity for entity in table.entities if entity.name in read and _is_large(entity)]
+        only_counted = readers and all(one.plan.select == "count" and one.plan.filter is None for one in readers)
+        if only_counted and index.project == "all" and large:
+            yield over_projection.finding(
+                index.name,
+                f"index {index.name} holds whole items ({large[0].name}: {item_size(large[0]).average:,} bytes), and"
+                " patterns only count them",
+                'project="keys"',
+                index.place,
+                readers[0].place,
+            )
+
+
+def _is_large(entity: EntitySpec) -> bool:
+    """Whether an entry of keys would cost fewer write units."""
+    return item_size(entity).average > _SMALL_BYTES
+
+
+@design_rule("KP411", "advice")
+def local_index_without_consistent_read(subject: Subject) -> Iterator[Finding]:
+    """A local index that nobody reads consistently
+
+    The one thing that a local index can do and a global one cannot is a strongly consistent read. For that it must
+    exist from the table's first day, can never be removed, keeps every item collection below 10 GB and its
+    partition from being split. Where no pattern reads it consistently, all that is paid for nothing.
+
+    Make it a global index with the same keys; or declare the reads that need it `consistent=True`.
+
+    Source: developer guide, "Best practices for using secondary indexes in DynamoDB", global or local.
+    """
+    for table, index in subject.indexes:
+        readers = subject.readers_of(table, index)
+        if index.kind == "LSI" and readers and not any(pattern.plan.consistent for pattern in readers):
+            yield local_index_without_consistent_read.finding(
+                index.name,
+                f"local index {index.name} is read by {', '.join(pattern.name for pattern in readers)}, and never"
+                " consistently",
+                f"make it global: GSI({index.name!r}, pk={table.schema.partition!r}, sk={index.sort[0]!r})",
+                index.place,
+                readers[0].place,
+            )

@@ -1,0 +1,258 @@
+"""Rules: conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from keyplan.check.finding import Finding
+from keyplan.check.key_overlap import as_template, begins, overlap, template_of
+from keyplan.check.rule import design_rule
+from keyplan.check.subject import Subject
+from keyplan.design.conditions import All, Between, Compare, Condition, Function, In, Path
+from keyplan.design.entities import EntitySpec
+from keyplan.design.field_encoding import encode_value
+from keyplan.design.field_types import UnstorableTypeError, plain, type_code
+from keyplan.design.fields import StoredField
+from keyplan.design.keys import KeyAttribute
+from keyplan.design.patterns import Pattern
+from keyplan.design.plan import KeyCondition, KeyValue, Plan, SortOp
+from keyplan.design.symbols import CALLED
+
+
+@design_rule("KP319", "error")
+def impossible_condition(subject: Subject) -> Iterator[Finding]:
+    """A condition that nothing can fulfil
+
+    `SK = "STATUS#open#"` matches no item whose key goes on with an id: equality is of the whole key. The texts that the
+    condition can have are compared with all texts that the entity's template can make; where the two share none, the
+    query is always empty, without any error. The same is found of prefixes that no key begins with, of text compared
+    with a Number, in keys and in filters, of values that a Literal or Enum field does not have, and of constants that
+    cannot be sent, such as nan or a moment without a time zone; of constants in the key of one item; and of a field
+    that is to have two values at once.
+
+    Use `begins_with` for the beginning of a key, or give the fields and let the planner write the condition:
+    `pk(user_id=user_id) & sk(status=status)`.
+
+    Source: developer guide, "Key condition expressions for the Query operation".
+    """
+    for _, pattern, plan in subject.patterns:
+        if plan.operation == "Query" and plan.key is not None:
+            yield from _key_condition(pattern, plan)
+        elif plan.key is not None:
+            yield from _item_key(pattern, plan.key)
+        for condition in (plan.filter, plan.condition, plan.replace_when):
+            for entity, name, value in _impossible_comparisons(condition, plan.entities):
+                yield impossible_condition.finding(
+                    pattern.name,
+                    f"{pattern.name} compares {name} with {value!r}, which {entity.name}.{name} never is",
+                    _comparison_fix(entity.fields[name], value),
+                    pattern.place,
+                    entity.place,
+                )
+            for name, one, other in _contradictions(condition):
+                yield impossible_condition.finding(
+                    pattern.name,
+                    f"{pattern.name} wants {name} to be {one!r} and {other!r} at once",
+                    f"join them by |, or write F.{name}.is_in({one!r}, {other!r})",
+                    pattern.place,
+                    plan.entity.place,
+                )
+    for _, entity in subject.entities:
+        for bound in entity.indexes:
+            for _, name, value in _impossible_comparisons(bound.when, (entity,)):
+                yield impossible_condition.finding(
+                    entity.name,
+                    f"{entity.name} is in the index only when {name} is {value!r}, which it never is",
+                    _comparison_fix(entity.fields[name], value),
+                    bound.place,
+                    entity.place,
+                )
+
+
+def _key_condition(pattern: Pattern[..., Any], plan: Plan) -> Iterator[Finding]:
+    assert plan.key is not None, "the caller looked"
+    asked: list[tuple[SortOp, KeyValue]] = [("=", value) for value in plan.key.partition]
+    asked += [(one.op, one.low) for one in plan.key.sort]
+    for op, value in asked:
+        why = _empty_reason(op, value, plan)
+        if why is not None:
+            yield impossible_condition.finding(
+                pattern.name,
+                f'{pattern.name} asks for {value.attribute} {op} "{_value_text(value)}", and {why}: it never finds'
+                " anything",
+                _key_fix(op, value),
+                pattern.place,
+                plan.index.place if plan.index is not None else plan.entity.key.place,
+            )
+
+
+def _item_key(pattern: Pattern[..., Any], key: KeyCondition) -> Iterator[Finding]:
+    """Constants in the key of an item that no item has there."""
+    for value in key.values:
+        lacking = [name for name, source in value.sources.items() if source is None]
+        why = f"{lacking[0]} is None there" if lacking else _invalid_constant(value)
+        if why is not None:
+            yield impossible_condition.finding(
+                pattern.name,
+                f"{pattern.name} names an item by {value.attribute}, and {why}: every call is refused",
+                "name it by a value of the field's type, or take it as a parameter",
+                pattern.place,
+                pattern.plan.entity.key.place,
+            )
+
+
+def _value_text(value: KeyValue) -> str:
+    if value.template is not None:
+        return value.template.text
+    return ", ".join(str(source) for source in value.sources.values())
+
+
+def _key_fix(op: SortOp, value: KeyValue) -> str:
+    if value.field is not None and _choices_text(value.field):
+        return f"use one of {_choices_text(value.field)}"
+    if op == "=":
+        return "write begins_with for the beginning of a key, or give the fields: sk(field=value)"
+    return "write the beginning as the entity's template makes it, or give the fields: sk(field=value)"
+
+
+def _empty_reason(op: SortOp, value: KeyValue, plan: Plan) -> str | None:
+    """Why no item of any of the entities can match; None where one can, or nothing can be told."""
+    reasons = [
+        _mismatch_reason(op, value, part) for entity in plan.entities for part in _key_parts(entity, plan, value)
+    ]
+    told = [reason for reason in reasons if reason is not None]
+    return told[0] if told and len(told) == len(reasons) else None
+
+
+def _key_parts(entity: EntitySpec, plan: Plan, value: KeyValue) -> list[KeyAttribute]:
+    bound = entity.key_in(plan.index)
+    return [part for part in bound.attributes if part.attribute == value.attribute] if bound is not None else []
+
+
+def _mismatch_reason(op: SortOp, value: KeyValue, part: KeyAttribute) -> str | None:
+    wrong = _invalid_constant(value)
+    if wrong is not None:
+        return wrong
+    if part.type_code == "N" and (value.type_code == "S" or op == "begins_with"):
+        return f"{part.attribute} is a Number"
+    if value.template is None or value.template is part.template or op not in {"=", "begins_with"}:
+        return None
+    asked, made = template_of(value), as_template(part)
+    if asked is None or made is None:
+        return None
+    if op == "=":
+        found = overlap((asked,), (made,))
+        return None if found is not None and found.plain else f"no key made as {made.text} is such a text"
+    if value.part != "whole":
+        return None
+    prefix = begins(asked, made, frozenset(asked.fields))
+    return None if prefix is not None and prefix.plain else f"no key made as {made.text} begins so"
+
+
+def _invalid_constant(value: KeyValue) -> str | None:
+    """Why a constant of the condition cannot be part of a key; the beginning of one may be no whole value."""
+    if value.part == "begins":
+        return None
+    for hole in value.template.holes if value.template is not None else ():
+        constant = value.sources.get(hole.name)
+        if constant is None or isinstance(constant, CALLED):
+            continue
+        try:
+            hole.encode(constant)
+        except (ValueError, LookupError) as error:
+            return str(error)
+    if value.field is not None:
+        constant = value.sources.get(value.field.name)
+        if constant is not None and _cannot_equal(value.field, constant):
+            return f"{value.field.name} is never {constant!r}"
+    return None
+
+
+def _impossible_comparisons(
+    condition: Condition | None, entities: tuple[EntitySpec, ...]
+) -> Iterator[tuple[EntitySpec, str, object]]:
+    """Fields that are compared with a value that no entity which has them can hold there, and the first of these."""
+    for operand in condition.operands() if condition is not None else ():
+        if isinstance(operand, Condition):
+            yield from _impossible_comparisons(operand, entities)
+    for path, value, is_equal in _comparisons(condition):
+        having = [entity for entity in entities if path.field in entity.fields]
+        never = _cannot_equal if is_equal else _has_other_type
+        if len(path.parts) == 1 and having and all(never(entity.fields[path.field], value) for entity in having):
+            yield having[0], path.field, value
+
+
+def _contradictions(condition: Condition | None) -> Iterator[tuple[str, object, object]]:
+    """Fields that a condition wants to equal two constants that differ, and these."""
+    wanted: dict[str, object] = {}
+    for part in condition.parts if isinstance(condition, All) else ():
+        if not (isinstance(part, Compare) and part.op == "=" and isinstance(part.left, Path)):
+            continue
+        name, value = part.left.field, part.right
+        if len(part.left.parts) > 1 or isinstance(value, (Condition, Path, *CALLED)):
+            continue
+        if wanted.setdefault(name, value) != value:
+            yield name, wanted[name], value
+
+
+def _comparisons(condition: Condition | None) -> Iterator[tuple[Path, object, bool]]:
+    """Every path with a value that it is compared with, and whether that is for equality."""
+    if isinstance(condition, Compare) and isinstance(condition.left, Path):
+        yield condition.left, condition.right, condition.op in {"=", "<>"}
+    elif isinstance(condition, In) and isinstance(condition.operand, Path):
+        yield from ((condition.operand, choice, True) for choice in condition.choices)
+    elif isinstance(condition, Between) and isinstance(condition.operand, Path):
+        yield from ((condition.operand, end, False) for end in (condition.low, condition.high))
+    elif isinstance(condition, Function) and condition.name == "begins_with":
+        yield condition.path, condition.argument, False
+
+
+def _cannot_equal(stored: StoredField, value: object) -> bool:
+    if _has_other_type(stored, value):
+        return True
+    choices = stored.declared.choices
+    if choices is None or value is None or isinstance(value, (Path, *CALLED)):
+        return False
+    return value not in [*choices, *stored.declared.stored_choices]
+
+
+def _has_other_type(stored: StoredField, value: object) -> bool:
+    """Whether a constant is stored as another type than the field: then they are neither equal nor in any order."""
+    if value is None or isinstance(value, (Path, *CALLED)):
+        return False
+    if _is_unstorable(value):
+        return True
+    if stored.stored is not None:
+        return False
+    try:
+        code = type_code(type(plain(value)))
+    except UnstorableTypeError:
+        return False
+    return {code, stored.type_code} <= _SCALARS and code != stored.type_code
+
+
+def _is_unstorable(value: object) -> bool:
+    """Whether a constant cannot be sent: nan, a moment without a time zone, an object of no attribute type."""
+    try:
+        encode_value(value)
+    except (TypeError, ValueError):
+        return True
+    return False
+
+
+_SCALARS = {"S", "N", "B", "BOOL"}
+
+
+def _comparison_fix(stored: StoredField, value: object) -> str:
+    if isinstance(value, datetime) and value.tzinfo is None:
+        return "give the moment a time zone: datetime(..., tzinfo=UTC)"
+    choices = _choices_text(stored)
+    if choices:
+        return f"use one of {choices}"
+    return f"compare it with what the field is declared as: {getattr(stored.annotation, '__name__', stored.annotation)}"
+
+
+def _choices_text(stored: StoredField) -> str:
+    return ", ".join(map(repr, stored.declared.stored_choices))

@@ -1,0 +1,202 @@
+"""Rules: filters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import takewhile
+from typing import Any
+
+from keyplan.check.finding import Finding, Severity, number
+from keyplan.check.rule import design_rule, fault_rule
+from keyplan.check.subject import Subject
+from keyplan.cost.expected import expected, read_for
+from keyplan.cost.selectivity import kept_share, partition_fields, stated_values
+from keyplan.design.conditions import All, Compare, Condition, Path, equal_fields, paths_of
+from keyplan.design.conditions_evaluation import holds
+from keyplan.design.entities import EntitySpec
+from keyplan.design.keys import BoundKey
+from keyplan.design.patterns import Pattern
+from keyplan.design.plan import Plan
+from keyplan.design.symbols import CALLED, Source
+
+_HALF, _MOST = 0.5, 0.9
+_SHOWN_AS_ALL = 0.99
+
+
+@design_rule("KP303", "error", "warning")
+def wasteful_filter(subject: Subject) -> Iterator[Finding]:
+    """A filter throws away most of what was read
+
+    Filters save nothing: what they remove has been read and billed, and it counts towards the page of 1 MB, so that
+    pages come back short or empty. More than half removed is worth another key; more than nine tenths, at a rate,
+    is an error of the design. The share comes from what the pattern declares (`returns`, `evaluates`) or from the
+    values its entity declares (`Items(distinct={"status": {"open": 0.1, "done": 0.9}})`).
+
+    It is also found where another key of the entity answers the same question without a filter.
+
+    A filter on a field whose value the key condition already states removes nothing and is not counted, also where the
+    key's text is written out: `pk.text("STATE#open") & where(F.state == "open")`.
+
+    Put the filtered field into the key: a leading part of the sort key, an index, or a sparse index that holds only
+    the matching items.
+
+    Source: developer guide, "Filter expressions for the Query operation".
+    """
+    for _, pattern, plan in subject.patterns:
+        if plan.operation != "Query" or plan.faults:
+            continue
+        filtered = _effective_filter(plan)
+        if filtered is None:
+            continue
+        removed = _removed_share(pattern, plan, filtered)
+        better = _alternative_key(plan, filtered)
+        if removed is not None and removed > _HALF:
+            yield _waste(pattern, plan, filtered, removed, better)
+        elif removed is None and better is not None:
+            yield wasteful_filter.finding(
+                pattern.name,
+                f"{pattern.name} filters by {_field_names(filtered)} after reading, and {_key_text(better)} answers"
+                " that by its key",
+                f"query {_key_text(better)} instead: only what comes back is read",
+                pattern.place,
+                better.place,
+                severity="warning",
+            )
+
+
+def _effective_filter(plan: Plan) -> Condition | None:
+    """Return the parts of a filter that the key condition leaves open, or None if it states them all."""
+    if plan.filter is None or len(plan.entities) > 1:
+        return plan.filter
+    known = stated_values(plan, plan.entity)
+    values = {name: value for name, value in known.items() if not isinstance(value, CALLED)}
+    parts = plan.filter.parts if isinstance(plan.filter, All) else (plan.filter,)
+    left = tuple(part for part in parts if not (_repeats_key(part, known) or holds(part, values) is True))
+    if len(left) == len(parts):
+        return plan.filter
+    return All(left) if len(left) > 1 else next(iter(left), None)
+
+
+def _repeats_key(part: Condition, known: Mapping[str, Source]) -> bool:
+    """Return True if a condition compares a field for equality with the very value that the key has."""
+    if not (isinstance(part, Compare) and part.op == "=" and isinstance(part.left, Path)):
+        return False
+    return len(part.left.parts) == 1 and part.left.field in known and known[part.left.field] is part.right
+
+
+def _removed_share(pattern: Pattern[..., Any], plan: Plan, filtered: Condition) -> float | None:
+    facts = pattern.facts
+    evaluated = facts.evaluates or expected(pattern).evaluated
+    if facts.returns is not None and (facts.evaluates or evaluated > facts.returns):
+        return max(0.0, 1 - facts.returns / evaluated)
+    kept = kept_share(filtered, plan.entity) if len(plan.entities) == 1 else None
+    return None if kept is None else 1 - kept
+
+
+def _waste(
+    pattern: Pattern[..., Any], plan: Plan, filtered: Condition, removed: float, better: BoundKey | None
+) -> Finding:
+    rate = pattern.facts.rate
+    at_load = rate is not None and rate.average >= 1
+    severity: Severity = "error" if removed > _MOST and at_load else "warning"
+    cost = ""
+    if rate is not None:
+        wasted = expected(pattern).units.read * rate.average * removed
+        cost = f", {number(wasted)} read units a second for nothing"
+    fix = f"query {_key_text(better)} instead" if better is not None else "put it into a key or a sparse index"
+    return wasteful_filter.finding(
+        pattern.name,
+        f"{pattern.name} reads items and removes {_share_text(removed)} of them by {_field_names(filtered)}{cost}",
+        fix,
+        pattern.place,
+        better.place if better is not None else plan.entity.place,
+        severity=severity,
+    )
+
+
+def _share_text(removed: float) -> str:
+    """A share in words, also close to all."""
+    return f"{removed:.0%}" if removed <= _SHOWN_AS_ALL else f"all but {1 - removed:.1%}"
+
+
+def _field_names(condition: Condition | None) -> str:
+    return ", ".join(dict.fromkeys(path.field for path in paths_of(condition)))
+
+
+def _alternative_key(plan: Plan, filtered: Condition) -> BoundKey | None:
+    """Return another key of the entity that holds every field that the filter compares for equality, or None."""
+    if len(plan.entities) != 1 or plan.key is None or plan.consistent:
+        return None
+    entity: EntitySpec = plan.entity
+    equal = equal_fields(filtered)
+    given = partition_fields(plan, entity) | equal
+    for bound in (entity.key, *entity.indexes):
+        if bound.index is plan.index or bound.when is not None or not equal:
+            continue
+        partition = {name for part in bound.partition for name in part.fields}
+        order = [name for part in bound.sort for name in part.fields]
+        said = partition | set(takewhile(given.__contains__, order))
+        if partition and partition <= given and equal <= said and given <= said:
+            return bound
+    return None
+
+
+def _key_text(bound: BoundKey) -> str:
+    return f"index {bound.index.name}" if bound.index is not None else "the table by its own key"
+
+
+_MOST_KEPT = 0.8
+
+
+@design_rule("KP310", "warning")
+def limit_with_filter(subject: Subject) -> Iterator[Finding]:
+    """A limit and a filter together
+
+    The service counts its `Limit` before the filter: of ten items that were read, two may be left, or none, and the
+    page still says that there is more. Keyplan's `limit` counts results, so it reads on until it has them, each request
+    asking for twice as many: ten results of which one in a hundred passes cost a thousand reads, and the last page of
+    all reads to the end of the partition. With `page_size` pages come back short, or empty with a cursor. A filter that
+    is declared to let four fifths through is left alone.
+
+    Let the key select, by a sort key prefix or a sparse index of what the filter lets through; then the limit is
+    exact and cheap.
+
+    Source: developer guide, "Limiting the number of items in the result set" and "Filter expressions".
+    """
+    for _, pattern, plan in subject.patterns:
+        if plan.filter is None or not (plan.limit or plan.page_size) or plan.operation not in {"Query", "Scan"}:
+            continue
+        facts = pattern.facts
+        kept = kept_share(plan.filter, plan.entity)
+        if facts.returns is not None and facts.evaluates:
+            kept = facts.returns / facts.evaluates
+        if kept is not None and kept >= _MOST_KEPT:
+            continue
+        if plan.limit:
+            reads = "as many items as it takes" if not kept else f"about {number(read_for(plan.limit, kept))} items"
+            problem = f"{pattern.name} wants {plan.limit} results of a filter, and reads {reads} for them"
+        else:
+            problem = f"{pattern.name} filters pages of {plan.page_size} items: pages come back short, or empty"
+        yield limit_with_filter.finding(
+            pattern.name,
+            problem,
+            "let a sort key prefix or a sparse index select, so that every item read is a result",
+            pattern.place,
+            plan.entity.place,
+        )
+
+
+filter_on_key_attribute = fault_rule(
+    "KP318",
+    "filter-on-key-attribute",
+    """A filter names a key attribute of what is queried
+
+    Filters work on what the key condition found, and the service refuses those that name an attribute of the key
+    itself: "Filter Expression can only contain non-primary key attributes".
+
+    Put the attribute into the key condition, with `pk(...)` or `sk(...)`. Where it must be compared twice, or with
+    something that key conditions cannot say, store the value a second time under another name.
+
+    Source: developer guide, "Filter expressions for the Query operation".
+    """,
+)

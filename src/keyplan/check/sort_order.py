@@ -1,0 +1,57 @@
+"""The order of query results: the parts of the sort key in which results can differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from keyplan.design.entities import EntitySpec
+from keyplan.design.plan import Plan
+from keyplan.design.template_holes import BoundHole
+from keyplan.design.template_parse import Text
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """A field that results are ordered by, after the fields before it."""
+
+    field: str
+    in_order: bool
+    """True if the key sorts as the values do; for an Enum or Literal, in the declared order."""
+    text: str
+    """The part of the key that holds it."""
+
+
+def order_of(plan: Plan, entity: EntitySpec) -> Iterator[Ordered]:
+    """Yield the fields that an entity's results are ordered by, the first one first."""
+    bound = entity.key_in(plan.index)
+    if bound is None or plan.key is None:
+        return
+    fixed = {
+        name for one in plan.key.sort if one.op in {"=", "begins_with"} and one.low.part != "begins"
+        for name in one.low.sources
+    }  # fmt: skip
+    for part in bound.sort:
+        if part.template is None:
+            names = [name for name in part.fields if name not in fixed]
+            yield from (Ordered(name, _keeps_declared_order(entity, name), part.attribute) for name in names)
+            continue
+        for piece in part.template.parts:
+            if isinstance(piece, Text) or piece.name in fixed:
+                continue
+            in_order = part.template.keeps_order_from(piece.name) or _is_text(piece)
+            if plan.index is None and piece is part.template.parts[-1]:
+                in_order = in_order or part.template.ends_in_period(piece.name)
+            yield Ordered(piece.name, in_order, f"{part.attribute} = {part.text}")
+
+
+def _is_text(hole: BoundHole) -> bool:
+    """Return True if a hole holds any text as it is, so that keys sort as the text does."""
+    return hole.field.type is str and hole.field.choices is None and hole.encoding.keeps_order
+
+
+def _keeps_declared_order(entity: EntitySpec, name: str) -> bool:
+    """Return True if a field's stored values sort by its values; choices in the declared order."""
+    stored = entity.fields[name]
+    values = list(stored.declared.stored_choices)
+    return stored.type_code != "S" or values == sorted(values, key=str)

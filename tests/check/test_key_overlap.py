@@ -1,0 +1,96 @@
+"""Questions about shared keys: the quick answers agree with the algebra."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keyplan.check.key_overlap import are_disjoint, as_template, begins, constant, is_unlikely, overlap, skeleton
+from keyplan.design import Entity, Table, key
+from keyplan.design.algebra import keys_overlap
+from keyplan.design.entities import spec_of
+from keyplan.design.template_field import Field
+from keyplan.design.templates import BoundTemplate, parse
+
+FIELDS = {
+    "name": Field.of("name", str),
+    "user_id": Field.of("user_id", str),
+    "number": Field.of("number", int),
+    "uuid": Field.of("uuid", UUID),
+}
+PARTS = ("{name}", "{number:03d}", "{uuid}", "A#", "AB#", "USER#", "META", "1", "#")
+
+templates = (
+    st.lists(st.sampled_from(PARTS), min_size=1, max_size=3).map("".join).map(lambda text: parse(text).bind(FIELDS))
+)
+
+
+def bound(text: str) -> BoundTemplate:
+    return parse(text).bind(FIELDS)
+
+
+@settings(max_examples=100, deadline=None)
+@given(templates, templates)
+def test_what_beginnings_tell_apart_shares_no_key(one: BoundTemplate, other: BoundTemplate) -> None:
+    if are_disjoint(one, other):
+        assert keys_overlap((one,), (other,)) is None
+
+
+@settings(max_examples=100, deadline=None)
+@given(templates, templates)
+def test_the_quick_answer_is_that_of_the_algebra(one: BoundTemplate, other: BoundTemplate) -> None:
+    assert (overlap((one,), (other,)) is None) == (keys_overlap((one,), (other,)) is None)
+
+
+@settings(max_examples=60, deadline=None)
+@given(templates, templates)
+def test_a_key_that_begins_with_a_text_begins_with_it(one: BoundTemplate, other: BoundTemplate) -> None:
+    found = begins(one, other, frozenset())
+    if found is not None and found.certain:
+        assert found.text.startswith(one.literal_prefix)
+        assert other.match(found.text) is not None
+
+
+@given(st.text(alphabet="ab{}#", min_size=1))
+def test_a_constant_makes_its_own_text(text: str) -> None:
+    assert constant(text).render({}) == text
+
+
+@pytest.mark.parametrize(("field", "far"), [("user_id", True), ("name", False)])
+def test_separators_are_not_expected_in_ids(field: str, far: bool) -> None:
+    found = overlap((bound(f"{{{field}}}"),), (bound("USER#{uuid}"),))
+    assert found is not None
+    assert is_unlikely(found) is far
+
+
+def test_a_skeleton_has_no_names() -> None:
+    assert skeleton(bound("USER#{user_id}#{name}")) == skeleton(bound("USER#{name}#{user_id}")) == "USER#{}#{}"
+
+
+def test_plain_fields_are_templates_of_one_hole_if_they_are_text() -> None:
+    table = Table("app", pk="name", sk="number")
+
+    @table.entity()
+    class Thing(Entity):
+        name: str
+        number: int
+
+    parts = spec_of(Thing).key.attributes
+    texts: list[Any] = [template.text if (template := as_template(part)) is not None else None for part in parts]
+    assert texts == ["{name}", None]
+
+
+def test_made_keys_are_their_templates() -> None:
+    table = Table("app", pk="PK", sk="SK")
+
+    @table.entity(key=key("THING#{name}", "META"))
+    class Thing(Entity):
+        name: str
+
+    template = as_template(spec_of(Thing).key.partition[0])
+    assert template is not None
+    assert template.text == "THING#{name}"

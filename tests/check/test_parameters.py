@@ -1,0 +1,96 @@
+"""Which parameters fit which fields."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum, StrEnum
+from typing import Annotated, Any, Literal, NewType
+from uuid import UUID
+
+import pytest
+from pydantic import Field, create_model
+
+from keyplan.check.rules.patterns.parameters import mismatch, optional_param
+from keyplan.design.fields import StoredField, stored_field
+
+UserId = NewType("UserId", str)
+TaskId = NewType("TaskId", str)
+
+
+class Colour(StrEnum):
+    RED = "red"
+
+
+class Plain(Enum):
+    ONE = "one"
+
+
+def field(annotation: Any) -> StoredField:
+    model = create_model("Model", value=(annotation, ...))
+    return stored_field("value", model.model_fields["value"])
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        (str, str),
+        (UserId, str),
+        (str, UserId),
+        (UserId, Annotated[UserId, Field(max_length=4)]),
+        (int, float),
+        (int, Decimal),
+        (Decimal, Decimal),
+        (Literal["a"], Literal["a", "b"]),
+        (str, Literal["a", "b"]),
+        (str, Colour),
+        (Colour, str),
+        (datetime | None, datetime | None),
+        (list[str], list[str]),
+        (UUID, UUID),
+        (Any, int),
+        (int | str, int),
+    ],
+    ids=str,
+)
+def test_what_fits_is_left_alone(given: Any, wanted: Any) -> None:
+    assert mismatch(given, field(wanted), each=False) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        (UserId, TaskId),
+        (UserId, TaskId | None),
+        (int, str),
+        (str, int),
+        (float, int),
+        (date, datetime),
+        (datetime, date),
+        (bool, int),
+        (int, bool),
+        (str, UUID),
+        (Plain, str),
+        (Literal["c"], Literal["a", "b"]),
+        (str, list[str]),
+    ],
+    ids=str,
+)
+def test_what_does_not_fit_is_named_on_both_sides(given: Any, wanted: Any) -> None:
+    told = mismatch(given, field(wanted), each=False)
+    assert told is not None
+    assert told.startswith("is ")
+    assert "the field is" in told
+
+
+def test_of_several_values_the_members_are_compared() -> None:
+    assert mismatch(list[str], field(str), each=True) is None
+    assert mismatch(list[int], field(str), each=True) is not None
+    assert mismatch(list, field(str), each=True) is None
+    assert mismatch(Annotated[list[str], Field(max_length=9)], field(str), each=True) is None
+    assert mismatch(Annotated[list[int], Field(max_length=9)], field(str), each=True) is not None
+
+
+def test_none_is_seen_under_annotations() -> None:
+    assert optional_param(Annotated[str, Field()] | None)
+    assert not optional_param(UserId)

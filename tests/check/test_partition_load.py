@@ -1,0 +1,536 @@
+"""Load on the most used key is rates times shares times units, key by key."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keyplan.check.partition_load import HotKey
+from keyplan.check.subject import Subject
+from keyplan.design import (
+    GSI,
+    LSI,
+    Bytes,
+    Change,
+    Cond,
+    Design,
+    Distinct,
+    Entity,
+    Items,
+    Key,
+    Rate,
+    Table,
+    add,
+    attr,
+    every_shard,
+    everything,
+    key,
+    key_of,
+    pk,
+    put,
+    set_,
+)
+
+
+def subject(*tables: Table) -> Subject:
+    return Subject(Design("d", tables))
+
+
+def one_key(found: tuple[HotKey, ...], name: str) -> HotKey:
+    (hot,) = [hot for hot in found if hot.name == name]
+    return hot
+
+
+def board(shards: int, average: float, peak: float) -> tuple[Table, type[Entity]]:
+    template = "ALL" if shards == 1 else f"ALL#{{player:shard({shards})}}"
+    table = Table("board", pk="player", indexes=[GSI("top", pk="board", sk="points")])
+
+    @table.entity(indexes={"top": key(template, attr("points"))}, items=Items(count=50_000, bytes=Bytes(200)))
+    class Score(Entity):
+        player: str
+        points: int
+
+    @table.update(Score, rate=Rate(average=average, peak=peak))
+    def add_points(player: str, points: int) -> Change:
+        return key_of(player=player) & add(points=points)
+
+    return table, Score
+
+
+@given(shards=st.integers(1, 200), average=st.integers(1, 500), more=st.integers(0, 5_000))
+def test_shards_divide_the_load_of_an_index_whose_key_changes(shards: int, average: int, more: int) -> None:
+    table, _ = board(shards, average, average + more)
+    hot = one_key(subject(table).hot_keys, "top")
+    share = max(1 / shards, 1 / 50_000)
+    assert hot.write(peak=False) == pytest.approx(2 * average * share)
+    assert hot.write(peak=True) == pytest.approx(2 * (average + more) * share)
+    assert hot.sharded == (0 if shards == 1 else shards)
+    assert hot.constant == (shards == 1)
+
+
+def test_a_read_of_every_shard_asks_each_of_them() -> None:
+    table, score = board(4, 10, 10)
+
+    @table.query(score, index="top", returns=1, rate=Rate(average=100))
+    def top() -> Cond:
+        return pk(player=every_shard())
+
+    hot = one_key(subject(table).hot_keys, "top")
+    # Four reads of half a unit a call, a hundred calls a second: fifty units on each shard.
+    assert hot.read(peak=True) == pytest.approx(50)
+
+
+def tasks() -> tuple[Table, type[Entity]]:
+    table = Table("tasks", pk="user_id", sk="task_id", indexes=[LSI("by_state", sk="state")])
+
+    @table.entity(items=Items(count=1_000, bytes=Bytes(900), distinct={"user_id": Distinct(100, hottest=0.25)}))
+    class Task(Entity):
+        user_id: str
+        task_id: str
+        state: Literal["open", "done"]
+        note: str | None = None
+
+    return table, Task
+
+
+def test_a_local_index_adds_to_the_partition_of_its_table() -> None:
+    table, task = tasks()
+
+    @table.update(task, rate=Rate(average=40))
+    def finish(user_id: str, task_id: str) -> Change:
+        return key_of(user_id=user_id, task_id=task_id) & set_(state="done")
+
+    (hot,) = subject(table).hot_keys
+    assert hot.name == "tasks"
+    assert hot.write(peak=True) == pytest.approx(40 * 0.25 * 3)
+
+
+def test_patterns_that_meet_on_one_key_are_added_up_and_named_by_their_part() -> None:
+    table, task = tasks()
+
+    @table.create(task, rate=Rate(average=10))
+    def create(item: Any) -> Change:
+        return put(item)
+
+    @table.update(task, rate=Rate(average=20))
+    def annotate(user_id: str, task_id: str, note: str) -> Change:
+        return key_of(user_id=user_id, task_id=task_id) & set_(note=note)
+
+    (hot,) = subject(table).hot_keys
+    assert hot.write(peak=True) == pytest.approx(0.25 * (10 * 2 + 20 * 2))
+    assert hot.main("write") == ["annotate", "create"]
+    assert hot.share_of("write") == 0.25
+    assert hot.main("read") == []
+
+
+def test_a_constant_in_a_call_is_the_same_key_every_time() -> None:
+    table, task = tasks()
+
+    @table.query(task, returns=1, rate=Rate(average=8))
+    def of_admin() -> Cond:
+        return pk(user_id="admin")
+
+    (hot,) = subject(table).hot_keys
+    assert hot.read(peak=True) == pytest.approx(8 * 0.5)
+
+
+def test_nothing_is_said_of_fields_without_numbers_or_of_patterns_without_a_rate() -> None:
+    table = Table("notes", pk="user_id", sk="note_id")
+
+    @table.entity(items=Items(count=1_000))
+    class Note(Entity):
+        user_id: str
+        note_id: str
+
+    @table.create(Note, rate=Rate(average=5_000))
+    def create(note: Note) -> Change:
+        return put(note)
+
+    @table.create(Note)
+    def create_rarely(note: Note) -> Change:
+        return put(note)
+
+    assert subject(table).hot_keys == ()
+
+
+def test_an_index_that_is_asked_for_one_text_gets_the_writes_of_those_expected_in_it() -> None:
+    table = Table("stats", pk="user_id", indexes=[GSI("top", pk="board", sk="points")])
+
+    @table.entity(items=Items(count=1_000, bytes=Bytes(1_500)))
+    class Stats(Entity):
+        user_id: str
+        points: int
+        name: str
+
+    @table.query(Stats, index="top")
+    def top() -> Cond:
+        return pk.text("board")
+
+    @table.update(Stats, rate=Rate(average=10))
+    def add_points(user_id: str) -> Change:
+        return key_of(user_id=user_id) & add(points=1)
+
+    @table.update(Stats, rate=Rate(average=1))
+    def rename(user_id: str, name: str) -> Change:
+        return key_of(user_id=user_id) & set_(name=name)
+
+    hot = one_key(subject(table).hot_keys, "top")
+    assert hot.constant
+    assert hot.shape == "board = board"
+    assert hot.write(peak=True) == pytest.approx(10 * 2 * 2 + 1 * 2)
+
+
+@pytest.mark.parametrize(
+    ("key_text", "share"),
+    [
+        ("{room}#{sent_at:year}", 0.5),
+        ("{room}#{sent_at:month}", 0.5),
+        ("{room}#{sent_at:date}", 0.5),
+        ("{room}#{sent_at:hour}", 0.5),
+        ("{room}#{sent_at:date}#{sent_at:hour}", 0.5),
+        ("{room}#{sent_at:utc_ms}", 0.5 / 1_000),
+        ("{room}#{sent_at:date}#{sent_at:utc_ms}", 0.5 / 1_000),
+        ("{room}#{due_at:date}", 0.5 / 10),
+    ],
+)
+@pytest.mark.parametrize("of_index", [False, True])
+def test_what_is_written_now_goes_to_the_present_period(key_text: str, share: float, of_index: bool) -> None:
+    table = Table("chat", pk="PK", sk="SK", indexes=[GSI("other", pk="GSI1PK")])
+    rest = {"indexes": {"other": key(key_text)}} if of_index else {}
+
+    @table.entity(
+        key=key("MESSAGE#{message_id}" if of_index else key_text, "{message_id}"),
+        items=Items(
+            100_000,
+            bytes=Bytes(500),
+            distinct={"room": Distinct(100, hottest=0.5), "sent_at": 1_000, "due_at": 10, "message_id": 100_000},
+        ),
+        **rest,  # type: ignore[arg-type]
+    )
+    class Message(Entity):
+        room: str
+        sent_at: datetime
+        due_at: datetime
+        message_id: str
+
+    @table.create(Message, rate=Rate(average=100))
+    def send(message: Message) -> Change:
+        return put(message)
+
+    hot = one_key(subject(table).hot_keys, "other" if of_index else "chat")
+    assert hot.write(peak=True) == pytest.approx(100 * share)
+
+
+def levels() -> tuple[Table, type[Entity]]:
+    by_level = [GSI("by_level", pk="level"), GSI("by_name", pk="name")]
+    table = Table("players", pk="player", sk="part", indexes=by_level)
+
+    @table.entity(items=Items(1_000, bytes=Bytes(500), distinct={"player": 500, "part": 2, "level": 10, "name": 400}))
+    class Player(Entity):
+        player: str
+        part: str
+        level: int
+        name: str
+
+    return table, Player
+
+
+def test_a_value_that_is_set_is_one_key_and_a_value_that_is_added_is_not() -> None:
+    table, player = levels()
+
+    @table.update(player, rate=Rate(average=5))
+    def rise(player: str, part: str) -> Change:
+        return key_of(player=player, part=part) & add(level=1)
+
+    assert one_key(subject(table).hot_keys, "by_level").write(peak=True) == pytest.approx(5 * 2 / 10)
+
+    @table.update(player, rate=Rate(average=3))
+    def begin_anew(player: str, part: str) -> Change:
+        return key_of(player=player, part=part) & set_(level=1)
+
+    hot = one_key(subject(table).hot_keys, "by_level")
+    assert hot.write(peak=True) == pytest.approx(5 * 2 / 10 + 3 * 2)
+    assert hot.share_of("write") == 1
+
+
+def test_an_index_takes_no_load_of_writes_that_do_not_touch_it_and_the_table_none_of_a_global_index() -> None:
+    table, player = levels()
+
+    @table.update(player, rate=Rate(average=5))
+    def rename(player: str, part: str, name: str) -> Change:
+        return key_of(player=player, part=part) & set_(name=name)
+
+    hot = {one.name: one.write(peak=True) for one in subject(table).hot_keys}
+    # The other index has all attributes, so that it changes too, but not its key.
+    assert hot == {
+        "players": pytest.approx(5 / 500),
+        "by_level": pytest.approx(5 / 10),
+        "by_name": pytest.approx(10 / 400),
+    }
+
+
+def test_a_part_of_a_key_that_is_always_the_same_makes_no_more_keys() -> None:
+    table, player = levels()
+
+    @table.get(player, rate=Rate(average=100))
+    def profile(player: str) -> Key:
+        return key_of(player=player, part="profile")
+
+    @table.query(player, returns=1, rate=Rate(average=1_000))
+    def parts(player: str) -> Cond:
+        return pk(player=player)
+
+    (item,) = subject(table).hot_items
+    assert item.read(peak=True) == pytest.approx(100 * 0.5 / 500), "queries read partitions, not items"
+    (hot,) = subject(table).hot_keys
+    assert hot.read(peak=True) == pytest.approx(1_100 * 0.5 / 500)
+
+
+def test_a_scan_asks_no_key() -> None:
+    table, player = levels()
+
+    @table.scan(player, rate=Rate(average=100))
+    def all_players() -> Cond:
+        return everything()
+
+    @table.scan(player, index="by_level", rate=Rate(average=100))
+    def all_levels() -> Cond:
+        return everything()
+
+    assert (subject(table).hot_keys, subject(table).hot_items) == ((), ())
+
+
+def test_a_read_of_an_index_is_no_load_on_the_table_nor_on_another_index() -> None:
+    table, player = levels()
+
+    @table.query(player, index="by_level", returns=1, rate=Rate(average=100))
+    def of_level(level: int) -> Cond:
+        return pk(level=level)
+
+    (hot,) = subject(table).hot_keys
+    assert (hot.name, hot.read(peak=True), hot.write(peak=True)) == ("by_level", pytest.approx(100 * 0.5 / 10), 0)
+    assert subject(table).hot_items == ()
+
+
+def test_a_read_of_two_entities_is_one_read_of_their_key() -> None:
+    table = Table("shop", pk="PK", sk="SK", indexes=[GSI("by_day", pk="day", sk="SK")])
+    days = {"day": 10}
+
+    @table.entity(key=key("ORDER#{number}", "ORDER"), items=Items(100, bytes=Bytes(500), distinct=days))
+    class Order(Entity):
+        number: str
+        day: str
+
+    @table.entity(key=key("BILL#{number}", "BILL"), items=Items(100, bytes=Bytes(500), distinct=days))
+    class Bill(Entity):
+        number: str
+        day: str
+
+    @table.query(Order, Bill, index="by_day", returns=2, rate=Rate(average=100))
+    def on(day: str) -> Cond:
+        return pk(day=day)
+
+    hot = one_key(subject(table).hot_keys, "by_day")
+    assert hot.read(peak=True) == pytest.approx(100 * 0.5 / 10)
+
+
+def test_only_the_three_largest_of_many_loads_are_named() -> None:
+    table, player = levels()
+    for number, rate in enumerate((3, 9, 1, 7)):
+
+        def read(player: str, part: str) -> Key:
+            return key_of(player=player, part=part)
+
+        read.__name__ = f"read_{number}"
+        table.get(player, rate=Rate(average=rate))(read)
+
+    (hot,) = subject(table).hot_keys
+    assert hot.main("read") == ["read_1", "read_3", "read_0"]
+    assert hot.share_of("write") == 0
+
+
+def test_the_loads_of_a_table_are_those_of_its_own_patterns() -> None:
+    (first, player), (second, other) = levels(), tasks()
+
+    @first.get(player, rate=Rate(average=100))
+    def profile(player: str, part: str) -> Key:
+        return key_of(player=player, part=part)
+
+    @first.get(player)
+    def rarely(player: str, part: str) -> Key:
+        return key_of(player=player, part=part)
+
+    @second.get(other, rate=Rate(average=10))
+    def task(user_id: str, task_id: str) -> Key:
+        return key_of(user_id=user_id, task_id=task_id)
+
+    found = subject(first, second)
+    assert [(hot.name, hot.main("read")) for hot in found.hot_keys] == [("players", ["profile"]), ("tasks", ["task"])]
+    assert [(item.shape, item.read(peak=True)) for item in found.hot_items] == [
+        ("player = {player}, part = {part}", pytest.approx(50 / 500 / 2)),
+        ("user_id = {user_id}, task_id = {task_id}", pytest.approx(5 / 1_000)),
+    ]
+
+
+@pytest.mark.parametrize("named", ["OWNER#{owner}", "OWNER#{of}"])
+def test_a_read_of_two_entities_is_of_one_key_however_they_name_its_fields(named: str) -> None:
+    table = Table("parts", pk="id", indexes=[GSI("by_owner", pk="G", sk="id")])
+    items = Items(1_000, bytes=Bytes(100), distinct={"owner": 10, "of": 10})
+
+    @table.entity(indexes={"by_owner": key("OWNER#{owner}", attr("id"))}, items=items)
+    class Whole(Entity):
+        id: str
+        owner: str
+
+    @table.entity(indexes={"by_owner": key(named, attr("id"))}, items=items)
+    class Part(Entity):
+        id: str
+        owner: str
+        of: str
+
+    @table.query(Whole, Part, index="by_owner", returns=400, rate=Rate(average=100))
+    def all_of(owner: str) -> Cond:
+        return pk(owner=owner)
+
+    read = [hot.read(peak=True) for hot in subject(table).hot_keys]
+    assert read == [pytest.approx(100 / 10 * 5)] * len({"OWNER#{owner}", named})
+
+
+def test_shards_behind_another_field_are_seen() -> None:
+    table = Table("scores", pk="PK", sk="points")
+
+    @table.entity(
+        key=key("GAME#{game}#{player:shard(8)}", attr("points")),
+        items=Items(8_000, bytes=Bytes(100), distinct={"game": 10, "player": 4_000}),
+    )
+    class Score(Entity):
+        game: str
+        player: str
+        points: int
+
+    @table.create(Score, rate=Rate(average=80))
+    def record(score: Score) -> Change:
+        return put(score)
+
+    (hot,) = subject(table).hot_keys
+    assert (hot.sharded, hot.constant) == (8, False)
+    assert hot.write(peak=True) == pytest.approx(80 / 10 / 8)
+
+
+def test_nothing_is_said_of_what_nobody_calls_nor_of_an_index_whose_values_are_not_told() -> None:
+    table = Table("notes", pk="note_id", indexes=[GSI("by_topic", pk="topic")])
+
+    @table.entity(items=Items(count=1_000))
+    class Note(Entity):
+        note_id: str
+        topic: str
+
+    @table.get(Note)
+    def look(note_id: str) -> Key:
+        return key_of(note_id=note_id)
+
+    @table.create(Note)
+    def create_rarely(note: Note) -> Change:
+        return put(note)
+
+    assert (subject(table).hot_keys, subject(table).hot_items) == ((), ())
+
+    @table.create(Note, rate=Rate(average=10))
+    def create(note: Note) -> Change:
+        return put(note)
+
+    (hot,) = subject(table).hot_keys
+    assert (hot.name, hot.main("write")) == ("notes", ["create"])
+
+
+def test_a_get_of_items_of_no_declared_size_counts_and_a_query_of_a_guessed_number_does_not() -> None:
+    table = Table("notes", pk="note_id", sk="part")
+
+    @table.entity(items=Items(count=1_000, distinct={"note_id": 10, "part": 100}))
+    class Note(Entity):
+        note_id: str
+        part: str
+
+    @table.query(Note, rate=Rate(average=1_000))
+    def parts(note_id: str) -> Cond:
+        return pk(note_id=note_id)
+
+    @table.get(Note, rate=Rate(average=100))
+    def look(note_id: str, part: str) -> Key:
+        return key_of(note_id=note_id, part=part)
+
+    (hot,) = subject(table).hot_keys
+    assert hot.main("read") == ["look"]
+
+
+def test_of_an_index_that_is_asked_for_one_text_only_writes_of_those_expected_in_it_count() -> None:
+    table = Table("stats", pk="PK", indexes=[GSI("top", pk="board", sk="points"), GSI("by_name", pk="name")])
+
+    @table.entity(key=key("USER#{user_id}"), items=Items(count=1_000, bytes=Bytes(1_500)))
+    class Stats(Entity):
+        user_id: str
+        points: int
+
+    @table.entity(key=key("NEWS#{news_id}"), items=Items(count=1_000, bytes=Bytes(900)))
+    class News(Entity):
+        news_id: str
+        name: str
+
+    @table.get(Stats, rate=Rate(average=1_000))
+    def stats(user_id: str) -> Key:
+        return key_of(user_id=user_id)
+
+    @table.query(News, index="by_name")
+    def named(name: str) -> Cond:
+        return pk(name=name)
+
+    @table.query(Stats, index="top")
+    def top() -> Cond:
+        return pk.text("board")
+
+    @table.create(Stats, rate=Rate(average=3))
+    def join(one: Stats) -> Change:
+        return put(one)
+
+    @table.update(Stats, rate=Rate(average=10))
+    def add_points(user_id: str) -> Change:
+        return key_of(user_id=user_id) & add(points=1)
+
+    @table.delete(Stats, rate=Rate(average=1))
+    def leave(user_id: str) -> Key:
+        return key_of(user_id=user_id)
+
+    @table.create(News, rate=Rate(average=500))
+    def tell(news: News) -> Change:
+        return put(news)
+
+    hot = one_key(subject(table).hot_keys, "top")
+    assert hot.write(peak=True) == pytest.approx(3 * 2 + 10 * 2 * 2 + 1 * 2)
+    assert hot.main("write") == ["add_points", "join", "leave"]
+    assert (hot.read(peak=True), hot.constant, hot.sharded) == (0, True, 0)
+    assert hot.place == table.schema.index("top").place  # type: ignore[union-attr]
+    assert [one.index.name for one in subject(table).hot_keys if one.index is not None and one.bound is None] == ["top"]
+
+
+def test_a_key_of_an_index_of_several_attributes_is_as_varied_as_they_are() -> None:
+    table = Table("games", pk="game_id", indexes=[GSI("listed", pk=("kind", "city"))])
+
+    @table.entity(
+        indexes={"listed": key(("GAME", attr("city")))},
+        items=Items(1_000, bytes=Bytes(500), distinct={"city": Distinct(20, hottest=0.3)}),
+    )
+    class Game(Entity):
+        game_id: str
+        city: str
+
+    @table.create(Game, rate=Rate(average=10))
+    def announce(game: Game) -> Change:
+        return put(game)
+
+    hot = one_key(subject(table).hot_keys, "listed")
+    assert not hot.constant
+    assert hot.write(peak=True) == pytest.approx(3)

@@ -1,0 +1,122 @@
+"""Two writes of a transaction are about one item where their keys come from the same parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keyplan.check.rules.consistency.transactions import origin_of, written_by
+from keyplan.design import Change, Entity, Table, add, each, key, key_of, put, transaction
+
+app = Table("app", pk="PK", sk="SK")
+
+
+@app.entity(key=key("ORDER#{order_id}", "ORDER"), unique=("reference",))
+class Order(Entity):
+    order_id: str
+    customer: str
+    reference: str
+
+
+@app.entity(key=key("CUSTOMER#{customer}", "CUSTOMER"))
+class Customer(Entity):
+    customer: str
+    orders: int = 0
+
+
+@app.create(Order)
+def create_order(order: Order) -> Change:
+    return put(order)
+
+
+@app.delete(Order)
+def delete_order(order_id: str) -> Change:
+    return key_of(order_id=order_id)
+
+
+@app.update(Customer)
+def count(customer: str) -> Change:
+    return key_of(customer=customer) & add(orders=1)
+
+
+def keys_of(made: Any) -> list[dict[str, tuple[object, ...]]]:
+    return [dict(one.keys) for one in written_by(made)]
+
+
+def test_the_same_parameter_gives_the_same_key_and_another_one_does_not() -> None:
+    @transaction()
+    def both(first: str, second: str) -> list[Any]:
+        return [count(first), count(first), count(second)]
+
+    one, two, three = keys_of(both)
+    assert one == two
+    assert one != three
+
+
+def test_a_field_of_a_whole_item_is_what_it_is_passed_on_as() -> None:
+    @transaction()
+    def replace_order(order: Order, other: str) -> list[Any]:
+        return [create_order(order), delete_order(order.order_id), delete_order(other)]
+
+    created, deleted, another = keys_of(replace_order)
+    assert created["Order"] == deleted["Order"]
+    assert created["Order"] != another["Order"]
+
+
+def test_an_item_with_unique_values_also_takes_the_keys_of_its_sentinels() -> None:
+    @transaction()
+    def one(order: Order) -> list[Any]:
+        return [create_order(order)]
+
+    (keys,) = keys_of(one)
+    assert set(keys) == {"Order", "the unique reference of Order"}
+
+
+def test_constants_are_equal_by_their_values() -> None:
+    @transaction()
+    def constants(customer: str) -> list[Any]:
+        return [count("a"), count("a"), count("b"), count(customer)]
+
+    one, two, three, four = keys_of(constants)
+    assert one == two
+    assert len({str(each_one) for each_one in (one, three, four)}) == 3
+
+
+def test_a_repeated_step_varies_where_its_key_takes_the_values() -> None:
+    @transaction()
+    def all_of(customers: list[str], customer: str) -> list[Any]:
+        return [count(each(customers)), count(customer)]
+
+    first, second = written_by(all_of)
+    assert first.varies
+    assert not second.varies
+    assert dict(first.keys) != dict(second.keys)
+
+
+def test_members_of_repeated_items_vary_too() -> None:
+    @transaction()
+    def create_all(orders: list[Order]) -> list[Any]:
+        return [create_order(each(orders))]
+
+    (one,) = written_by(create_all)
+    assert one.varies
+    assert origin_of(one.sources["order_id"]) == ("each", "parameter", "orders", "order_id")
+
+
+def test_another_table_with_the_same_key_texts_holds_other_items() -> None:
+    other = Table("other", pk="PK", sk="SK")
+
+    @other.entity(key=key("CUSTOMER#{customer}", "CUSTOMER"))
+    class Copy(Entity):
+        customer: str
+        orders: int = 0
+
+    @other.update(Copy)
+    def count_copy(customer: str) -> Change:
+        return key_of(customer=customer) & add(orders=1)
+
+    @transaction()
+    def both(customer: str) -> list[Any]:
+        return [count(customer), count_copy(customer)]
+
+    one, two = keys_of(both)
+    assert set(one.values()).isdisjoint(two.values())
