@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from typing import Annotated, Any, cast
 
@@ -11,18 +12,20 @@ from keyplan_systems.ask_a_human import showing
 from keyplan_systems.ask_a_human.api_asking import (
     STYLE,
     TRANSLATIONS,
-    Agent,
-    Agents,
     Anybody,
+    Authenticated,
     Counting,
     Cursor,
+    PerAddress,
     Person,
+    Polling,
     Zone,
     show_allowance,
 )
 from keyplan_systems.ask_a_human.domain import limits, requests
 from keyplan_systems.ask_a_human.domain.boards import Period
 from keyplan_systems.ask_a_human.domain.requests import (
+    AgentRegistration,
     AnswerRequest,
     Audience,
     QuestionRequest,
@@ -33,6 +36,7 @@ from keyplan_systems.ask_a_human.service import Service
 from keyplan_systems.ask_a_human.shapes import (
     ANSWER_EXAMPLE,
     ASK_EXAMPLE,
+    REGISTER_EXAMPLE,
     SUBSCRIBE_EXAMPLE,
     AnswerGiven,
     Feed,
@@ -42,7 +46,7 @@ from keyplan_systems.ask_a_human.shapes import (
     ShownStats,
     ShownSubscription,
 )
-from keyplan_systems.ask_a_human.wire import AgentQuestion, CreatedQuestion
+from keyplan_systems.ask_a_human.wire import AgentCredentials, AgentQuestion, CreatedQuestion
 from keyplan_systems.web.application import web_application
 from keyplan_systems.web.health import Check
 
@@ -62,26 +66,50 @@ def application(service: Service, checks: Mapping[str, Check], trusted_proxies: 
     app = web_application(
         "Ask a Human", style=STYLE, translations=TRANSLATIONS, checks=checks, clock=service.base.clock
     )
-    app.include_router(agent_routes(service))
+    app.include_router(agent_routes(service, trusted_proxies))
     app.include_router(human_routes(service, trusted_proxies))
     return app
 
 
-def agent_routes(service: Service) -> APIRouter:
-    """Routes of agents: ask and poll."""
+def agent_routes(service: Service, trusted_proxies: int) -> APIRouter:
+    """Routes of agents: register, ask and poll."""
     router = APIRouter(prefix="/agent", tags=["agents"])
-    _add_asking(router, service)
-    _add_polling(router, service)
+    authenticated = Authenticated(service.agents)
+    polling: Any = Depends(Polling(service.base, authenticated))
+    _add_registration(router, service, trusted_proxies, polling)
+    _add_asking(router, service, Depends(authenticated))
+    _add_polling(router, service, polling)
     return router
 
 
-def _add_asking(router: APIRouter, service: Service) -> None:
+def _add_registration(router: APIRouter, service: Service, trusted_proxies: int, polling: Any) -> None:
+    @router.post(
+        "/register",
+        status_code=201,
+        response_model=AgentCredentials,
+        summary="Register an agent; its secret is shown once",
+        dependencies=[Depends(PerAddress(service.limits.agents, trusted_proxies))],
+    )
+    def register(registration: Annotated[AgentRegistration, Body(examples=[REGISTER_EXAMPLE])]) -> AgentCredentials:
+        agent_id = registration.agent_id or str(uuid.uuid4())
+        return AgentCredentials(agent_id=agent_id, secret=service.agents.register(agent_id))
+
+    @router.post(
+        "/secret",
+        response_model=AgentCredentials,
+        summary="Rotate the agent's secret; the current one stays valid until the new one is used",
+    )
+    def rotate(agent: str = polling) -> AgentCredentials:
+        return AgentCredentials(agent_id=agent, secret=service.agents.rotate(agent))
+
+
+def _add_asking(router: APIRouter, service: Service, authenticated: Any) -> None:
     @router.post("/questions", status_code=201, response_model=CreatedQuestion, summary="Put a question to people")
     def ask(
         http: Request,
         response: Response,
-        agent: Agent,
         question: Annotated[QuestionRequest, Body(examples=[ASK_EXAMPLE])],
+        agent: str = authenticated,
         in_header: IdempotencyHeader = None,
     ) -> CreatedQuestion:
         key = requests.idempotency_key(question.idempotency_key, in_header)
@@ -93,18 +121,15 @@ def _add_asking(router: APIRouter, service: Service) -> None:
         return showing.created(asked.question, poll_url, service.base.now_ms)
 
 
-def _add_polling(router: APIRouter, service: Service) -> None:
-    polling: Any = Depends(Agents(service.base))
-
+def _add_polling(router: APIRouter, service: Service, polling: Any) -> None:
     @router.get(
         "/questions/{question_id}",
         response_model=AgentQuestion,
         response_model_exclude_none=True,
-        summary="A question and its answers so far",
-        dependencies=[polling],
+        summary="A question of the agent and its answers so far",
     )
-    def poll(question_id: str) -> AgentQuestion:
-        question, responses = service.asking.read(question_id)
+    def poll(question_id: str, agent: str = polling) -> AgentQuestion:
+        question, responses = service.asking.read(agent, question_id)
         return showing.polled(question, responses, service.base.now_ms)
 
     @router.get("/questions", response_model=ListedQuestions, summary="The agent's own questions, newest first")

@@ -8,17 +8,29 @@ from zoneinfo import ZoneInfo
 
 from fastapi import Depends, Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from keyplan.client.errors import CursorError, ThrottledError, UnavailableError, WriteConflictError
+from keyplan_systems.ask_a_human.agents import Agents
 from keyplan_systems.ask_a_human.base import Base, BusyError
 from keyplan_systems.ask_a_human.domain import limits, moments, requests
 from keyplan_systems.ask_a_human.domain.limits import Allowance, Limit
 from keyplan_systems.ask_a_human.domain.refusals import RateLimitedError, RefusedError
-from keyplan_systems.web.problems import UPPER_CODES, Problem, ProblemStyle, Translation
+from keyplan_systems.web.authentication import unauthorized
+from keyplan_systems.web.problems import UPPER_CODES, Problem, ProblemStyle, Translation, too_many_problem
+from keyplan_systems.web.rate_limits import SharedLimit, TooManyRequestsError
 
 AgentHeader: TypeAlias = Annotated[
     str | None,
-    Header(alias="X-Agent-Id", description="What the agent calls itself: 1 to 128 visible ASCII characters."),
+    Header(alias="X-Agent-Id", description="The agent's id, as registered: 1 to 128 visible ASCII characters."),
+]
+AgentSecret: TypeAlias = Annotated[
+    HTTPAuthorizationCredentials | None,
+    Depends(
+        HTTPBearer(
+            auto_error=False, scheme_name="AgentSecret", description="The agent's secret, from `POST /agent/register`."
+        )
+    ),
 ]
 FingerprintHeader: TypeAlias = Annotated[
     str | None,
@@ -62,22 +74,45 @@ def address(request: Request, trusted_proxies: int) -> str:
     return request.client.host if request.client is not None else "unknown"
 
 
-class Agents:
-    """A dependency that gives the agent's name, and counts the request as a poll."""
+class PerAddress:
+    """A dependency that counts a request against a limit which all processes share, by the caller's address."""
 
-    def __init__(self, base: Base) -> None:
-        self._base = base
+    def __init__(self, limit: SharedLimit, trusted_proxies: int) -> None:
+        self._limit, self._trusted_proxies = limit, trusted_proxies
 
-    def __call__(self, response: Response, x_agent_id: AgentHeader = None) -> str:
-        """The agent. Raises InvalidRequestError, RateLimitedError."""
+    def __call__(self, request: Request) -> None:
+        """Count the request. Raises TooManyRequestsError."""
+        self._limit.take(address(request, self._trusted_proxies))
+
+
+class Authenticated:
+    """A dependency that returns the id of the agent which proves itself with its secret."""
+
+    def __init__(self, agents: Agents) -> None:
+        self._agents = agents
+
+    def __call__(self, secret: AgentSecret, x_agent_id: AgentHeader = None) -> str:
+        """Return the agent's id. Raises InvalidRequestError, problem 401."""
         agent = requests.agent_id(x_agent_id)
-        show_allowance(response, self._base.count(limits.POLLS, agent))
+        if secret is None:
+            message = "Send the agent's secret as a bearer token; POST /agent/register issues one."
+            raise Problem(401, message, headers=unauthorized().headers)
+        if not self._agents.authenticate(agent, secret.credentials):
+            raise unauthorized("The secret is not that of this agent.")
         return agent
 
 
-def agent(x_agent_id: AgentHeader = None) -> str:
-    """The agent's name. Raises InvalidRequestError."""
-    return requests.agent_id(x_agent_id)
+class Polling:
+    """A dependency that returns the authenticated agent's id, and counts the request as a poll."""
+
+    def __init__(self, base: Base, authenticated: Authenticated) -> None:
+        self._base, self._authenticated = base, authenticated
+
+    def __call__(self, response: Response, secret: AgentSecret, x_agent_id: AgentHeader = None) -> str:
+        """Return the agent's id. Raises InvalidRequestError, RateLimitedError, problem 401."""
+        agent = self._authenticated(secret, x_agent_id)
+        show_allowance(response, self._base.count(limits.POLLS, agent))
+        return agent
 
 
 def person(x_fingerprint: FingerprintHeader = None) -> str:
@@ -95,7 +130,6 @@ def zone(x_timezone: ZoneHeader = None) -> ZoneInfo:
     return moments.zone(x_timezone)
 
 
-Agent: TypeAlias = Annotated[str, Depends(agent)]
 Person: TypeAlias = Annotated[str, Depends(person)]
 Anybody: TypeAlias = Annotated[str | None, Depends(anybody)]
 Zone: TypeAlias = Annotated[ZoneInfo, Depends(zone)]
@@ -117,6 +151,11 @@ def _refused(error: RefusedError) -> Problem:
         allowance = Allowance(int(str(error.details["limit"])), 0, int(str(error.details["reset"])))
         headers = {**allowance.headers(), "Retry-After": str(error.retry_after_s)}
     return Problem(error.status, error.message, code=error.code, details=error.details, headers=headers)
+
+
+def _too_many(error: TooManyRequestsError) -> Problem:
+    problem = too_many_problem(error)
+    return Problem(problem.status_code, problem.message, code=RateLimitedError.code, headers=problem.headers)
 
 
 def _busy(_error: Exception) -> Problem:
@@ -141,6 +180,7 @@ def _foreign_cursor(_error: CursorError) -> Problem:
 
 TRANSLATIONS: Mapping[type[Exception], Translation] = {
     RefusedError: _refused,
+    TooManyRequestsError: _too_many,
     RequestValidationError: _invalid,
     CursorError: _foreign_cursor,
     BusyError: _busy,

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from keyplan_systems.ask_a_human import design_questions
+from keyplan_systems.ask_a_human.address_limits import AddressLimits
 from keyplan_systems.ask_a_human.api import application
 from keyplan_systems.ask_a_human.demo import play
 from keyplan_systems.ask_a_human.notifier import Notifier
@@ -38,7 +39,8 @@ def build(resources: Resources) -> Built:
     links = os.environ.get(LINKS) or "https://ask-a-human.example"
     if not links.startswith("https://"):
         raise ValueError(f"{LINKS} is an https address, since the push service takes no other links: {links!r}")
-    service = Service.over(resources.connection, resources.clock)
+    limits = AddressLimits.over(resources.connection, resources.clock)
+    service = Service.over(resources.connection, resources.clock, limits)
     outbound = Outbound(_notifier(resources))
     ranking = Ranking(service.base, resources.dead_letters, resources.runner)
     pusher = Pusher(service.base, outbound, links)

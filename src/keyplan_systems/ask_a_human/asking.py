@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from keyplan.client.errors import AlreadyExistsError, ConditionFailedError, TransactionFailedError
 from keyplan.design import Page
 from keyplan_systems.ask_a_human import design_questions, design_responses, records
-from keyplan_systems.ask_a_human.base import ATTEMPTS, PASSING, Base, BusyError, log_unreadable, readable
+from keyplan_systems.ask_a_human.base import (
+    ATTEMPTS,
+    PASSING,
+    Base,
+    BusyError,
+    log_unreadable,
+    readable,
+    unknown_question,
+)
 from keyplan_systems.ask_a_human.domain import limits, notifications, questions
 from keyplan_systems.ask_a_human.domain.limits import Allowance
 from keyplan_systems.ask_a_human.domain.moments import DAY_S, SECOND_MS, iso, parse_iso
@@ -54,12 +62,15 @@ class Asking:
             self._base.rest(attempt)
         raise BusyError("the same key is being used by many requests at once")
 
-    def read(self, question_id: str) -> tuple[Question, list[Response]]:
-        """A question as a reader sees it, and its answers, oldest first. Raises QuestionNotFoundError.
+    def read(self, agent: str, question_id: str) -> tuple[Question, list[Response]]:
+        """Return a question of the agent and its answers, oldest first.
 
-        They are two reads. An answer that came in between is left for the next poll, so that answers and count agree.
+        Raises QuestionNotFoundError, also for a question of another agent. Question and answers are two reads. An
+        answer that came in between is left for the next poll, so that answers and count agree.
         """
         question = self._base.question(question_id, self._base.now_ms)
+        if question.agent_id != agent:
+            raise unknown_question(question_id)
         stored = self._connection.iterate(
             design_responses.responses_of_question(question_id), unreadable=log_unreadable
         )

@@ -145,7 +145,7 @@ class Base:
         stored = self.connection.run(design_questions.question_by_id(question_id)) if is_uuid(question_id) else None
         found = None if stored is None else records.question(stored)
         if found is None or questions.removable(found, now_ms):
-            raise QuestionNotFoundError("there is no such question", {"question_id": question_id})
+            raise unknown_question(question_id)
         return found
 
     def rest(self, attempt: int) -> None:
@@ -167,6 +167,11 @@ def readable(read: Callable[[Thing], Given], stored: Iterable[Thing]) -> list[Gi
 def log_unreadable(error: Exception) -> None:
     """Tell the log of an item that a list is shown without, because nobody can read it."""
     _log.error("an item cannot be read and is left out", exc_info=error)
+
+
+def unknown_question(question_id: str) -> QuestionNotFoundError:
+    """Return the refusal of a question id that names no question, or none that the caller may see."""
+    return QuestionNotFoundError("there is no such question", {"question_id": question_id})
 
 
 def is_uuid(text: str) -> bool:

@@ -1,6 +1,9 @@
 """The client an agent uses: submit a question, look at it, wait for answers; for threads and for event loops.
 
-    with AgentClient("https://ask.example", "my-agent") as client:
+    with AgentClient("https://ask.example") as client:
+        credentials = client.register("my-agent")  # once: store credentials.secret, it is shown only here
+
+    with AgentClient("https://ask.example", "my-agent", credentials.secret) as client:
         asked = client.submit("Which label is clearer?", type="multiple_choice", options=["Send", "Submit"])
         question = client.wait_for_answers(asked.question_id, timeout_s=900, min_answers=3)
 
@@ -36,7 +39,7 @@ from keyplan_systems.ask_a_human.client_flow import (
 from keyplan_systems.ask_a_human.client_flow import request as request_flow
 from keyplan_systems.ask_a_human.client_flow import wait as wait_flow
 from keyplan_systems.ask_a_human.domain.requests import Audience, QuestionType
-from keyplan_systems.ask_a_human.wire import AgentQuestion, CreatedQuestion
+from keyplan_systems.ask_a_human.wire import AgentCredentials, AgentQuestion, CreatedQuestion
 
 TIMEOUT_S = 30.0
 
@@ -55,9 +58,24 @@ class Wishes(TypedDict, total=False):
 class _Flows:
     """What both clients share: requests written out, and the flows that carry them."""
 
-    def __init__(self, agent_id: str, manner: Manner) -> None:
-        self._headers = {"X-Agent-Id": agent_id}
+    def __init__(self, agent_id: str | None, secret: str | None, manner: Manner) -> None:
+        self._headers = {} if agent_id is None else {"X-Agent-Id": agent_id}
+        if secret is not None:
+            self._headers["Authorization"] = f"Bearer {secret}"
         self._manner = manner
+
+    def register(self, agent_id: str | None) -> Flow[AgentCredentials]:
+        body = {} if agent_id is None else {"agent_id": agent_id}
+        return (yield from self._credentials(Call("POST", "/agent/register", {}, body)))
+
+    def rotate_secret(self) -> Flow[AgentCredentials]:
+        return (yield from self._credentials(Call("POST", "/agent/secret", self._headers)))
+
+    def _credentials(self, call: Call) -> Flow[AgentCredentials]:
+        """Request credentials and send them from now on."""
+        issued = yield from request_flow(call, AgentCredentials, self._manner)
+        self._headers = {"X-Agent-Id": issued.agent_id, "Authorization": f"Bearer {issued.secret}"}
+        return issued
 
     def submit(self, prompt: str, wishes: Wishes) -> Flow[CreatedQuestion]:
         if unknown := wishes.keys() - Wishes.__annotations__.keys():
@@ -88,7 +106,8 @@ class AgentClient:
     def __init__(
         self,
         base_url: str,
-        agent_id: str,
+        agent_id: str | None = None,
+        secret: str | None = None,
         *,
         retries: Retries = Retries(),  # noqa: B008 - frozen
         polling: Polling = Polling(),  # noqa: B008 - frozen
@@ -97,9 +116,20 @@ class AgentClient:
         monotonic: Callable[[], float] = time.monotonic,
         epoch: Callable[[], float] = time.time,
     ) -> None:
-        self._flows = _Flows(agent_id, Manner(retries, polling, chance or _own_chance()))
+        self._flows = _Flows(agent_id, secret, Manner(retries, polling, chance or _own_chance()))
         self._http = httpx.Client(base_url=base_url, timeout=TIMEOUT_S)
         self._sleep, self._monotonic, self._epoch = sleep, monotonic, epoch
+
+    def register(self, agent_id: str | None = None) -> AgentCredentials:
+        """Register an agent and use its credentials from now on; the server generates an id if none is given.
+
+        Raises AgentIdTakenError, also if the reply to a first attempt was lost: choose another id then.
+        """
+        return self._drive(self._flows.register(agent_id))
+
+    def rotate_secret(self) -> AgentCredentials:
+        """Replace the agent's secret, here and on the server, which accepts the old one until the new one is used."""
+        return self._drive(self._flows.rotate_secret())
 
     def submit(self, prompt: str, **wishes: Unpack[Wishes]) -> CreatedQuestion:
         """Put a question to people; AskError if it cannot be put."""
@@ -157,7 +187,8 @@ class AsyncAgentClient:
     def __init__(
         self,
         base_url: str,
-        agent_id: str,
+        agent_id: str | None = None,
+        secret: str | None = None,
         *,
         retries: Retries = Retries(),  # noqa: B008 - frozen
         polling: Polling = Polling(),  # noqa: B008 - frozen
@@ -166,9 +197,17 @@ class AsyncAgentClient:
         monotonic: Callable[[], float] = time.monotonic,
         epoch: Callable[[], float] = time.time,
     ) -> None:
-        self._flows = _Flows(agent_id, Manner(retries, polling, chance or _own_chance()))
+        self._flows = _Flows(agent_id, secret, Manner(retries, polling, chance or _own_chance()))
         self._http = httpx.AsyncClient(base_url=base_url, timeout=TIMEOUT_S)
         self._sleep, self._monotonic, self._epoch = sleep, monotonic, epoch
+
+    async def register(self, agent_id: str | None = None) -> AgentCredentials:
+        """As `AgentClient.register`."""
+        return await self._drive(self._flows.register(agent_id))
+
+    async def rotate_secret(self) -> AgentCredentials:
+        """As `AgentClient.rotate_secret`."""
+        return await self._drive(self._flows.rotate_secret())
 
     async def submit(self, prompt: str, **wishes: Unpack[Wishes]) -> CreatedQuestion:
         """Put a question to people; AskError if it cannot be put."""

@@ -3,8 +3,10 @@
 AskError
 ├── ApiError                    the server refused; has code, status, details and retry_after_s
 │   ├── ValidationFailedError   VALIDATION_ERROR, 400
+│   ├── NotAuthenticatedError   UNAUTHORIZED, 401
 │   ├── AgentQuotaError         AGENT_QUOTA_EXCEEDED, 403
 │   ├── QuestionNotFoundError   QUESTION_NOT_FOUND, 404
+│   ├── AgentIdTakenError       AGENT_ID_TAKEN, 409
 │   ├── KeyReusedError          IDEMPOTENCY_KEY_REUSED, 422
 │   ├── RateLimitedError        RATE_LIMITED, 429
 │   └── ServerFailedError       SERVER_ERROR, and any other answer of 500 and above
@@ -39,6 +41,14 @@ class ValidationFailedError(ApiError):
     """The request's content is outside the ranges; `details` names the field."""
 
 
+class NotAuthenticatedError(ApiError):
+    """No secret, or not that of the agent."""
+
+
+class AgentIdTakenError(ApiError):
+    """The agent id is registered or in use."""
+
+
 class AgentQuotaError(ApiError):
     """The agent has as many open questions as it may."""
 
@@ -69,6 +79,8 @@ class UnexpectedAnswerError(AskError):
 
 BY_CODE: Mapping[str, type[ApiError]] = {
     "VALIDATION_ERROR": ValidationFailedError,
+    "UNAUTHORIZED": NotAuthenticatedError,
+    "AGENT_ID_TAKEN": AgentIdTakenError,
     "AGENT_QUOTA_EXCEEDED": AgentQuotaError,
     "QUESTION_NOT_FOUND": QuestionNotFoundError,
     "IDEMPOTENCY_KEY_REUSED": KeyReusedError,

@@ -18,9 +18,9 @@ Tables, attributes and indexes have the documented names. What differs, and why:
 * A response, the question's count and status, the person's record, their rows and flags are written in one
   transaction. The histograms, by which ranks are counted, follow by the table's stream: eight items that every answer
   would write are what answers would conflict over.
-* Records that the documents need and have no place for live in the table of what they are about: idempotency keys, open
-  questions per agent and errands of workers with questions; flags and request counters with responses, which the
-  document counts for its limits; notices and retries with subscriptions.
+* Records that the documents need and have no place for live in the table of what they are about: idempotency keys,
+  agents (hashes of their secrets, open questions) and errands of workers with questions; flags and request counters
+  with responses, which the document counts for its limits; notices and retries with subscriptions.
 """
 
 from __future__ import annotations

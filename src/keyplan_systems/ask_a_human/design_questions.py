@@ -27,7 +27,7 @@ from keyplan.design import (
     where,
 )
 from keyplan_systems.ask_a_human.domain.questions import Status
-from keyplan_systems.ask_a_human.entities import AgentQuota, Errand, KeyRecord, Moment, Question, questions
+from keyplan_systems.ask_a_human.entities import Agent, Errand, KeyRecord, Moment, Question, questions
 
 T = TypeVar("T")
 One = Annotated[list[T], Field(max_length=1)]
@@ -92,13 +92,47 @@ def keep_key(record: KeyRecord, over: Moment) -> Change:
     return put(record, replace_when=F.created <= over)
 
 
-@questions.update(AgentQuota, upsert=True)
+@questions.get(Agent, consistent=True, rate=Rate(average=61, peak=310), after=["confirm_secret"])
+def agent_by_id(agent: str) -> Key:
+    """Get an agent, to verify its secret."""
+    return key_of(agent=agent)
+
+
+@questions.create(Agent, rate=Rate.monthly(2_000))
+def add_agent(agent: Agent) -> Change:
+    """Add an agent, unless its id is registered or in use."""
+    return put(agent)
+
+
+@questions.update(Agent, rate=Rate.monthly(200))
+def rotate_secret(agent: str, next_secret_hash: str) -> Change:
+    """Give an agent another secret next to the one it has."""
+    return key_of(agent=agent) & set_(next_secret_hash=next_secret_hash)
+
+
+@questions.update(Agent, rate=Rate.monthly(200))
+def confirm_secret(agent: str, secret_hash: str) -> Change:
+    """Replace an agent's secret with that of its last rotation."""
+    return (
+        key_of(agent=agent)
+        & set_(secret_hash=secret_hash, next_secret_hash=None)
+        & when(F.next_secret_hash == secret_hash)
+    )
+
+
+@questions.update(Agent, rate=Rate.monthly(10))
+def issue_secret(agent: str, secret_hash: str) -> Change:
+    """Replace all secrets of an agent."""
+    return key_of(agent=agent) & set_(secret_hash=secret_hash, next_secret_hash=None)
+
+
+@questions.update(Agent, upsert=True)
 def open_one(agent: str, most: int) -> Change:
     """One more open question of an agent, if it may."""
     return key_of(agent=agent) & add(open_questions=1) & when(F.open_questions.missing() | (F.open_questions < most))
 
 
-@questions.update(AgentQuota)
+@questions.update(Agent)
 def end_one(agent: str) -> Change:
     """One open question less of an agent."""
     return key_of(agent=agent) & add(open_questions=-1)

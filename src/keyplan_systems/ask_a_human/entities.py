@@ -90,11 +90,20 @@ class KeyRecord(Entity):
     ttl: int
 
 
-@questions.entity(key=key("AGENT#{agent}"), items=Items(count=2_000, bytes=Bytes(90)), store_key_fields=False)
-class AgentQuota(Entity):
-    """How many questions of an agent still take answers, expired ones counted until their sweep."""
+@questions.entity(
+    key=key("AGENT#{agent}"),
+    items=Items(count=2_000, bytes=Bytes(250), present={"next_secret_hash": 0.01}),
+    store_key_fields=False,
+)
+class Agent(Entity):
+    """An agent: hashes of its secrets, and how many of its questions still take answers until a sweep expires them."""
 
     agent: Name
+    secret_hash: Sha256 | None = None
+    """None for an agent that asked before agents had secrets: an operator issues its first one."""
+    next_secret_hash: Sha256 | None = None
+    """The secret of a rotation, until its first use replaces the other one."""
+    registered_at: Moment | None = None
     open_questions: int = 0
 
 

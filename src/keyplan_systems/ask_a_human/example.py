@@ -21,7 +21,8 @@ def converse(url: str, run: str) -> AgentQuestion:
 
     Raises AskError where the question cannot be put, httpx.HTTPError where an answer is not taken.
     """
-    with AgentClient(url, f"example-agent-{run}") as agent:
+    with AgentClient(url) as agent:
+        agent.register(f"example-agent-{run}")
         asked = agent.submit(
             PROMPT, type="multiple_choice", options=OPTIONS, audience=["product"], min_responses=2, timeout_seconds=600
         )

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from keyplan.client.connection import Connection
 from keyplan.clock import Clock
+from keyplan_systems.ask_a_human.address_limits import AddressLimits
+from keyplan_systems.ask_a_human.agents import Agents
 from keyplan_systems.ask_a_human.answering import Answering
 from keyplan_systems.ask_a_human.asking import Asking
 from keyplan_systems.ask_a_human.base import Base
@@ -19,6 +21,8 @@ class Service:
     """Every use, by who uses it. Threads may share it."""
 
     base: Base
+    limits: AddressLimits
+    agents: Agents
     asking: Asking
     answering: Answering
     standings: Standings
@@ -26,7 +30,16 @@ class Service:
     reviewing: Reviewing
 
     @classmethod
-    def over(cls, connection: Connection, clock: Clock) -> Service:
-        """The service on the tables that a connection reaches."""
+    def over(cls, connection: Connection, clock: Clock, limits: AddressLimits | None = None) -> Service:
+        """Return the service on the tables that a connection reaches; without limits an address may do anything."""
         base = Base(connection, clock)
-        return cls(base, Asking(base), Answering(base), Standings(base), Subscribing(base), Reviewing(base))
+        return cls(
+            base,
+            limits or AddressLimits.off(connection, clock),
+            Agents(base),
+            Asking(base),
+            Answering(base),
+            Standings(base),
+            Subscribing(base),
+            Reviewing(base),
+        )

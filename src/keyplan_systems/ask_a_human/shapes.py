@@ -21,6 +21,7 @@ ASK_EXAMPLE: dict[str, Any] = {
     "timeout_seconds": 900,
     "idempotency_key": "release-14/label",
 }
+REGISTER_EXAMPLE: dict[str, Any] = {"agent_id": "release-bot"}
 ANSWER_EXAMPLE: dict[str, Any] = {
     "question_id": QUESTION_ID,
     "selected_option": 0,

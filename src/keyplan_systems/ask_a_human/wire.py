@@ -25,6 +25,13 @@ class CreatedQuestion(_Answer):
     expires_at: datetime
 
 
+class AgentCredentials(_Answer):
+    """201 of `POST /agent/register` and 200 of `POST /agent/secret`: the secret is shown only here."""
+
+    agent_id: str
+    secret: str
+
+
 class HumanAnswer(_Answer):
     """One answer as agents see it: no ids, no fingerprints."""
 

@@ -18,7 +18,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Annotated, Final
 
@@ -54,11 +54,12 @@ def count_request(window: str, allowed: int, expires_at: datetime) -> Change:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most `allowed` requests in `window_s` seconds. The name appears in messages and keys."""
+    """At most `allowed` requests in `window_s` seconds. The name appears in messages and keys, `per` in messages."""
 
     name: str
     allowed: int
     window_s: float
+    per: str = "user"
 
 
 REQUESTS: Final = Limit("requests", 1_200, 60)
@@ -86,7 +87,7 @@ def limit_from(variable: str, default: Limit, environment: Mapping[str, str] | N
     allowed, _, window = text.partition("/")
     if not all(part.isascii() and part.isdecimal() and int(part) > 0 for part in (allowed, window)):
         raise ValueError(f'{variable}: expected REQUESTS/SECONDS such as "60/3600", or "off", got {text!r}')
-    return Limit(default.name, int(allowed), int(window))
+    return replace(default, allowed=int(allowed), window_s=int(window))
 
 
 class Buckets:
@@ -178,5 +179,5 @@ class SharedLimit:
 
 
 def _too_many(limit: Limit, retry_after_s: float) -> TooManyRequestsError:
-    told = f"At most {limit.allowed} {limit.name} in {limit.window_s:g} seconds per user."
+    told = f"At most {limit.allowed} {limit.name} in {limit.window_s:g} seconds per {limit.per}."
     return TooManyRequestsError(told, retry_after_s)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from keyplan.engine.engine import Engine
 from keyplan.errors import InternalServerError
 from keyplan.streams import JsonLinesFolder
 from keyplan_systems.ask_a_human import entities
+from keyplan_systems.ask_a_human.address_limits import AddressLimits
 from keyplan_systems.ask_a_human.api import application
 from keyplan_systems.ask_a_human.notifier import Notifier
 from keyplan_systems.ask_a_human.outbound import Outbound
@@ -47,11 +49,25 @@ class Stage:
     outbox: Path
     notifier: Callable[[], Notifier]
     stack: ExitStack
+    secrets: dict[str, str] = field(default_factory=dict)
+    askers: dict[str, str] = field(default_factory=dict)
+    registering: threading.Lock = field(default_factory=threading.Lock)
+
+    def agent(self, agent: str = "agent") -> dict[str, str]:
+        """The headers of an agent, which is registered at its first request; one that cannot be has no secret."""
+        with self.registering:
+            if agent not in self.secrets and " " not in agent:
+                self.secrets[agent] = self.service.agents.register(agent)
+        secret = self.secrets.get(agent)
+        return {"X-Agent-Id": agent} | ({} if secret is None else {"Authorization": f"Bearer {secret}"})
 
     def ask(self, agent: str = "agent", key: str | None = None, **body: Any) -> httpx.Response:
         """An agent's question."""
-        headers = {"X-Agent-Id": agent} | ({"X-Idempotency-Key": key} if key is not None else {})
-        return self.client.post("/agent/questions", json={**TEXT, **body}, headers=headers)
+        headers = self.agent(agent) | ({"X-Idempotency-Key": key} if key is not None else {})
+        answer = self.client.post("/agent/questions", json={**TEXT, **body}, headers=headers)
+        if answer.status_code == httpx.codes.CREATED:
+            self.askers[answer.json()["question_id"]] = agent
+        return answer
 
     def asked(self, **body: Any) -> str:
         """The id of a question that was taken."""
@@ -59,9 +75,10 @@ class Stage:
         assert answer.status_code == 201, answer.text
         return str(answer.json()["question_id"])
 
-    def poll(self, question_id: str, agent: str = "agent") -> dict[str, Any]:
+    def poll(self, question_id: str) -> dict[str, Any]:
         """A question as its agent sees it."""
-        answer = self.client.get(f"/agent/questions/{question_id}", headers={"X-Agent-Id": agent})
+        headers = self.agent(self.askers[question_id])
+        answer = self.client.get(f"/agent/questions/{question_id}", headers=headers)
         assert answer.status_code == 200, answer.text
         found: dict[str, Any] = answer.json()
         return found
@@ -109,7 +126,7 @@ class Stage:
 def staged(connection: Connection, clock: Clock, folder: Path, checks: Any = None) -> Iterator[Stage]:
     """The API over a connection, on a real socket, behind one proxy that it trusts."""
     connection.create_tables(*TABLES)
-    service = Service.over(connection, clock)
+    service = Service.over(connection, clock, AddressLimits.over(connection, clock, {}))
 
     outbox = folder / "outbox.jsonl"
     with ExitStack() as stack:

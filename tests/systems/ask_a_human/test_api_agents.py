@@ -69,13 +69,15 @@ def test_a_question_is_made_with_the_documented_defaults_and_answer(stage: Stage
 def test_questions_outside_the_ranges_are_refused_and_nothing_is_made(
     stage: Stage, engine: Engine | Elsewhere, body: dict[str, Any]
 ) -> None:
+    stage.agent()
+    before = items(engine, entities.questions)
     assert refused(stage.ask(**body)) == (400, "VALIDATION_ERROR")
-    assert items(engine, entities.questions) == []
+    assert items(engine, entities.questions) == before
 
 
 def test_bodies_that_are_no_json_and_missing_or_unreadable_names_are_refused(stage: Stage) -> None:
     send = stage.client.post
-    assert refused(send("/agent/questions", content=b"{", headers={"X-Agent-Id": "a"})) == (400, "VALIDATION_ERROR")
+    assert refused(send("/agent/questions", content=b"{", headers=stage.agent("a"))) == (400, "VALIDATION_ERROR")
     assert refused(send("/agent/questions", json=CHOICE)) == (400, "VALIDATION_ERROR")
     assert refused(stage.ask(agent="a b")) == (400, "VALIDATION_ERROR")
     assert refused(stage.client.get("/agent/questions/x")) == (400, "VALIDATION_ERROR")
@@ -133,7 +135,7 @@ def test_a_poll_shows_answers_without_persons_and_the_tally_of_a_choice(stage: S
 
 def test_unknown_questions_are_not_found_whatever_the_id_looks_like(stage: Stage) -> None:
     for question in (str(uuid.uuid4()), "q_1", "AGENT%23agent", "ERRAND%23PUSH%23x", str(uuid.uuid4()).upper()):
-        answer = stage.client.get(f"/agent/questions/{question}", headers={"X-Agent-Id": "agent"})
+        answer = stage.client.get(f"/agent/questions/{question}", headers=stage.agent())
         assert refused(answer) == (404, "QUESTION_NOT_FOUND")
 
 
@@ -155,13 +157,13 @@ def test_an_agent_lists_its_own_questions_newest_first_page_by_page(stage: Stage
     seen, cursor = [], None
     while True:
         query = {"limit": 2} | ({"cursor": cursor} if cursor else {})
-        page = stage.client.get("/agent/questions", params=query, headers={"X-Agent-Id": "agent"}).json()
+        page = stage.client.get("/agent/questions", params=query, headers=stage.agent()).json()
         seen += [one["question_id"] for one in page["questions"]]
         cursor = page["cursor"]
         if cursor is None:
             break
     assert seen == ids[::-1]
-    bad = stage.client.get("/agent/questions", params={"cursor": "x"}, headers={"X-Agent-Id": "agent"})
+    bad = stage.client.get("/agent/questions", params={"cursor": "x"}, headers=stage.agent())
     assert refused(bad) == (400, "VALIDATION_ERROR")
 
 
@@ -184,17 +186,17 @@ def test_sixty_questions_an_hour_and_the_headers_say_how_many_are_left(stage: St
 
 
 def test_six_hundred_polls_an_hour_lists_included(stage: Stage, engine: Engine | Elsewhere) -> None:
-    question = stage.asked()
-    assert stage.client.get(f"/agent/questions/{question}", headers={"X-Agent-Id": "a"}).headers[
+    question, other = stage.asked(agent="a"), stage.asked(agent="b")
+    assert stage.client.get(f"/agent/questions/{question}", headers=stage.agent("a")).headers[
         "X-RateLimit-Remaining"
     ] == str(599)
     (counter,) = [one for one in items(engine, entities.responses) if "polls#agent#a#" in one["question_id"]["S"]]
     engine.call("PutItem", {"TableName": "aah-responses", "Item": {**counter, "requests": {"N": "599"}}})
-    last = stage.client.get("/agent/questions", headers={"X-Agent-Id": "a"})
+    last = stage.client.get("/agent/questions", headers=stage.agent("a"))
     assert (last.status_code, last.headers["X-RateLimit-Remaining"]) == (200, "0")
-    over = stage.client.get(f"/agent/questions/{question}", headers={"X-Agent-Id": "a"})
+    over = stage.client.get(f"/agent/questions/{question}", headers=stage.agent("a"))
     assert refused(over) == (429, "RATE_LIMITED")
-    assert stage.poll(question, agent="b")["status"] == "OPEN"
+    assert stage.poll(other)["status"] == "OPEN"
 
 
 def test_a_hundred_open_questions_and_answers_and_sweeps_make_room(stage: Stage, clock: ManualClock) -> None:
@@ -214,6 +216,8 @@ def test_a_hundred_open_questions_and_answers_and_sweeps_make_room(stage: Stage,
 def test_the_openapi_document_shows_every_route_with_examples(stage: Stage) -> None:
     told = stage.client.get("/openapi.json").json()
     assert {(path, method) for path, methods in told["paths"].items() for method in methods} >= {
+        ("/agent/register", "post"),
+        ("/agent/secret", "post"),
         ("/agent/questions", "post"),
         ("/agent/questions", "get"),
         ("/agent/questions/{question_id}", "get"),
@@ -241,6 +245,7 @@ def test_failures_are_told_without_their_inside_and_say_when_to_try_again(
 
         return run
 
+    stage.agent()
     with monkeypatch.context() as patch:
         patch.setattr(stage.connection, "run", failing(UnavailableError("no route to 10.0.0.7")))
         away = stage.ask()

@@ -29,7 +29,7 @@ def test_what_does_not_fit_is_told_in_one_shape_whoever_finds_it(stage: Stage) -
         assert error["message"].startswith(error["details"]["field"])
         return error["details"]["field"], error["details"]["constraint"]
 
-    send, headers = stage.client.post, {"X-Agent-Id": "a", "Content-Type": "application/json"}
+    send, headers = stage.client.post, stage.agent("a") | {"Content-Type": "application/json"}
     assert told(stage.ask(prompt="too short")) == ("prompt", "string_too_short")
     assert told(stage.ask(type="multiple_choice", options=["a", "x" * 201])) == ("options.1", "string_too_long")
     assert told(send("/agent/questions", content=b"{", headers=headers)) == ("body", "json_invalid")
@@ -43,7 +43,8 @@ def test_what_does_not_fit_is_told_in_one_shape_whoever_finds_it(stage: Stage) -
 
 @pytest.mark.embedded("refused before any table is met")
 def test_the_client_tells_what_does_not_fit(stage: Stage) -> None:
-    with AgentClient(stage.url, "agent") as agent, pytest.raises(ValidationFailedError) as raised:
+    credentials = stage.service.agents.register("agent")
+    with AgentClient(stage.url, "agent", credentials) as agent, pytest.raises(ValidationFailedError) as raised:
         agent.submit("too short", type="text")
     assert (raised.value.status, raised.value.details["field"]) == (400, "prompt")
 
@@ -74,7 +75,7 @@ def test_every_view_of_a_question_says_what_it_is_and_until_when(stage: Stage, c
     for_agents = shared | {"status": "PARTIAL", "required_responses": 3, "current_responses": 1}
     answers = {"responses": [{"selected_option": 0}], "summary": {"Send": 1, "Submit": 0, "Done": 0}}
     assert stage.poll(question) == for_agents | answers | {"options": CHOICE["options"]}
-    own = stage.client.get("/agent/questions", headers={"X-Agent-Id": "agent"}).json()
+    own = stage.client.get("/agent/questions", headers=stage.agent()).json()
     assert own["questions"] == [for_agents | {"closed_at": None}]
     for_people = shared | {"options": CHOICE["options"], "audience": ["product", "ethics"], "responses_needed": 2}
     assert stage.get("/questions").json()["questions"] == [for_people]
@@ -110,7 +111,7 @@ def test_answers_and_count_of_a_poll_agree_though_one_comes_in_between(stage: St
 
 def test_lists_have_the_documented_lengths_where_nothing_is_said(stage: Stage) -> None:
     ids = [stage.asked(min_responses=50) for _ in range(21)]
-    headers = {"X-Agent-Id": "agent"}
+    headers = stage.agent()
     for first, rest in (
         (stage.get("/questions"), lambda cursor: stage.get("/questions", cursor=cursor)),
         (

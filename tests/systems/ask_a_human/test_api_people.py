@@ -276,7 +276,7 @@ def test_a_question_that_nobody_can_read_is_left_out_of_lists_and_logged(
         clock.advance(1)
     spoil(stage, entities.questions, {"question_id": {"S": asked[1]}}, attribute, value)
     lists = (stage.get("/questions"), stage.get("/questions", audience="product"))
-    for shown in (*lists, stage.client.get("/agent/questions", headers={"X-Agent-Id": "agent"})):
+    for shown in (*lists, stage.client.get("/agent/questions", headers=stage.agent())):
         assert [one["question_id"] for one in shown.json()["questions"]] == [asked[2], asked[0]]
     left_out = [one for one in caplog.records if "cannot be read" in one.message]
     assert [one.exc_info is not None for one in left_out] == [True] * 3
@@ -309,7 +309,7 @@ def test_a_response_that_nobody_can_read_is_left_out_of_its_questions_poll_and_l
     row = next(one for one in items(engine, entities.responses) if "answer" in one)
     key = {name: row[name] for name in entities.responses.schema.key}
     spoil(stage, entities.responses, key, "confidence", {"S": "sure"})
-    polled = stage.client.get(f"/agent/questions/{question}", headers={"X-Agent-Id": "agent"}).json()
+    polled = stage.client.get(f"/agent/questions/{question}", headers=stage.agent()).json()
     assert (polled["current_responses"], len(polled["responses"])) == (2, 1)
     assert len([one for one in caplog.records if "cannot be read" in one.message]) == 1
 

@@ -47,6 +47,12 @@ def system(engine: Engine | Elsewhere, tmp_path: Path) -> Iterator[Built]:
         yield system
 
 
+def registered(url: str, agent: str) -> dict[str, str]:
+    """The headers of an agent that registers itself."""
+    issued = httpx.post(f"{url}/agent/register", json={"agent_id": agent}).raise_for_status().json()
+    return {"X-Agent-Id": issued["agent_id"], "Authorization": f"Bearer {issued['secret']}"}
+
+
 def test_the_example_runs_against_a_server_that_is_mounted_under_its_name(system: Built) -> None:
     with Running(Starlette(routes=[Mount("/ask_a_human", app=system.app)])) as server:
         question = converse(f"{server.url}/ask_a_human", "test")
@@ -62,8 +68,9 @@ def test_the_example_runs_against_a_server_that_is_mounted_under_its_name(system
 def test_a_mounted_system_answers_with_the_whole_path_to_poll(system: Built) -> None:
     with Running(Starlette(routes=[Mount("/ask_a_human", app=system.app)])) as server:
         body = {"prompt": "Is it there?", "type": "text"}
-        made = httpx.post(f"{server.url}/ask_a_human/agent/questions", json=body, headers={"X-Agent-Id": "a"}).json()
-        found = httpx.get(f"{server.url}{made['poll_url']}", headers={"X-Agent-Id": "a"})
+        headers = registered(f"{server.url}/ask_a_human", "a")
+        made = httpx.post(f"{server.url}/ask_a_human/agent/questions", json=body, headers=headers).json()
+        found = httpx.get(f"{server.url}{made['poll_url']}", headers=headers)
     assert found.json()["question_id"] == made["question_id"]
 
 
@@ -71,7 +78,7 @@ def test_a_sample_that_is_refused_in_part_keeps_nothing_from_starting(
     system: Built, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Running(system.app) as server:
-        headers = {"X-Agent-Id": "sample-agent", "X-Idempotency-Key": "sample-1"}
+        headers = registered(server.url, "sample-agent") | {"X-Idempotency-Key": "sample-1"}
         body = {"prompt": "What did another release ask?", "type": "text"}
         assert httpx.post(f"{server.url}/agent/questions", json=body, headers=headers).status_code == 201
         system.load_sample()

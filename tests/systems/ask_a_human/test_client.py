@@ -180,8 +180,10 @@ def test_a_pause_too_long_to_wait_is_given_to_the_caller_at_once(door: Door, stu
     ("status", "code", "kind"),
     [
         (400, "VALIDATION_ERROR", errors.ValidationFailedError),
+        (401, "UNAUTHORIZED", errors.NotAuthenticatedError),
         (403, "AGENT_QUOTA_EXCEEDED", errors.AgentQuotaError),
         (404, "QUESTION_NOT_FOUND", errors.QuestionNotFoundError),
+        (409, "AGENT_ID_TAKEN", errors.AgentIdTakenError),
         (422, "IDEMPOTENCY_KEY_REUSED", errors.KeyReusedError),
         (418, "SOMETHING_NEW", errors.ApiError),
         (501, "SOMETHING_NEW", errors.ServerFailedError),

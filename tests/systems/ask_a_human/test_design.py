@@ -214,14 +214,14 @@ def test_feed_and_boards_are_spread_over_shards(stage: Stage, engine: Engine | E
 @pytest.mark.embedded("faults on purpose")
 def test_an_agents_list_may_lag_while_a_poll_never_does(lagging: Stage, clock: ManualClock) -> None:
     question = lagging.asked()
-    own = lagging.client.get("/agent/questions", headers={"X-Agent-Id": "agent"}).json()
+    own = lagging.client.get("/agent/questions", headers=lagging.agent()).json()
     assert own["questions"] == []
     assert lagging.poll(question)["status"] == "OPEN"
     lagging.answer(question, "ada")
     assert len(lagging.poll(question)["responses"]) == 1
     assert lagging.answer(question, "ada").status_code == 409
     clock.advance(5)
-    assert len(lagging.client.get("/agent/questions", headers={"X-Agent-Id": "agent"}).json()["questions"]) == 1
+    assert len(lagging.client.get("/agent/questions", headers=lagging.agent()).json()["questions"]) == 1
 
 
 @pytest.mark.embedded("faults on purpose")

@@ -69,7 +69,7 @@ def test_an_expired_question_is_polled_for_a_day_and_a_closed_one_for_seven(stag
     closed = stage.asked(min_responses=1, timeout_seconds=60)
     expired = stage.asked(timeout_seconds=60)
     stage.answer(closed, "ada")
-    headers = {"X-Agent-Id": "agent"}
+    headers = stage.agent()
     clock.advance(60 + DAY - 0.001)
     assert stage.poll(expired)["status"] == "EXPIRED"
     clock.advance(0.001)
@@ -88,7 +88,7 @@ def test_lists_leave_out_what_is_past_its_time_and_not_removed_yet(
     stage.answer(closed, "ada", answer="ok", response_time_ms=10)
 
     def own() -> dict[str, tuple[str, str | None]]:
-        told = stage.client.get("/agent/questions", headers={"X-Agent-Id": "agent"}).json()["questions"]
+        told = stage.client.get("/agent/questions", headers=stage.agent()).json()["questions"]
         return {one["question_id"]: (one["status"], one["closed_at"]) for one in told}
 
     person, reviewing = fingerprint_hash("ada"), stage.service.reviewing

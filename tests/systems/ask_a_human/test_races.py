@@ -88,7 +88,7 @@ def test_equal_requests_under_one_key_at_once_make_one_question(stage: Stage) ->
     answers = at_once([partial(stage.ask, key="k") for _ in range(12)])
     assert {one.status_code for one in answers} == {201}
     assert len({one.json()["question_id"] for one in answers}) == 1
-    own = stage.client.get("/agent/questions", headers={"X-Agent-Id": "agent"}).json()["questions"]
+    own = stage.client.get("/agent/questions", headers=stage.agent()).json()["questions"]
     assert len(own) == 1
 
 
@@ -134,8 +134,10 @@ def test_equal_requests_for_the_hundredth_open_question_at_once_are_all_told_of_
 ) -> None:
     for number in range(5):
         agent = f"agent-{number}"
-        quota = {"question_id": {"S": f"AGENT#{agent}"}, "open_questions": {"N": "99"}}
-        engine.call("PutItem", {"TableName": entities.questions.name, "Item": quota})
+        stage.agent(agent)
+        key = {"question_id": {"S": f"AGENT#{agent}"}}
+        quota = {"open_questions": {"Value": {"N": "99"}, "Action": "PUT"}}
+        engine.call("UpdateItem", {"TableName": entities.questions.name, "Key": key, "AttributeUpdates": quota})
         answers = at_once([partial(stage.ask, agent, key="k") for _ in range(8)])
         assert Counter(one.status_code for one in answers) == {201: 8}
         assert len({one.json()["question_id"] for one in answers}) == 1

@@ -30,12 +30,13 @@ def uses(stage: Stage, clock: ManualClock) -> list[tuple[str, str, Callable[[], 
         stage.subscribe(f"token-{number}", f"person-{number}", min_interval_minutes=5)
     stage.rank()
     pusher: Pusher = stage.pusher()
-    agent = {"X-Agent-Id": "agent-0"}
+    agent = stage.agent("agent-0")
+    stage.agent("agent-9")
     return [
-        ("ask", "key record, counter; transaction of 5 items", lambda: stage.ask(key="k", agent="agent-9")),
-        ("ask again under the key", "key record, question", lambda: stage.ask(key="k", agent="agent-9")),
-        ("poll", "counter, question, its two responses", lambda: stage.poll(ids[0], agent="agent-9")),
-        ("the agent's list", "counter, index", lambda: stage.client.get("/agent/questions", headers=agent)),
+        ("ask", "agent, key record, counter; transaction of 5 items", lambda: stage.ask(key="k", agent="agent-9")),
+        ("ask again under the key", "agent, key record, question", lambda: stage.ask(key="k", agent="agent-9")),
+        ("poll", "agent, counter, question, its two responses", lambda: stage.poll(ids[0])),
+        ("the agent's list", "agent, counter, index", lambda: stage.client.get("/agent/questions", headers=agent)),
         ("feed of 20", "counter, 8 shards of the index", lambda: stage.get("/questions")),
         ("look at a question", "counter, question, own response", lambda: stage.get(f"/questions/{ids[0]}", "ada")),
         (

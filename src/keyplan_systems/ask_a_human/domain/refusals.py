@@ -6,6 +6,7 @@ RefusedError
 ├── QuestionNotFoundError       QUESTION_NOT_FOUND      404
 ├── SubscriptionNotFoundError   SUBSCRIPTION_NOT_FOUND  404
 ├── AlreadyAnsweredError        ALREADY_ANSWERED        409
+├── AgentIdTakenError           AGENT_ID_TAKEN          409
 ├── QuestionClosedError         QUESTION_CLOSED         410
 ├── IdempotencyKeyReusedError   IDEMPOTENCY_KEY_REUSED  422
 └── RateLimitedError            RATE_LIMITED            429
@@ -61,6 +62,13 @@ class AlreadyAnsweredError(RefusedError):
     """A second answer of the same fingerprint to the same question."""
 
     code = "ALREADY_ANSWERED"
+    status = 409
+
+
+class AgentIdTakenError(RefusedError):
+    """The registration of an agent id that is registered or in use."""
+
+    code = "AGENT_ID_TAKEN"
     status = 409
 
 

@@ -85,6 +85,14 @@ class QuestionRequest(BaseModel):
         return hashlib.sha256(body.encode()).hexdigest()
 
 
+class AgentRegistration(BaseModel):
+    """Body of `POST /agent/register`; without an `agent_id` the server generates a UUID."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    agent_id: Annotated[str, Field(pattern=r"^[!-~]{1,128}$", max_length=128)] | None = None
+
+
 class AnswerRequest(BaseModel):
     """Body of `POST /human/responses`; `response_time_ms` runs from the page's load to the submit."""
 

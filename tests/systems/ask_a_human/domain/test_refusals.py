@@ -12,6 +12,7 @@ def test_codes_and_statuses_are_those_of_the_documents() -> None:
         "QUESTION_NOT_FOUND": 404,
         "SUBSCRIPTION_NOT_FOUND": 404,
         "ALREADY_ANSWERED": 409,
+        "AGENT_ID_TAKEN": 409,
         "QUESTION_CLOSED": 410,
         "IDEMPOTENCY_KEY_REUSED": 422,
         "RATE_LIMITED": 429,

@@ -1,0 +1,103 @@
+"""Agents and their secrets, with a command for the operator: `python -m keyplan_systems.ask_a_human.agents`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import keyplan
+from keyplan.client.errors import AlreadyExistsError, ConditionFailedError, NotFoundError
+from keyplan.clock import SystemClock
+from keyplan.errors import KeyplanError
+from keyplan_systems.ask_a_human import design_questions
+from keyplan_systems.ask_a_human.base import ATTEMPTS, PASSING, Base, BusyError
+from keyplan_systems.ask_a_human.domain import credentials
+from keyplan_systems.ask_a_human.domain.moments import iso
+from keyplan_systems.ask_a_human.domain.refusals import AgentIdTakenError
+from keyplan_systems.ask_a_human.entities import Agent
+
+app = typer.Typer(no_args_is_help=True)
+
+
+class Agents:
+    """Registration and authentication of agents. Threads may share it."""
+
+    def __init__(self, base: Base) -> None:
+        self._base, self._connection = base, base.connection
+
+    def register(self, agent: str) -> str:
+        """Register an agent and return its secret. Raises AgentIdTakenError."""
+        secret = credentials.new_secret("agent")
+        hashed = credentials.secret_hash(secret)
+        made = Agent(agent=agent, secret_hash=hashed, registered_at=iso(self._base.now_ms))
+        try:
+            self._base.decide(design_questions.add_agent(made))
+        except AlreadyExistsError as taken:
+            message = "this agent id is registered or in use: choose another one"
+            raise AgentIdTakenError(message, {"field": "agent_id", "constraint": "unique"}) from taken
+        return secret
+
+    def authenticate(self, agent: str, secret: str) -> bool:
+        """Return whether a secret is the agent's. The first use of a rotated secret invalidates the one before."""
+        given = credentials.secret_hash(secret)
+        for attempt in range(ATTEMPTS):
+            stored = self._connection.run(design_questions.agent_by_id(agent))
+            if stored is None:
+                return False
+            if credentials.is_secret_of(given, stored.secret_hash):
+                return True
+            if not credentials.is_secret_of(given, stored.next_secret_hash):
+                return False
+            try:
+                self._base.decide(design_questions.confirm_secret(agent, given))
+            except (ConditionFailedError, NotFoundError, *PASSING):  # confirmed or replaced by a concurrent request
+                self._base.rest(attempt)
+            else:
+                return True
+        raise BusyError("this agent's secret is being changed by many requests at once")
+
+    def rotate(self, agent: str) -> str:
+        """Return a new secret of an authenticated agent.
+
+        The current secret stays valid until the new one is used for the first time: a lost reply locks nobody out.
+        """
+        secret = credentials.new_secret("agent")
+        self._base.decide(design_questions.rotate_secret(agent, credentials.secret_hash(secret)))
+        return secret
+
+    def issue(self, agent: str) -> str | None:
+        """Return a new secret for an agent whose secret is lost, and invalidate all others; None for an unknown id."""
+        secret = credentials.new_secret("agent")
+        try:
+            self._base.decide(design_questions.issue_secret(agent, credentials.secret_hash(secret)))
+        except NotFoundError:
+            return None
+        return secret
+
+
+@app.callback()
+def _commands() -> None:
+    """Manage the secrets of agents."""
+
+
+@app.command()
+def issue(
+    agent: Annotated[str, typer.Argument(help="The agent's id, as in X-Agent-Id.")],
+    url: Annotated[str, typer.Option(help="A database file, http://host:port or aws://region.")],
+) -> None:
+    """Print a new secret of an agent and invalidate the others: after a loss, or for an agent that never had one."""
+    clock = SystemClock()
+    try:
+        with keyplan.connect(url, clock=clock) as connection:
+            secret = Agents(Base(connection, clock)).issue(agent)
+        if secret is None:
+            raise ValueError(f"unknown agent: {agent}")
+    except (KeyplanError, OSError, ValueError, ImportError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from error
+    typer.echo(secret)
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,27 @@
+"""Secrets of agents: random, shown once, stored as a hash.
+
+A secret has 256 random bits of the operating system. No dictionary holds it, so a plain SHA-256 of it can be stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+
+_BYTES = 32
+
+
+def new_secret(kind: str) -> str:
+    """Return a new secret that starts with its kind, so that people and scanners recognize it."""
+    return f"aah_{kind}_{secrets.token_urlsafe(_BYTES)}"
+
+
+def secret_hash(secret: str) -> str:
+    """Return the SHA-256 of a secret, in hexadecimal digits: the form that is stored."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def is_secret_of(given_hash: str, stored_hash: str | None) -> bool:
+    """Compare two hashes in constant time; False if none is stored."""
+    return stored_hash is not None and hmac.compare_digest(given_hash, stored_hash)
