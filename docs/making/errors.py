@@ -15,9 +15,9 @@ _MODULES = {
     "keyplan.client.errors": "Connections",
     "keyplan.streams.errors": "Change consumers",
     "keyplan.cost.prices": "Prices",
-    "keyplan.diff.uses": "Comparing designs",
-    "keyplan.verify.errors": "Verifying",
-    "keyplan.importers.errors": "Importing",
+    "keyplan.diff.programs": "Comparing designs",
+    "keyplan.verify.values": "Verifying",
+    "keyplan.importers.nodes": "Importing",
 }
 """Where exceptions are declared, in the order in which they are shown."""
 _HEAD = """# Errors

@@ -38,7 +38,7 @@ from keyplan.design.design import Design
 from keyplan.design.requests import build
 from keyplan.engine.engine import Engine
 from keyplan.export.explain import explain
-from keyplan.verify.verifying import verify
+from keyplan.verify.run import verify
 
 notes = Table(
     "notes",

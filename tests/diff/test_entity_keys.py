@@ -8,7 +8,7 @@ import pytest
 from tests.diff.pairs import BASE, compared
 
 from keyplan.diff.changes import Rewrite
-from keyplan.diff.rollout import rollout
+from keyplan.diff.comparison import rollout
 
 SHOP = """from __future__ import annotations
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.diff.pairs import compared
 
-from keyplan.diff.changes import Change
+from keyplan.diff.changes import DesignChange
 
 LOANS = """from __future__ import annotations
 
@@ -37,7 +37,7 @@ def keep(loan: Loan) -> Change:
 """
 
 
-def change_of(folder: Path, old: str, new: str, *edits: tuple[str, str]) -> Change:
+def change_of(folder: Path, old: str, new: str, *edits: tuple[str, str]) -> DesignChange:
     after = LOANS.replace("FIELDS", new)
     for one, other in edits:
         assert one in after

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from keyplan.design.places import DesignError
-from keyplan.diff.loading import load_apart
+from keyplan.diff.programs import load_apart
 
 ENTITIES = """from __future__ import annotations
 

@@ -12,8 +12,8 @@ from tests.diff.samples import is_read, pairs_of, written
 from keyplan.client.codec import Reader
 from keyplan.design.entities import EntitySpec
 from keyplan.design.requests_items import ItemMaker
-from keyplan.diff.changes import Change
-from keyplan.diff.rollout import rollout
+from keyplan.diff.changes import DesignChange
+from keyplan.diff.comparison import rollout
 
 
 def phases(folder: Path, *edits: tuple[str, str]) -> dict[str, list[str]]:
@@ -152,5 +152,5 @@ def is_found(spec: EntitySpec, item: dict[str, Any]) -> bool:
     return all(again.get(name) == item.get(name) for name in names)
 
 
-def is_accepted_first(changes: list[Change]) -> bool:
+def is_accepted_first(changes: list[DesignChange]) -> bool:
     return any(step.phase == "accept" for change in changes for step in change.steps)

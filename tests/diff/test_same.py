@@ -12,7 +12,7 @@ import keyplan_systems
 from keyplan.cost.prices import book
 from keyplan.design.design import Design
 from keyplan.diff.comparison import Comparison
-from keyplan.diff.loading import load_apart
+from keyplan.diff.programs import load_apart
 
 ROOT = Path(__file__).parents[2]
 SYSTEMS = sorted(Path(next(iter(keyplan_systems.__path__))).glob("*/design.py"))

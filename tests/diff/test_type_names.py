@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from keyplan.diff.type_names import name_of
+from keyplan.diff.types import name_of
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from keyplan.diff.uses import UnreadableProgramError, uses_of
+from keyplan.diff.programs import UnreadableProgramError, uses_of
 
 PROGRAM = """import shop.design
 import shop.design as plan

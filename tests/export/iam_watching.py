@@ -15,7 +15,7 @@ from keyplan.client.requests import Context
 from keyplan.design.design import Design
 from keyplan.design.patterns import Call
 from keyplan.design.schema import Schema
-from keyplan.verify import verifying
+from keyplan.verify import run as verifying
 
 SYSTEMS = ("ask_a_human", "forum", "thinking_trainer", "todo", "venue_booking")
 AS_WRITTEN = tuple(sorted((Path(__file__).parents[2] / "examples" / "as_written").glob("*.py")))

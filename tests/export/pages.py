@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
-from keyplan.export.html_drawing import CELL, LINE, cells
+from keyplan.export.svg import CELL, LINE, cells
 
 _VOID = frozenset({"meta", "br", "hr", "link", "img", "input"})
 

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.export.designs import MADE, loaded
 
-from keyplan.export.aws_commands import command, plain
-from keyplan.export.calls import Sent, sent
+from keyplan.export.examples import Sent, command, plain, sent
 
 _JSON = st.recursive(
     st.text(max_size=6) | st.integers() | st.booleans(),

@@ -15,7 +15,7 @@ from keyplan.design import Change, Cond, Entity, Key, Table, key, key_of, pk, pu
 from keyplan.design.conditions import F
 from keyplan.design.patterns import Pattern, WriteCall
 from keyplan.errors import ConditionalCheckFailedError, TransactionCanceledError
-from keyplan.export.calls import Sent, example_item, sent
+from keyplan.export.examples import Sent, example_item, sent
 
 club = Table("club", pk="PK", sk="SK")
 

@@ -18,7 +18,7 @@ from keyplan.client.tables import create_request
 from keyplan.design import GSI, LSI, Table
 from keyplan.design.design import Design
 from keyplan.export.cloudformation import logical_id, properties, template
-from keyplan.export.resources import Resource, resources
+from keyplan.export.resources import TableResource, resources
 from keyplan.streams import checkpoint_table
 
 EXPECTED = Path(__file__).with_name("shelves.cloudformation.json")
@@ -36,7 +36,7 @@ def test_the_template_of_a_design_is_the_one_that_is_kept() -> None:
 
 @given(TABLES)
 def test_a_resource_asks_for_what_connections_ask_for(table: Table) -> None:
-    asked = of_cloudformation(properties(Resource(table, "dev-")))
+    asked = of_cloudformation(properties(TableResource(table, "dev-")))
     declared = create_request(table, f"dev-{table.name}")
     assert asked == Settings(declared, table.schema.ttl, table.schema.point_in_time_recovery)
 

@@ -36,8 +36,7 @@ from keyplan.design import (
 )
 from keyplan.engine.engine import Engine
 from keyplan.errors import TransactionCanceledError
-from keyplan.export.calls import Sent, sent
-from keyplan.export.examples import arguments_of, example, example_model
+from keyplan.export.examples import Sent, arguments_of, example, example_model, sent
 from keyplan.export.explain import explain
 
 Code = NewType("Code", str)

@@ -22,8 +22,18 @@ from keyplan.design.design import Design
 from keyplan.design.patterns import Pattern
 from keyplan.design.projections import all_faults
 from keyplan.engine.engine import Engine
-from keyplan.export.iam import Account, policies, policy, size
-from keyplan.export.iam_grants import Grant, of_checks, of_consumers, of_creation, of_failures, of_pattern
+from keyplan.export.iam import (
+    Account,
+    Grant,
+    of_checks,
+    of_consumers,
+    of_creation,
+    of_failures,
+    of_pattern,
+    policies,
+    policy,
+    size,
+)
 from keyplan.export.iam_keys import Bindings, Leading
 from keyplan.streams import Runner, TableCheckpoints, TableDestination, failure_table
 from keyplan.streams.checkpoints_table import checkpoint_table

@@ -32,7 +32,7 @@ from keyplan.design import (
     where,
 )
 from keyplan.design.patterns import Pattern
-from keyplan.export.iam_grants import keeps_failures, of_checks, of_consumers, of_failures, of_pattern
+from keyplan.export.iam import keeps_failures, of_checks, of_consumers, of_failures, of_pattern
 from keyplan.export.iam_keys import Bindings
 from keyplan.streams import checkpoint_table, failure_table
 

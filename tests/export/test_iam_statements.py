@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from keyplan.export.iam import Account, policies, policy, size
-from keyplan.export.iam_grants import Grant, Limits
+from keyplan.export.iam import Account, Grant, Limits, policies, policy, size
 from keyplan.export.iam_keys import NOWHERE, Leading
 
 ANYWHERE = Account()

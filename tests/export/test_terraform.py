@@ -16,7 +16,7 @@ from tests.export.reading import TABLES, Settings, of_terraform
 from keyplan.client.tables import create_request
 from keyplan.design import GSI, OnDemand, Provisioned, Table
 from keyplan.design.design import Design
-from keyplan.export.resources import Resource, resources
+from keyplan.export.resources import TableResource, resources
 from keyplan.export.terraform import configuration, literal
 
 EXPECTED = Path(__file__).with_name("shelves.tf.json")
@@ -67,7 +67,7 @@ def made(design: Design, prefix: str = "") -> dict[str, Any]:
 
 def block_of(table: Table) -> dict[str, Any]:
     """The block of one table, which need be none that the service would make."""
-    written = json.loads(configuration(Design("one", (table,)), [Resource(table)]))
+    written = json.loads(configuration(Design("one", (table,)), [TableResource(table)]))
     (block,) = written["resource"]["aws_dynamodb_table"].values()
     return dict(block)
 

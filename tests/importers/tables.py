@@ -11,7 +11,7 @@ import keyplan
 from keyplan.client.tables import create_request
 from keyplan.design import Design
 from keyplan.engine.engine import Engine
-from keyplan.importers.source import Source
+from keyplan.importers.schemas import ImportSource
 from keyplan.importers.writing import design_text
 
 _OF_THE_MOMENT = {
@@ -27,7 +27,7 @@ NASTY = (
 """Names that a file could be broken with, or that mean something where they would stand."""
 
 
-def of_design(source: Source, folder: Path) -> tuple[str, Design]:
+def of_design(source: ImportSource, folder: Path) -> tuple[str, Design]:
     """The file that is made of a source, and the design that it is."""
     text = design_text(source)
     path = folder / "made.py"

@@ -6,7 +6,7 @@ from typing import Any
 
 from keyplan.importers.cloudformation import cloudformation
 from keyplan.importers.documents import Document
-from keyplan.importers.source import Source, SourceTable
+from keyplan.importers.schemas import ImportSource, SourceTable
 
 KEY: dict[str, Any] = {
     "AttributeDefinitions": [{"AttributeName": "a", "AttributeType": "S"}],
@@ -15,7 +15,7 @@ KEY: dict[str, Any] = {
 TABLE: dict[str, Any] = {**KEY, "TableName": "things", "BillingMode": "PAY_PER_REQUEST"}
 
 
-def imported(template: dict[str, Any], name: str = "t.json", **given: str) -> Source:
+def imported(template: dict[str, Any], name: str = "t.json", **given: str) -> ImportSource:
     """What a template says."""
     return cloudformation([Document(name, template)], given)
 

@@ -12,9 +12,8 @@ from tests.importers.templates import KEY
 
 from keyplan.engine.engine import Engine
 from keyplan.errors import AccessDeniedError, KeyplanError, UnknownOperationError
-from keyplan.importers.asking import described
-from keyplan.importers.describe_table import describe_table
-from keyplan.importers.errors import ImportSourceError
+from keyplan.importers.describe_table import describe_table, described
+from keyplan.importers.nodes import ImportSourceError
 
 
 @pytest.fixture
@@ -88,7 +87,7 @@ class Fake:
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, answers: Mapping[str, Any]) -> Fake:
     fake = Fake({**ANSWERS, **answers})
-    monkeypatch.setattr("keyplan.importers.asking.connect", lambda _: fake)
+    monkeypatch.setattr("keyplan.importers.describe_table.connect", lambda _: fake)
     return fake
 
 

@@ -10,7 +10,7 @@ from tests.importers.templates import KEY, TABLE, gsi, imported, table
 from keyplan.design.workload import OnDemand, Provisioned
 from keyplan.importers.cloudformation import cloudformation
 from keyplan.importers.documents import Document
-from keyplan.importers.errors import ImportSourceError
+from keyplan.importers.nodes import ImportSourceError
 
 
 def test_a_table_without_a_name_has_its_logical_id() -> None:

@@ -10,8 +10,8 @@ import pytest
 from keyplan.design.workload import OnDemand, Provisioned
 from keyplan.importers.describe_table import describe_table
 from keyplan.importers.documents import Document, documents
-from keyplan.importers.errors import ImportSourceError
-from keyplan.importers.source import Figures, Source, SourceTable
+from keyplan.importers.nodes import ImportSourceError
+from keyplan.importers.schemas import ImportSource, SourceTable, TableStatistics
 from keyplan.importers.writing import design_text
 
 TABLE: dict[str, Any] = {
@@ -50,7 +50,7 @@ def tables(*values: Any) -> tuple[SourceTable, ...]:
 def test_a_description_is_taken_in_every_form(value: Any) -> None:
     (found,) = tables(value)
     assert (found.name, found.key, found.billing) == ("orders", ("id",), Provisioned(read=3, write=4))
-    assert found.figures == Figures(8, 125, {"by_state": 2})
+    assert found.figures == TableStatistics(8, 125, {"by_state": 2})
     assert found.gaps == ()
 
 
@@ -141,14 +141,14 @@ def test_local_indexes_are_counted_too() -> None:
         "ItemCount": 0,
     }
     (found,) = tables({**TABLE, "LocalSecondaryIndexes": [local]})
-    assert found.figures == Figures(8, 125, {"by_state": 2, "by_time": 0})
+    assert found.figures == TableStatistics(8, 125, {"by_state": 2, "by_time": 0})
     assert found.gaps == ()
 
 
 def test_an_index_that_is_being_filled_has_no_number_yet() -> None:
     index = {**TABLE["GlobalSecondaryIndexes"][0], "IndexStatus": "CREATING", "Backfilling": True, "ItemCount": 0}
     (found,) = tables({**TABLE, "GlobalSecondaryIndexes": [index]})
-    assert found.figures == Figures(8, 125, {})
+    assert found.figures == TableStatistics(8, 125, {})
 
 
 @pytest.mark.parametrize("member", ["ItemCount", "TableSizeBytes"])
@@ -190,7 +190,7 @@ def test_the_warmth_of_a_provisioned_table_is_told_where_it_is_more_than_its_cap
 
 
 def test_numbers_and_shares_become_the_workload() -> None:
-    text = design_text(Source("orders", tables(TABLE)))
+    text = design_text(ImportSource("orders", tables(TABLE)))
     assert '@orders.entity(items=Items(count=8, bytes=Bytes(average=125), present={"state": 0.25}))' in text
 
 
@@ -221,14 +221,14 @@ def test_an_index_tells_the_share_of_its_one_attribute_where_it_is_sparse(
         "GlobalSecondaryIndexes": [index],
         "BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"},
     }
-    text = design_text(Source("orders", tables(described)))
+    text = design_text(ImportSource("orders", tables(described)))
     assert f"@orders.entity(items=Items(count=8, bytes=Bytes(average=125){present}))" in text
 
 
 def test_shares_have_four_decimals() -> None:
     (index,) = TABLE["GlobalSecondaryIndexes"]
     counted = {**TABLE, "ItemCount": 3, "GlobalSecondaryIndexes": [{**index, "ItemCount": 1}]}
-    assert 'present={"state": 0.3333}' in design_text(Source("orders", tables(counted)))
+    assert 'present={"state": 0.3333}' in design_text(ImportSource("orders", tables(counted)))
 
 
 def test_an_empty_table_has_no_figures() -> None:

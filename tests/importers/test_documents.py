@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from keyplan.importers.documents import CLOUDFORMATION, DESCRIBE_TABLE, WORKBENCH, Document, documents, not_a
-from keyplan.importers.errors import ImportSourceError
+from keyplan.importers.nodes import ImportSourceError
 
 
 def test_several_answers_may_follow_each_other() -> None:

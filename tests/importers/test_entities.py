@@ -10,7 +10,7 @@ import pytest
 from keyplan.design.schema import Index
 from keyplan.design.workload import OnDemand
 from keyplan.importers.entities import PlannedEntity, discriminator, planned
-from keyplan.importers.source import Item, SourceEntity, SourceTable
+from keyplan.importers.schemas import Item, SourceEntity, SourceTable
 
 KEYS = {"PK": "S", "SK": "S"}
 INDEX = Index("GSI1", "GSI", ("GSI1PK",), ("GSI1SK",), "all")

@@ -8,7 +8,7 @@ import pytest
 from tests.importers.templates import GLOBAL, KEY, SCALING, TABLE, gsi, table
 
 from keyplan.design.workload import OnDemand, Provisioned
-from keyplan.importers.errors import ImportSourceError
+from keyplan.importers.nodes import ImportSourceError
 
 
 def test_a_global_table_is_its_first_replica() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from keyplan.importers.intrinsics import NO_VALUE, Resolver
-from keyplan.importers.nodes import Unknown
+from keyplan.importers.nodes import UnresolvedValue
 
 TEMPLATE: dict[str, Any] = {
     "Parameters": {
@@ -155,7 +155,7 @@ def test_what_is_decided(value: Any, expected: Any) -> None:
 )
 def test_what_is_not_is_unknown_with_a_reason(value: Any, reason: str) -> None:
     found = resolved(value)
-    assert isinstance(found, Unknown)
+    assert isinstance(found, UnresolvedValue)
     assert found.reason.startswith(reason)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from keyplan.importers.key_shapes import is_telling, shape_of
+from keyplan.importers.entities import is_telling, shape_of
 
 
 @pytest.mark.parametrize(

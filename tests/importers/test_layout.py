@@ -7,7 +7,7 @@ import ast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyplan.importers.layout import Group, call, comment, docstring, laid_out, literal, named, plain
+from keyplan.importers.python_text import Group, call, comment, docstring, laid_out, literal, named, plain
 
 
 @given(st.text())

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyplan.importers.names import Names, class_name, field_name, snake_name
+from keyplan.importers.python_text import PythonNames, class_name, field_name, snake_name
 
 
 @pytest.mark.parametrize(
@@ -38,13 +38,13 @@ def test_names_are_made_legal(text: str, field: str, model: str, variable: str) 
 
 
 def test_a_name_is_given_once() -> None:
-    names = Names.of_module()
+    names = PythonNames.of_module()
     assert [names.take("orders") for _ in range(3)] == ["orders", "orders_", "orders_2"]
 
 
 def test_names_that_the_file_needs_are_taken() -> None:
-    assert [Names.of_module().take(one) for one in ("Key", "id", "class")] == ["Key_", "id_", "class_"]
-    assert [Names.of_class().take(one) for one in ("pk", "copy", "str", "id", "type")] == [
+    assert [PythonNames.of_module().take(one) for one in ("Key", "id", "class")] == ["Key_", "id_", "class_"]
+    assert [PythonNames.of_class().take(one) for one in ("pk", "copy", "str", "id", "type")] == [
         "pk_", "copy_", "str_", "id", "type",
     ]  # fmt: skip
 
@@ -60,12 +60,12 @@ OF_CLASS = (
 
 
 def test_each_name_that_means_something_is_given_otherwise() -> None:
-    assert [one for one in OF_MODULE if Names.of_module().take(one) == one] == []
-    assert [one for one in OF_CLASS if Names.of_class().take(one) == one] == []
+    assert [one for one in OF_MODULE if PythonNames.of_module().take(one) == one] == []
+    assert [one for one in OF_CLASS if PythonNames.of_class().take(one) == one] == []
 
 
 def test_words_of_the_language_with_capitals_may_be_fields() -> None:
-    assert [Names.of_class().take(one) for one in ("Table", "Key")] == ["Table", "Key"]
+    assert [PythonNames.of_class().take(one) for one in ("Table", "Key")] == ["Table", "Key"]
 
 
 @given(st.text())
@@ -73,7 +73,7 @@ def test_every_text_makes_names_that_python_takes_as_they_are(text: str) -> None
     for made in (field_name(text), class_name(text), snake_name(text)):
         assert made.isidentifier()
         assert len(made) <= 75
-        taken = Names.of_class().take(made)
+        taken = PythonNames.of_class().take(made)
         assert not keyword.iskeyword(taken)
         namespace: dict[str, object] = {}
         exec(f"{taken} = 1", namespace)

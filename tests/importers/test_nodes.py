@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from keyplan.importers.errors import ImportSourceError
-from keyplan.importers.nodes import Node, Unknown
+from keyplan.importers.nodes import ImportSourceError, Node, UnresolvedValue
 
 MOST = 10**18 - 1
 
@@ -61,11 +60,11 @@ def test_what_a_value_is_taken_as(method: str, value: Any, expected: Any) -> Non
         ("items", {"x": 1}, "a list is wanted, not {'x': 1}"),
         ("items", "x" * 58, f"a list is wanted, not '{'x' * 58}'"),
         ("items", "x" * 59, f"a list is wanted, not '{'x' * 56}..."),
-        ("text", Unknown("it is open"), "it is open"),
-        ("whole", Unknown("it is open"), "it is open"),
-        ("flag", Unknown("it is open"), "it is open"),
-        ("mapping", Unknown("it is open"), "it is open"),
-        ("items", Unknown("it is open"), "it is open"),
+        ("text", UnresolvedValue("it is open"), "it is open"),
+        ("whole", UnresolvedValue("it is open"), "it is open"),
+        ("flag", UnresolvedValue("it is open"), "it is open"),
+        ("mapping", UnresolvedValue("it is open"), "it is open"),
+        ("items", UnresolvedValue("it is open"), "it is open"),
     ],
 )
 def test_what_is_refused_is_told_with_its_place(method: str, value: Any, wanted: str) -> None:

@@ -9,9 +9,9 @@ import pytest
 from keyplan.design.workload import OnDemand, Provisioned
 from keyplan.importers.documents import Document
 from keyplan.importers.entities import PlannedEntity, discriminator, planned
-from keyplan.importers.errors import ImportSourceError
+from keyplan.importers.nodes import ImportSourceError
 from keyplan.importers.nosql_workbench import nosql_workbench
-from keyplan.importers.source import Source, SourceTable
+from keyplan.importers.schemas import ImportSource, SourceTable
 
 
 def attribute(name: str, kind: str = "S") -> dict[str, str]:
@@ -25,7 +25,7 @@ TABLE: dict[str, Any] = {
 }
 
 
-def imported(*tables: Any, **more: Any) -> Source:
+def imported(*tables: Any, **more: Any) -> ImportSource:
     return nosql_workbench([Document("m.json", {"ModelName": "m", "DataModel": list(tables), **more})])
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from keyplan.importers.samples import is_item, python_type
+from keyplan.importers.entities import is_item, python_type
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 from keyplan.design.workload import OnDemand, Provisioned
-from keyplan.importers.errors import ImportSourceError
-from keyplan.importers.nodes import Node
-from keyplan.importers.schemas import source_table
-from keyplan.importers.source import SourceTable
+from keyplan.importers.nodes import ImportSourceError, Node
+from keyplan.importers.schemas import SourceTable, source_table
 
 TABLE: dict[str, Any] = {
     "AttributeDefinitions": [

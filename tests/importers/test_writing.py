@@ -12,15 +12,15 @@ from tests.importers.tables import NASTY, of_design
 
 from keyplan.importers.cloudformation import cloudformation
 from keyplan.importers.documents import documents
-from keyplan.importers.errors import ImportSourceError
+from keyplan.importers.nodes import ImportSourceError
 from keyplan.importers.nosql_workbench import nosql_workbench
-from keyplan.importers.source import Source
+from keyplan.importers.schemas import ImportSource
 from keyplan.importers.writing import design_text
 
 HERE = Path(__file__).parent
 
 
-def shelves() -> Source:
+def shelves() -> ImportSource:
     return cloudformation(documents("shelves.yaml", (HERE / "shelves.yaml").read_text()), {})
 
 
@@ -64,7 +64,7 @@ def test_files_are_laid_out_as_ruff_does(tmp_path: Path, width: str) -> None:
 def test_two_tables_of_one_name_are_refused() -> None:
     (table, _) = shelves().tables
     with pytest.raises(ImportSourceError, match="two tables are called 'books-prod'"):
-        design_text(Source("twice", (table, table)))
+        design_text(ImportSource("twice", (table, table)))
 
 
 def test_a_design_is_made_of_the_file(tmp_path: Path) -> None:

@@ -11,15 +11,15 @@ from keyplan.cost.estimate import estimate
 from keyplan.cost.prices import book
 from keyplan.design.design import Design
 from keyplan.design.workload import Claim
-from keyplan.verify.claims import Figures, judge, judge_of_design
+from keyplan.verify.claims import MeasuredPattern, judge, judge_of_design
 
 
-def figures(**told: Any) -> Figures:
+def figures(**told: Any) -> MeasuredPattern:
     usual: dict[str, Any] = {
         "reads": (0.5, 0.5), "writes": (0.0,), "items": 1.0, "split": "0.5 RCU (shop 0.5)",
         "at_scale": None, "pages": 0.0,
     }  # fmt: skip
-    return Figures(**{**usual, **told})
+    return MeasuredPattern(**{**usual, **told})
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,10 @@ from datetime import UTC, datetime
 from keyplan.design import Entity, Items, Table
 from keyplan.design.design import Design
 from keyplan.engine.engine import Engine
-from keyplan.verify.generating import makers
-from keyplan.verify.loading import load, store
-from keyplan.verify.recording import Recorder
-from keyplan.verify.samples import Samples
-from keyplan.verify.stock import Stock
+from keyplan.verify.generate import generators
+from keyplan.verify.model import Recorder, StoredEntities
+from keyplan.verify.run import load, store
+from keyplan.verify.values import ValueGenerator
 
 
 def test_a_unique_value_that_is_kept_is_kept_for_as_long_as_the_item_and_one_that_is_given_up_is_free() -> None:
@@ -28,8 +27,8 @@ def test_a_unique_value_that_is_kept_is_kept_for_as_long_as_the_item_and_one_tha
     design = Design("guests", (guests,))
     (spec,) = guests.entities
     with closing(Engine.memory()) as engine:
-        recorder, stock = Recorder(engine), Stock([spec])
-        load(design, makers(design, 1, Samples(1, 0.0)), recorder, stock, lambda *_: None)
+        recorder, stock = Recorder(engine), StoredEntities([spec])
+        load(design, generators(design, 1, ValueGenerator(1, 0.0)), recorder, stock, lambda *_: None)
         (there,) = stock.all(spec)
         until = datetime(2026, 1, 1, tzinfo=UTC)
         store(spec, there.model_copy(update={"phone": "5", "until": until}), recorder, stock)

@@ -14,7 +14,7 @@ from keyplan.cli.price import book_of
 if TYPE_CHECKING:
     from keyplan.check.checking import Report
     from keyplan.diff.comparison import Comparison
-    from keyplan.diff.loading import Loaded
+    from keyplan.diff.programs import LoadedDesign
 
 
 def diff(
@@ -35,8 +35,7 @@ def diff(
     from keyplan.check.checking import check_change  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cli.designs import load_by  # noqa: PLC0415
     from keyplan.diff.comparison import Comparison  # noqa: PLC0415
-    from keyplan.diff.loading import load_apart  # noqa: PLC0415
-    from keyplan.diff.uses import UnreadableProgramError  # noqa: PLC0415
+    from keyplan.diff.programs import UnreadableProgramError, load_apart  # noqa: PLC0415
 
     book = book_of("diff", region)
     before, after = load_by(old, load_apart), load_by(new, load_apart)
@@ -58,7 +57,7 @@ def _module(target: str) -> str:
     return Path(target).stem if target.endswith(".py") else target.rpartition(".")[2]
 
 
-def _check_apart(old: Loaded, new: Loaded) -> None:
+def _check_apart(old: LoadedDesign, new: LoadedDesign) -> None:
     """Refuse two designs that take their tables from the same file; tell of other files that both are made of."""
     if old.file == new.file:
         return

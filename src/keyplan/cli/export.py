@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from keyplan.design.design import Design
     from keyplan.design.places import Fault
     from keyplan.design.tables import Table
-    from keyplan.export.resources import Resource
+    from keyplan.export.resources import TableResource
 
 app = typer.Typer(help="Write a design's tables as infrastructure.", no_args_is_help=True)
 app.command(name="iam")(export_iam.iam)
@@ -70,7 +70,7 @@ def _resources(
     *,
     checkpoints: bool | None,
     refused: Callable[[Sequence[Table]], Iterable[Fault]] = lambda _: (),
-) -> tuple[Design, list[Resource]]:
+) -> tuple[Design, list[TableResource]]:
     """A design with its tables; ends the command with 1 where one cannot be made as declared."""
     from keyplan.cli.designs import load  # noqa: PLC0415 - as above
     from keyplan.export.resources import is_prefix, obstacles, resources  # noqa: PLC0415
@@ -96,7 +96,7 @@ def _needed(design: Design, *, checkpoints: bool | None) -> list[Table]:
     return tables
 
 
-def _tell(tables: Sequence[Resource], more: Iterable[str] = ()) -> None:
+def _tell(tables: Sequence[TableResource], more: Iterable[str] = ()) -> None:
     """Say what is declared and is not in what was written."""
     from keyplan.export.resources import left_out  # noqa: PLC0415 - as above
 
@@ -104,7 +104,7 @@ def _tell(tables: Sequence[Resource], more: Iterable[str] = ()) -> None:
         typer.echo(f"note: {note}", err=True)
 
 
-def _unread_streams(tables: Sequence[Resource]) -> Iterable[str]:
+def _unread_streams(tables: Sequence[TableResource]) -> Iterable[str]:
     """Return a note for each stream without a declared consumer, where no table of checkpoints is written."""
     from keyplan.streams.checkpoints_table import DEFAULT_NAME  # noqa: PLC0415 - as above
 

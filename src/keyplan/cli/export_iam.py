@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from keyplan.design.design import Design
     from keyplan.design.patterns import Pattern
     from keyplan.design.tables import Table
-    from keyplan.export.iam import Account
-    from keyplan.export.iam_grants import Grant
+    from keyplan.export.iam import Account, Grant
     from keyplan.export.iam_keys import Bindings
 
 _OPTIONS = {
@@ -73,8 +72,7 @@ def iam(
 ) -> None:
     """Write the IAM policy that allows what the patterns send, and nothing else."""
     from keyplan.cli.designs import load  # noqa: PLC0415
-    from keyplan.export.iam import policies, policy, size  # noqa: PLC0415
-    from keyplan.export.iam_grants import of_checks, of_creation  # noqa: PLC0415
+    from keyplan.export.iam import of_checks, of_creation, policies, policy, size  # noqa: PLC0415  # noqa: PLC0415
     from keyplan.export.iam_keys import BindError, Bindings, principal_value  # noqa: PLC0415
     from keyplan.streams.checkpoints_table import checkpoint_table  # noqa: PLC0415 - `keyplan --help` needs no designs
 
@@ -151,7 +149,7 @@ def _bound(told: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def _of_patterns(patterns: Sequence[Pattern[..., Any]], bindings: Bindings) -> Iterator[Grant]:
     """What the patterns send; what their bindings do and do not reach is told."""
-    from keyplan.export.iam_grants import of_pattern  # noqa: PLC0415 - as above
+    from keyplan.export.iam import of_pattern  # noqa: PLC0415 - as above
 
     by_pattern = {one.name: list(of_pattern(one, bindings)) for one in patterns}
     found = [grant for grants in by_pattern.values() for grant in grants]
@@ -187,7 +185,7 @@ def _read_streams(design: Design, *, any_stream: bool) -> list[Table]:
 
 def _of_consumers(design: Design, read: Sequence[Table], prefix: str, *, checkpoints: Table | None) -> Iterator[Grant]:
     """Yield what the runners of consumers send: reads of streams, checkpoints, failed records."""
-    from keyplan.export.iam_grants import keeps_failures, of_consumers, of_failures  # noqa: PLC0415 - as above
+    from keyplan.export.iam import keeps_failures, of_consumers, of_failures  # noqa: PLC0415 - as above
 
     failures = [table for table in design.tables if keeps_failures(table)]
     for table in read:

@@ -14,7 +14,7 @@ from keyplan.errors import KeyplanError
 
 if TYPE_CHECKING:
     from keyplan.importers.documents import Document
-    from keyplan.importers.source import Source
+    from keyplan.importers.schemas import ImportSource
 
 app = typer.Typer(help="Make a design to begin with of what there is.", no_args_is_help=True)
 Files = Annotated[list[str], typer.Argument(help="JSON or YAML files; - for standard input.", show_default=False)]
@@ -36,7 +36,7 @@ def cloudformation(files: Files, parameter: Parameters = None, output: Output = 
     """Import the tables of CloudFormation, SAM or synthesised CDK templates."""
     from keyplan.importers.cloudformation import cloudformation as tables  # noqa: PLC0415 - `keyplan --help` is quick
 
-    def read() -> Source:
+    def read() -> ImportSource:
         return tables(_documents(files), dict(map(_parameter, parameter or [])))
 
     _write("cloudformation", read, output, force=force)
@@ -51,9 +51,9 @@ def describe_table(files: Described = None, from_: From = None, output: Output =
     """
     from keyplan.importers.describe_table import describe_table as tables  # noqa: PLC0415 - as above
 
-    def read() -> Source:
+    def read() -> ImportSource:
         if from_ is not None:
-            from keyplan.importers.asking import described  # noqa: PLC0415 - as above
+            from keyplan.importers.describe_table import described  # noqa: PLC0415 - as above
 
             return tables(described(from_, files or []))
         return tables(_documents(files or []))
@@ -96,7 +96,7 @@ def _text(name: str) -> str:
         raise KeyplanError(f"{name} is no text in UTF-8") from None
 
 
-def _write(name: str, read: Callable[[], Source], output: Path | None, *, force: bool) -> None:
+def _write(name: str, read: Callable[[], ImportSource], output: Path | None, *, force: bool) -> None:
     """Write the design of what is read, or print it; tell what it leaves out. Ends the command where it cannot."""
     from keyplan.importers.writing import design_text  # noqa: PLC0415 - as above
 

@@ -35,9 +35,9 @@ def verify(  # noqa: PLR0917 - each is an option on the command line
     """
     from keyplan.cli.designs import load, pattern_of  # noqa: PLC0415 - `keyplan --help` needs no designs
     from keyplan.cost import prices as books  # noqa: PLC0415
-    from keyplan.verify.errors import MissingGeneratorError  # noqa: PLC0415
     from keyplan.verify.report import as_json  # noqa: PLC0415
-    from keyplan.verify.verifying import verify as run  # noqa: PLC0415
+    from keyplan.verify.run import verify as run  # noqa: PLC0415
+    from keyplan.verify.values import MissingGeneratorError  # noqa: PLC0415
 
     loaded = load(design)
     if pattern is not None:
@@ -64,7 +64,7 @@ def verify(  # noqa: PLR0917 - each is an option on the command line
     else:
         from rich.console import Console  # noqa: PLC0415
 
-        from keyplan.verify.showing import show  # noqa: PLC0415
+        from keyplan.verify.report import show  # noqa: PLC0415
 
         show(report, Console(width=None if Console().is_terminal else 180))
     if report.failed:

@@ -1,20 +1,45 @@
-"""Changes of an entity's fields, and what they mean for items that are stored and for the version that runs."""
+"""Which part of the stored items a change is about, as far as the old design's numbers tell."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from keyplan.cost.selectivity import shares_of
 from keyplan.design.entities import EntitySpec
+from keyplan.design.field_types import plain
 from keyplan.design.fields import StoredField
 from keyplan.design.places import Place
-from keyplan.diff.changes import Change, Kind, Rewrite, Step, Verdict, staged
-from keyplan.diff.key_forms import agree, attribute_form
-from keyplan.diff.losses import Loss, added_validators, losses, parts_of
-from keyplan.diff.matching import lookalikes
-from keyplan.diff.shares import gone_share, lacking_share, present_share
-from keyplan.diff.type_names import name_of
+from keyplan.diff.changes import DesignChange, Kind, Rewrite, RolloutStep, Verdict, staged
+from keyplan.diff.matching import agree, attribute_form, lookalikes
+from keyplan.diff.types import Loss, added_validators, is_absent, losses, name_of, parts_of
+
+
+def present_share(spec: EntitySpec, field: str) -> float:
+    """Of the items that have a field; all where nothing is declared."""
+    return 1.0 if spec.items is None else spec.items.present.get(field, 1.0)
+
+
+def lacking_share(spec: EntitySpec, old: StoredField, new: StoredField, count: int) -> float:
+    """Of the items that lack a field which is needed now, or have it without a part of its maps that is.
+
+    `count`: how many things are lacking; one of them is the field itself, where it may be absent.
+    """
+    told = None if spec.items is None else spec.items.present.get(old.name)
+    lacks = is_absent(old, new)
+    if told is None or (lacks and count > 1):
+        return 1.0
+    return 1 - told if lacks else told
+
+
+def gone_share(spec: EntitySpec, field: str, lost: Sequence[Loss]) -> float | None:
+    """Of the items whose values of a field are gone; None where nothing tells."""
+    shares = shares_of(spec, field, None)
+    if shares is None or not all(loss.values for loss in lost):
+        return None
+    gone = {plain(value) for loss in lost for value in loss.values}
+    return present_share(spec, field) * sum(shares.get(value, 0.0) for value in gone)
 
 
 @dataclass(frozen=True)
@@ -43,7 +68,7 @@ def field_names(old: EntitySpec, new: EntitySpec) -> dict[str, str]:
     return found
 
 
-def field_changes(pair: Entities) -> Iterator[Change]:
+def field_changes(pair: Entities) -> Iterator[DesignChange]:
     """Fields that came, went, or are other than they were."""
     names = field_names(pair.old, pair.new)
     for name, was in names.items():
@@ -73,7 +98,7 @@ def _lookalikes(pair: Entities) -> dict[str, StoredField]:
     return lookalikes(old, new, lambda one: (one.type_code, one.stored, name_of(one.info.annotation)))
 
 
-def _kept(pair: Entities, old: StoredField, new: StoredField) -> Iterator[Change]:
+def _kept(pair: Entities, old: StoredField, new: StoredField) -> Iterator[DesignChange]:
     who = f"{pair.new.name}.{new.name}"
     if old.attribute != new.attribute:
         yield _realiased(pair, old, new)
@@ -116,7 +141,9 @@ def _default(field: StoredField) -> str:
     return repr(default.value if isinstance(default, Enum) else default)
 
 
-def _lossy(pair: Entities, old: StoredField, new: StoredField, lost: list[Loss], *, is_read: bool) -> Iterator[Change]:
+def _lossy(
+    pair: Entities, old: StoredField, new: StoredField, lost: list[Loss], *, is_read: bool
+) -> Iterator[DesignChange]:
     """One change for the form, one for what is missing, one for all values that are refused.
 
     `is_read`: whether the old version reads what the new one writes.
@@ -150,7 +177,7 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
 
 def _narrowed(
     pair: Entities, old: StoredField, new: StoredField, what: str, share: float | None, *, is_read: bool
-) -> Change:
+) -> DesignChange:
     """Values that are refused; `share`: the part of the items that have them, None where nothing tells."""
     if share == 0:
         how = "The old design declares that no item has them."
@@ -174,7 +201,7 @@ def _narrowed(
     return _change(pair, "values narrowed", "backfill", new.name, what=what, how=_REFUSED, work=work, steps=steps)
 
 
-def _validated(pair: Entities, loss: Loss) -> Change:
+def _validated(pair: Entities, loss: Loss) -> DesignChange:
     name = pair.new.name
     steps = staged(
         write=f"a version that writes only what the new validators of {name} take, and reads all",
@@ -184,7 +211,7 @@ def _validated(pair: Entities, loss: Loss) -> Change:
     return _change(pair, "values narrowed", "code", name, what=loss.text, how=_REFUSED, steps=steps)
 
 
-def _added(pair: Entities, new: StoredField, like: StoredField | None) -> Change:
+def _added(pair: Entities, new: StoredField, like: StoredField | None) -> DesignChange:
     """A field that came; `like`: one of its type that went."""
     hint = ""
     if like is not None:
@@ -200,7 +227,7 @@ def _added(pair: Entities, new: StoredField, like: StoredField | None) -> Change
         what = f"{who} is new and required: no stored item has it"
         return _rewritten(pair, "field lacking", new, what, _UNREADABLE + hint, is_read=True)
     how = f"Stored items are read with {'None' if new.optional else _default(new)}; conditions on it find it missing."
-    steps: tuple[Step, ...] = ()
+    steps: tuple[RolloutStep, ...] = ()
     if pair.drops_unknown:
         how += f" While the old version runs, {_listed(pair.drops_unknown)} of it put whole items without it."
         steps = staged(
@@ -231,10 +258,10 @@ def key_names(pair: Entities) -> dict[str, str]:
     return names
 
 
-def _removed(pair: Entities, old: StoredField) -> Change:
+def _removed(pair: Entities, old: StoredField) -> DesignChange:
     what = f"{pair.old.name}.{old.name} is gone, and its attribute {old.attribute} stays in the items that have it"
     how = "It is not read any more; a write of the whole item drops it, an update keeps it."
-    steps: tuple[Step, ...] = ()
+    steps: tuple[RolloutStep, ...] = ()
     if old.is_needed:
         how += " The old version cannot read items without it."
         steps = staged(
@@ -245,7 +272,7 @@ def _removed(pair: Entities, old: StoredField) -> Change:
     return _change(pair, "field removed", "code", old.name, what=what, how=how, place=place, old=True, steps=steps)
 
 
-def _realiased(pair: Entities, old: StoredField, new: StoredField) -> Change:
+def _realiased(pair: Entities, old: StoredField, new: StoredField) -> DesignChange:
     name = pair.new.name
     what = f"{name}.{new.name} is stored as {new.attribute}, and was as {old.attribute}"
     how = _UNREADABLE if new.is_needed else "Stored items are read as if they had no value, until they are rewritten."
@@ -262,7 +289,7 @@ def _realiased(pair: Entities, old: StoredField, new: StoredField) -> Change:
 
 def _rewritten(
     pair: Entities, kind: Kind, new: StoredField, what: str, how: str, *, share: float = 1.0, is_read: bool
-) -> Change:
+) -> DesignChange:
     """A change for which stored items are written; `is_read`: whether the old version reads what is written then."""
     it = f"{new.attribute} of {pair.new.name}"
     steps = staged(
@@ -286,12 +313,12 @@ def _change(
     place: Place | None = None,
     old: bool = False,
     work: Rewrite | None = None,
-    steps: tuple[Step, ...] = (),
-) -> Change:
+    steps: tuple[RolloutStep, ...] = (),
+) -> DesignChange:
     """A change of one field; `old`: there is no place for it in the new design but the entity's."""
     here = pair.new.place if old or field not in pair.new.fields else _field_place(pair.new, field)
     there = place if place is not None else _place_in_old(pair, field)
-    return Change(kind, verdict, pair.table, pair.new.name, what, how, here, there, work, steps)
+    return DesignChange(kind, verdict, pair.table, pair.new.name, what, how, here, there, work, steps)
 
 
 def _place_in_old(pair: Entities, field: str) -> Place:

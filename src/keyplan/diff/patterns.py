@@ -10,16 +10,15 @@ from keyplan.design.design import Design
 from keyplan.design.patterns import Pattern
 from keyplan.design.symbols import annotation_of
 from keyplan.design.tables import Table
-from keyplan.diff.changes import Change, Kind, Step
-from keyplan.diff.forms import Form, condition_form, partition_form, plan_form
-from keyplan.diff.matching import lookalikes, matched
-from keyplan.diff.type_names import name_of
+from keyplan.diff.changes import DesignChange, Kind, RolloutStep
+from keyplan.diff.matching import Form, condition_form, lookalikes, matched, partition_form, plan_form
+from keyplan.diff.types import name_of
 
 _PAGED = ("query", "scan")
 _FACTS = ("returns", "evaluates", "claims", "decides", "after", "ordered_by", "retried")
 
 
-def pattern_changes(old: Design, new: Design) -> Iterator[Change]:
+def pattern_changes(old: Design, new: Design) -> Iterator[DesignChange]:
     """What differs between the patterns of two designs, transactions among them."""
     found = matched(old.patterns, new.patterns, _shape)
     for before, after in found.renamed:
@@ -51,7 +50,7 @@ def _likeness(pattern: Pattern[..., Any]) -> Form:
     return (pattern.kind, pattern.plan.schema.name, form["entities"], form["index"], types)
 
 
-def _kept(new: Design, before: Pattern[..., Any], after: Pattern[..., Any]) -> Iterator[Change]:
+def _kept(new: Design, before: Pattern[..., Any], after: Pattern[..., Any]) -> Iterator[DesignChange]:
     changed = []
     if before.kind != after.kind:
         changed.append(f"kind ({before.kind} to {after.kind})")
@@ -98,7 +97,7 @@ def _cursors(before: Pattern[..., Any], after: Pattern[..., Any], *, renamed: bo
     return ""
 
 
-def _removed(old: Design, new: Design, pattern: Pattern[..., Any]) -> Change:
+def _removed(old: Design, new: Design, pattern: Pattern[..., Any]) -> DesignChange:
     used = tuple(_uses(old, pattern))
     what = f"pattern {pattern.name} is gone"
     how = f"In the old design {'; '.join(used)}." if used else "Nothing in the old design uses it."
@@ -126,19 +125,19 @@ def _change(
     what: str,
     how: str,
     uses: Sequence[str] = (),
-) -> Change:
+) -> DesignChange:
     table = pattern.plan.schema.name
     here = next((one for one in new.tables if one.name == table), new.tables[0])
     place = here.schema.place if kind == "pattern removed" else pattern.place
     facts = {"pattern": pattern.name if before is None else before.name, "uses": tuple(uses)}
     other = before.place if before is not None else None
-    return Change(kind, "code", table, pattern.name, what, how, place, other, facts=facts)
+    return DesignChange(kind, "code", table, pattern.name, what, how, place, other, facts=facts)
 
 
 # Consumers.
 
 
-def consumer_changes(old: Table, new: Table) -> Iterator[Change]:
+def consumer_changes(old: Table, new: Table) -> Iterator[DesignChange]:
     """What differs between the consumers of a table's stream."""
     found = matched(old.consumers, new.consumers)
     for before, after in found.kept:
@@ -153,8 +152,8 @@ def consumer_changes(old: Table, new: Table) -> Iterator[Change]:
     for consumer in found.removed:
         what = f"consumer {consumer.name} is gone"
         how = "Its checkpoints stay where they are kept; what it has not read by then it does not get."
-        steps = (Step("remove", f"remove the checkpoints of {consumer.name}"),)
-        yield Change(
+        steps = (RolloutStep("remove", f"remove the checkpoints of {consumer.name}"),)
+        yield DesignChange(
             "consumer changed",
             "code",
             new.name,
@@ -167,9 +166,9 @@ def consumer_changes(old: Table, new: Table) -> Iterator[Change]:
         )
 
 
-def _of_consumer(new: Table, consumer: Consumer, what: str, how: str, before: Consumer | None) -> Change:
+def _of_consumer(new: Table, consumer: Consumer, what: str, how: str, before: Consumer | None) -> DesignChange:
     other = before.place if before is not None else None
-    return Change("consumer changed", "code", new.name, consumer.name, what, how, consumer.place, other)
+    return DesignChange("consumer changed", "code", new.name, consumer.name, what, how, consumer.place, other)
 
 
 def _told(old: Consumer, new: Consumer) -> list[tuple[str, object, object]]:

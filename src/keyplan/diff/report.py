@@ -7,10 +7,9 @@ from textwrap import fill
 from typing import Any
 
 from keyplan.design.places import Place, line_of
-from keyplan.diff.changes import VERDICTS, Change, Step, Verdict
-from keyplan.diff.comparison import Comparison
-from keyplan.diff.reckoning import Backfill
-from keyplan.diff.rollout import Stage, rollout
+from keyplan.diff.backfill import Backfill
+from keyplan.diff.changes import VERDICTS, DesignChange, RolloutStep, Verdict
+from keyplan.diff.comparison import Comparison, Stage, rollout
 
 _TITLES: dict[Verdict, str] = {
     "new table": "needs a new table",
@@ -36,7 +35,7 @@ def _changes(comparison: Comparison) -> Iterator[str]:
             yield "\n".join([f"{_TITLES[verdict]}:", *(_change(comparison, one) for one in mine)])
 
 
-def _change(comparison: Comparison, change: Change) -> str:
+def _change(comparison: Comparison, change: DesignChange) -> str:
     sign = _SIGNS.get(change.kind.split()[-1], "~")
     lines = [_wrapped(f"{change.table}: {change.what}", 2, f"{sign} "), _wrapped(change.how, 6)]
     backfill = comparison.backfill(change)
@@ -95,7 +94,7 @@ def _stages(stages: tuple[Stage, ...]) -> Iterator[str]:
     yield "\n".join(lines)
 
 
-def _step(step: Step) -> str:
+def _step(step: RolloutStep) -> str:
     return step.text + (f" ({step.operation})" if step.operation else "")
 
 
@@ -173,11 +172,11 @@ def document(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _step_document(step: Step) -> dict[str, Any]:
+def _step_document(step: RolloutStep) -> dict[str, Any]:
     return {"text": step.text, "operation": step.operation or None, "request": step.request}
 
 
-def _change_document(comparison: Comparison, change: Change) -> dict[str, Any]:
+def _change_document(comparison: Comparison, change: DesignChange) -> dict[str, Any]:
     backfill = comparison.backfill(change)
     return {
         "kind": change.kind,

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from keyplan.design.schema import Schema
 from keyplan.design.tables import Table
 from keyplan.design.workload import OnDemand, Provisioned
-from keyplan.diff import requests
-from keyplan.diff.changes import Change, Kind, Phase, Step
+from keyplan.diff import changes
+from keyplan.diff.changes import DesignChange, Kind, Phase, RolloutStep
 
 
-def setting_changes(old: Table, new: Table) -> Iterator[Change]:
+def setting_changes(old: Table, new: Table) -> Iterator[DesignChange]:
     """What differs in how a table is run."""
     yield from _billing(old.schema, new.schema)
     yield from _index_billing(old.schema, new.schema)
@@ -29,44 +29,44 @@ def setting_changes(old: Table, new: Table) -> Iterator[Change]:
 
 
 def _online(
-    old: Schema, new: Schema, what: str, how: str, *steps: Step, kind: Kind = "setting changed", text: str = ""
-) -> Change:
+    old: Schema, new: Schema, what: str, how: str, *steps: RolloutStep, kind: Kind = "setting changed", text: str = ""
+) -> DesignChange:
     """A change that the service makes; `text`: what of the declaration it is about."""
     place, other = (new.place.at(text), old.place.at(text)) if text else (new.place, old.place)
-    return Change(kind, "online", new.name, new.name, what, how, place, other, steps=steps)
+    return DesignChange(kind, "online", new.name, new.name, what, how, place, other, steps=steps)
 
 
 # Capacity.
 
 
-def _billing(old: Schema, new: Schema) -> Iterator[Change]:
+def _billing(old: Schema, new: Schema) -> Iterator[DesignChange]:
     was, now = old.billing, new.billing
     if was == now:
         return
     if isinstance(was, Provisioned) and isinstance(now, Provisioned):
         what = f"capacity of table {new.name} is {_units(now)}, and was {_units(was)}"
-        step = Step(
+        step = RolloutStep(
             _when(was, now),
             f"set the capacity of {new.name} to {_units(now)}",
             "UpdateTable",
-            requests.capacity(new.name, now),
+            changes.capacity(new.name, now),
         )
         yield _online(old, new, what, _change_of_units(was, now), step, text="billing=")
     elif isinstance(was, Provisioned):
         what = f"table {new.name} is paid by the request, and was provisioned with {_units(was)}"
         text = f"switch {new.name} to on-demand capacity"
-        step = Step("prepare", text, "UpdateTable", requests.on_demand(new.name), is_first=True)
+        step = RolloutStep("prepare", text, "UpdateTable", changes.on_demand(new.name), is_first=True)
         yield _online(old, new, what, _TO_ON_DEMAND, step, text="billing=")
     elif isinstance(now, Provisioned):
         what = f"table {new.name} is provisioned with {_units(now)}, and was paid by the request"
         text = f"switch {new.name} and its indexes to provisioned capacity"
-        step = Step("prepare", text, "UpdateTable", requests.provisioned(old, new, now), is_first=True)
+        step = RolloutStep("prepare", text, "UpdateTable", changes.provisioned(old, new, now), is_first=True)
         yield _online(old, new, what, _TO_PROVISIONED, step, text="billing=")
     else:
         yield from _warm(old, new, was, now)
 
 
-def _warm(old: Schema, new: Schema, was: OnDemand, now: OnDemand) -> Iterator[Change]:
+def _warm(old: Schema, new: Schema, was: OnDemand, now: OnDemand) -> Iterator[DesignChange]:
     before, after = was.served, now.served
     if before == after:
         return
@@ -76,19 +76,19 @@ def _warm(old: Schema, new: Schema, was: OnDemand, now: OnDemand) -> Iterator[Ch
         how = "Warm throughput is raised and never lowered: what is less is left as it is."
         raised = any(one > other for one, other in zip(after, before, strict=True))
         if not raised:
-            yield Change("setting changed", "code", new.name, new.name, what, how, new.place, old.place)
+            yield DesignChange("setting changed", "code", new.name, new.name, what, how, new.place, old.place)
             return
     else:
         how = "It is paid once for what is added, takes minutes, and is a request of its own."
-    steps = [Step("prepare", f"warm {new.name} for {told[0]}", "UpdateTable", requests.warm(new.name, was, now))]
+    steps = [RolloutStep("prepare", f"warm {new.name} for {told[0]}", "UpdateTable", changes.warm(new.name, was, now))]
     for index in old.indexes:
         if index.kind == "GSI" and new.index(index.name) is not None:
-            request = requests.index_warm(new.name, index.name, was, now)
-            steps.append(Step("prepare", f"warm index {index.name} for {told[0]}", "UpdateTable", request))
+            request = changes.index_warm(new.name, index.name, was, now)
+            steps.append(RolloutStep("prepare", f"warm index {index.name} for {told[0]}", "UpdateTable", request))
     yield _online(old, new, what, how, *steps, text="billing=")
 
 
-def _index_billing(old: Schema, new: Schema) -> Iterator[Change]:
+def _index_billing(old: Schema, new: Schema) -> Iterator[DesignChange]:
     if old.provisioned is None or new.provisioned is None:
         return  # a switch says it for the indexes too
     for index in new.indexes:
@@ -98,12 +98,12 @@ def _index_billing(old: Schema, new: Schema) -> Iterator[Change]:
         was, now = before.billing or old.provisioned, index.billing or new.provisioned
         if was != now:
             what = f"capacity of index {index.name} is {_units(now)}, and was {_units(was)}"
-            request = requests.index_capacity(new.name, index.name, now)
-            step = Step(
+            request = changes.index_capacity(new.name, index.name, now)
+            step = RolloutStep(
                 _when(was, now), f"set the capacity of index {index.name} to {_units(now)}", "UpdateTable", request
             )
             how = _change_of_units(was, now)
-            yield Change(
+            yield DesignChange(
                 "setting changed", "online", new.name, index.name, what, how, index.place, before.place, steps=(step,)
             )
 
@@ -132,39 +132,39 @@ _TO_PROVISIONED = "At any time; auto scaling has to be set up for it, and every 
 # Class, protection, backups.
 
 
-def _table_class(old: Schema, new: Schema) -> Iterator[Change]:
+def _table_class(old: Schema, new: Schema) -> Iterator[DesignChange]:
     if old.table_class != new.table_class:
         what = f"table {new.name} is of class {new.table_class}, and was of {old.table_class}"
         how = "At most twice in 30 days; the table is used meanwhile. It is a request of its own."
-        request = requests.table_class(new.name, new.table_class)
-        step = Step("prepare", f"set the class of {new.name} to {new.table_class}", "UpdateTable", request)
+        request = changes.table_class(new.name, new.table_class)
+        step = RolloutStep("prepare", f"set the class of {new.name} to {new.table_class}", "UpdateTable", request)
         yield _online(old, new, what, how, step, text="table_class=")
 
 
-def _protection(old: Schema, new: Schema) -> Iterator[Change]:
+def _protection(old: Schema, new: Schema) -> Iterator[DesignChange]:
     if old.deletion_protection != new.deletion_protection:
         on = new.deletion_protection
         word = "on" if on else "off"
         what = f"table {new.name} is {'protected from deletion' if on else 'no more protected from deletion'}"
-        request = requests.protection(new.name, on)
-        step = Step(
+        request = changes.protection(new.name, on)
+        step = RolloutStep(
             "prepare" if on else "remove", f"switch deletion protection of {new.name} {word}", "UpdateTable", request
         )
         yield _online(old, new, what, "At once; it is a request of its own.", step, text="deletion_protection=")
 
 
-def _recovery(old: Schema, new: Schema) -> Iterator[Change]:
+def _recovery(old: Schema, new: Schema) -> Iterator[DesignChange]:
     if old.point_in_time_recovery == new.point_in_time_recovery:
         return
     operation = "UpdateContinuousBackups"
-    request = requests.recovery(new.name, new.point_in_time_recovery)
+    request = changes.recovery(new.name, new.point_in_time_recovery)
     if new.point_in_time_recovery:
         what = f"table {new.name} has point-in-time recovery"
-        step = Step("prepare", f"switch point-in-time recovery of {new.name} on", operation, request)
+        step = RolloutStep("prepare", f"switch point-in-time recovery of {new.name} on", operation, request)
         how = "It can be restored from the moment on at which it is on."
     else:
         what = f"table {new.name} has no point-in-time recovery any more"
-        step = Step("remove", f"switch point-in-time recovery of {new.name} off", operation, request)
+        step = RolloutStep("remove", f"switch point-in-time recovery of {new.name} off", operation, request)
         how = "The moments of the last 35 days can be restored no more; switched on again, they begin anew."
     yield _online(old, new, what, how, step, text="point_in_time_recovery=")
 
@@ -172,23 +172,27 @@ def _recovery(old: Schema, new: Schema) -> Iterator[Change]:
 # Stream and expiry.
 
 
-def _stream(old: Schema, new: Schema) -> Iterator[Change]:
+def _stream(old: Schema, new: Schema) -> Iterator[DesignChange]:
     was, now = old.stream, new.stream
     if was == now:
         return
     if "UNSTATED" in {was, now} and None not in {was, now}:
         what, how = f"table {new.name} says of its stream {now}, and said {was}", "Look what the stream holds as it is."
-        yield Change("setting changed", "code", new.name, new.name, what, how, new.place, old.place)
+        yield DesignChange("setting changed", "code", new.name, new.name, what, how, new.place, old.place)
         return
-    off = requests.stream(new.name, None)
-    end = Step("prepare", f"switch the stream of {new.name} off, once its readers have read it", "UpdateTable", off)
-    begin = Step("prepare", f"switch a stream of {new.name} on: {now}", "UpdateTable", requests.stream(new.name, now))
-    steps: tuple[Step, ...]
+    off = changes.stream(new.name, None)
+    end = RolloutStep(
+        "prepare", f"switch the stream of {new.name} off, once its readers have read it", "UpdateTable", off
+    )
+    begin = RolloutStep(
+        "prepare", f"switch a stream of {new.name} on: {now}", "UpdateTable", changes.stream(new.name, now)
+    )
+    steps: tuple[RolloutStep, ...]
     if was is None:
         what, how, steps = f"table {new.name} has a stream: {now}", "It tells of changes from then on.", (begin,)
     elif now is None:
         what, how = f"table {new.name} has no stream any more, and had {was}", _OLD_STREAM
-        steps = (Step("remove", f"switch the stream of {new.name} off", "UpdateTable", off),)
+        steps = (RolloutStep("remove", f"switch the stream of {new.name} off", "UpdateTable", off),)
     else:
         what = f"the stream of table {new.name} holds {now}, and held {was}"
         how, steps = (
@@ -204,15 +208,15 @@ _OLD_STREAM = (
 )
 
 
-def _expiry(old: Schema, new: Schema) -> Iterator[Change]:
+def _expiry(old: Schema, new: Schema) -> Iterator[DesignChange]:
     was, now = old.ttl, new.ttl
     if was == now:
         return
     operation = "UpdateTimeToLive"
-    on = requests.expiry(new.name, now or "", True)
-    off = requests.expiry(new.name, was or "", False)
-    begin = Step("prepare", f"let items of {new.name} expire by {now}", operation, on)
-    steps: tuple[Step, ...]
+    on = changes.expiry(new.name, now or "", True)
+    off = changes.expiry(new.name, was or "", False)
+    begin = RolloutStep("prepare", f"let items of {new.name} expire by {now}", operation, on)
+    steps: tuple[RolloutStep, ...]
     if was is None:
         what = f"items of table {new.name} expire by {now}"
         how, steps = (
@@ -221,7 +225,7 @@ def _expiry(old: Schema, new: Schema) -> Iterator[Change]:
         )
     elif now is None:
         what, how = f"items of table {new.name} expire no more, and did by {was}", "Takes up to an hour."
-        steps = (Step("prepare", f"let items of {new.name} expire by {was} no more", operation, off),)
+        steps = (RolloutStep("prepare", f"let items of {new.name} expire by {was} no more", operation, off),)
     else:
         what = f"items of table {new.name} expire by {now}, and did by {was}"
         how = (
@@ -229,17 +233,17 @@ def _expiry(old: Schema, new: Schema) -> Iterator[Change]:
             f" {was}, which expires nothing any more; those without {now} do not expire."
         )
         steps = (
-            Step("prepare", f"let items of {new.name} expire by {was} no more; wait an hour", operation, off),
+            RolloutStep("prepare", f"let items of {new.name} expire by {was} no more; wait an hour", operation, off),
             begin,
         )
     yield _online(old, new, what, how, *steps, kind="expiry changed", text="ttl=")
 
 
-def _discriminator(old: Schema, new: Schema) -> Iterator[Change]:
+def _discriminator(old: Schema, new: Schema) -> Iterator[DesignChange]:
     """Of entities that are told by another attribute, each is looked at by itself."""
     was = old.discriminator
     if was is not None and new.discriminator is None:
         what, how = f"table {new.name} tells entities by their keys, and did by {was}", f"Stored items keep {was}."
-        yield Change(
+        yield DesignChange(
             "setting changed", "code", new.name, new.name, what, how, new.place, old.place.at("discriminator=")
         )

@@ -18,12 +18,11 @@ from keyplan.design.design import Design
 from keyplan.design.patterns import Pattern
 from keyplan.design.places import Fault
 from keyplan.design.tables import Table
-from keyplan.export.aws_commands import command, plain
-from keyplan.export.calls import example_item, sent
-from keyplan.export.resources import Resource, in_json
+from keyplan.export.examples import command, example_item, plain, sent
+from keyplan.export.resources import TableResource, in_json
 
 
-def model(design: Design, tables: Sequence[Resource]) -> str:
+def model(design: Design, tables: Sequence[TableResource]) -> str:
     """The data model, in JSON."""
     prefix = tables[0].prefix
     return in_json(
@@ -35,7 +34,7 @@ def model(design: Design, tables: Sequence[Resource]) -> str:
     )
 
 
-def _table(table: Resource) -> dict[str, Any]:
+def _table(table: TableResource) -> dict[str, Any]:
     if table.ttl is None:
         return table.request
     return {**table.request, "TimeToLiveSpecification": {"AttributeName": table.ttl, "Enabled": True}}
@@ -102,7 +101,7 @@ _UNREAD = {
 """By member: what stands in the file and is not in the app that is made of it."""
 
 
-def unread(tables: Sequence[Resource]) -> Iterator[str]:
+def unread(tables: Sequence[TableResource]) -> Iterator[str]:
     """What the generator leaves out of the tables that it makes, and which entities no item stands for."""
     for table in tables:
         yield from (item for item in map(example_item, table.table.entities) if isinstance(item, str))

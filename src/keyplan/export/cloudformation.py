@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from keyplan.design.design import Design
-from keyplan.export.resources import Resource, in_json, named
+from keyplan.export.resources import TableResource, in_json, named
 
 _DESCRIPTION_BYTES = 1024
 _JOINED = "Table"
@@ -22,7 +22,7 @@ _SAME_SETTINGS = ("BillingMode", "ProvisionedThroughput", "WarmThroughput", "Tab
 """Members of CreateTable that are properties of the resource, under the same names and in the same form."""
 
 
-def template(design: Design, tables: Sequence[Resource]) -> str:
+def template(design: Design, tables: Sequence[TableResource]) -> str:
     """The template, in JSON."""
     return in_json(
         {
@@ -57,7 +57,7 @@ def _description(design: Design) -> str:
     return text.encode("ascii", "replace")[:_DESCRIPTION_BYTES].decode()
 
 
-def _resources(tables: Sequence[Resource]) -> dict[str, Any]:
+def _resources(tables: Sequence[TableResource]) -> dict[str, Any]:
     """The resources; tables with indexes are made one after another, as only so many may be in the making at once."""
     made: dict[str, Any] = {}
     before: str | None = None
@@ -72,7 +72,7 @@ def _resources(tables: Sequence[Resource]) -> dict[str, Any]:
     return made
 
 
-def properties(table: Resource) -> dict[str, Any]:
+def properties(table: TableResource) -> dict[str, Any]:
     """The properties of a table's resource."""
     request = table.request
     made = {name: request[name] for name in (*_SAME, *_SAME_SETTINGS) if name in request}
@@ -85,7 +85,7 @@ def properties(table: Resource) -> dict[str, Any]:
     return made
 
 
-def _outputs(table: Resource) -> dict[str, Any]:
+def _outputs(table: TableResource) -> dict[str, Any]:
     name, own = table.name, logical_id(table.table.name)
     outputs = {
         f"{own}Name": {"Description": f"Name of table {name}", "Value": {"Ref": own}},

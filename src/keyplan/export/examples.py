@@ -1,32 +1,132 @@
-"""Example values of a pattern's parameters, so that its request can be shown as it goes out."""
+"""Examples brought within what a declaration allows: bounds and multiples of numbers, least lengths of collections."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+import re
+import shlex
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from itertools import islice
+from math import ceil, floor, isfinite
 from types import SimpleNamespace
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
+from keyplan.client.requests import Context
+from keyplan.client.transactions import actions_of
+from keyplan.clock import SystemClock
 from keyplan.design.algebra_automaton import Builder, shared_words
 from keyplan.design.encodings_chars import ANY
 from keyplan.design.encodings_language import Run
 from keyplan.design.encodings_pattern import pattern_language
-from keyplan.design.field_types import without_none
+from keyplan.design.entities import EntitySpec
+from keyplan.design.field_types import stripped, without_none
 from keyplan.design.field_uses import field_uses
 from keyplan.design.fields import StoredField
-from keyplan.design.patterns import Pattern
+from keyplan.design.patterns import Pattern, WriteCall
+from keyplan.design.places import DesignError
+from keyplan.design.projections import all_faults
+from keyplan.design.requests import build
+from keyplan.design.requests_guards import NOW
+from keyplan.design.requests_items import Item, maker_of
 from keyplan.design.symbols import Each, Param, annotation_of
+from keyplan.design.template_errors import KeyValueError, MissingField
 from keyplan.design.template_field import Field
 from keyplan.design.transactions import Transaction
-from keyplan.export.example_limits import bounds_of, nth_bounded, of_least_length
+from keyplan.dynamodb.values.keybytes import scalar_key
+from keyplan.dynamodb.values.types import AttributeValue
+
+N = TypeVar("N", int, float, Decimal)
+_BOUNDS = ("ge", "gt", "le", "lt", "multiple_of")
+
+
+def bounds_of(annotation: Any, info: FieldInfo | None = None) -> dict[str, Decimal]:
+    """The bounds of a number, and what it is a multiple of, by their names in pydantic."""
+    return dict(_bounds([*stripped(annotation)[2], *([info] if info is not None else [])]))
+
+
+def _bounds(metadata: Iterable[Any]) -> Iterator[tuple[str, Decimal]]:
+    for entry in metadata:
+        if isinstance(entry, FieldInfo):
+            yield from _bounds(entry.metadata)
+            continue
+        for name in _BOUNDS:
+            value = getattr(entry, name, None)
+            if isinstance(value, (int, float, Decimal)) and isfinite(value):
+                yield name, Decimal(str(value))
+
+
+def bounded(value: N, bounds: Mapping[str, Decimal]) -> N:
+    """The number, or one near a bound that is allowed; the number itself where none is found."""
+    kind = type(value)
+    return next((kind(one) for one in _near(Decimal(str(value)), bounds, kind) if _fits(one, bounds)), value)
+
+
+def nth_bounded(value: N, bounds: Mapping[str, Decimal], turn: int) -> N:
+    """Return an allowed number, for each turn another as long as the bounds allow it."""
+    first = bounded(value, bounds)
+    if turn == 0:
+        return first
+    unit = bounds.get("multiple_of") or Decimal(1)
+    return bounded(type(value)(Decimal(str(first)) + turn * unit), bounds)
+
+
+def _near(value: Decimal, bounds: Mapping[str, Decimal], kind: type) -> Iterator[Decimal]:
+    """Numbers that may do, the most like the example first."""
+    unit = bounds.get("multiple_of") or Decimal(1)
+    ends = [bounds[name] for name in ("ge", "gt", "le", "lt") if name in bounds]
+    middle = [sum(ends, Decimal(0)) / len(ends)] if ends else []
+    near = [value, *ends, *(end + step for end in ends for step in (unit, -unit)), *middle]
+    if kind is not int:
+        yield from near
+    for one in near:
+        yield from (Decimal(ceil(one)), Decimal(floor(one)))
+        yield from (ceil(one / unit) * unit, floor(one / unit) * unit)
+    yield unit
+
+
+def _fits(value: Decimal, bounds: Mapping[str, Decimal]) -> bool:
+    return (
+        value >= bounds.get("ge", value)
+        and value <= bounds.get("le", value)
+        and ("gt" not in bounds or value > bounds["gt"])
+        and ("lt" not in bounds or value < bounds["lt"])
+        and (not bounds.get("multiple_of") or value % bounds["multiple_of"] == 0)
+    )
+
+
+def of_least_length(value: Any, least: int) -> Any:
+    """A collection or binary with so many members, more of the kind of the one that it has."""
+    lacking = least - len(value)
+    if lacking <= 0 or not value:
+        return value
+    if isinstance(value, bytes):
+        return value.ljust(least, b">")
+    if isinstance(value, (list, tuple)):
+        return type(value)([*value, *[value[-1]] * lacking])
+    if isinstance(value, dict):
+        ((name, one),) = value.items()
+        return {**value, **{f"{name}{number}": one for number in range(2, lacking + 2)}}
+    (one,) = value
+    return type(value)([one, *_others(one, lacking)])
+
+
+def _others(one: Any, count: int) -> Iterator[Any]:
+    """Other members of a set."""
+    for number in range(1, count + 1):
+        if isinstance(one, str):
+            yield f"{one[:-1]}{number}{one[-1:]}"
+        elif isinstance(one, (int, float, Decimal)):
+            yield one + number
+
 
 EXAMPLE_MOMENT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 _VALUES: tuple[tuple[type, Any], ...] = (
@@ -226,3 +326,99 @@ def example_model(model: type[BaseModel], scope: Scope = _FIRST) -> BaseModel:
         for name, info in model.model_fields.items()
     }
     return model.model_construct(**values)
+
+
+_NOW_S = int(EXAMPLE_MOMENT.timestamp())
+_BETWEEN = re.compile(r"BETWEEN (\S+) AND (\S+)")
+_NO_EXAMPLE = (DesignError, KeyValueError, MissingField, ArithmeticError, AttributeError, TypeError, ValueError)
+"""What is raised where no example that could be made up fits."""
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A request as the Python SDK's client takes it."""
+
+    operation: str
+    request: dict[str, Any]
+
+
+def sent(pattern: Pattern[..., Any], prefix: str = "") -> Sent | str:
+    """What a call sends, of several requests (walks, long batches) the first; or why that cannot be shown."""
+    if faults := all_faults(pattern.plan):
+        return f"it cannot work as declared: {faults[0].code}, {faults[0].problem}"
+    try:
+        arguments = arguments_of(pattern)
+        if isinstance(pattern, Transaction):
+            return _together(pattern.calls(arguments), prefix)
+        plan = pattern.plan
+        if not plan.reading and (plan.operation == "ConditionCheck" or plan.keeps_unique):
+            return _together([WriteCall(pattern, arguments)], prefix)
+        request = build(plan, arguments, table=prefix + plan.schema.name, now_s=_NOW_S)
+        return Sent(plan.operation, _ascending(request))
+    except _NO_EXAMPLE as error:
+        return f"no example of its arguments fits: {error}"
+
+
+def _ascending(request: dict[str, Any]) -> dict[str, Any]:
+    """The request with the ends of its range in order: examples of text are names of parameters, and may be in none."""
+    values = dict(request.get("ExpressionAttributeValues", {}))
+    for low, high in _BETWEEN.findall(request.get("KeyConditionExpression", "")):
+        if _order(values[low]) > _order(values[high]):
+            values[low], values[high] = values[high], values[low]
+    return {**request, "ExpressionAttributeValues": values} if values else request
+
+
+def _order(value: AttributeValue) -> bytes:
+    ((kind, content),) = plain(value).items()
+    return scalar_key(kind, content)
+
+
+def example_item(entity: EntitySpec) -> Item | str:
+    """An entity's item, made of examples of its fields; or why there is none."""
+    try:
+        example: Any = example_model(entity.model)
+        return maker_of(entity).item(example, 1)
+    except _NO_EXAMPLE as error:
+        return f"no example of {entity.name} fits: {error}"
+
+
+def _together(calls: list[WriteCall[Any]], prefix: str) -> Sent | str:
+    """The writes of calls and of their sentinels, as one transaction."""
+    context = Context(clock=SystemClock(), cursor_key=b"", prefix=prefix)
+    items = []
+    for number, call in enumerate(calls):
+        program = actions_of(context, number, call, {**call.arguments, NOW: _NOW_S}, frozenset())
+        try:
+            next(program)
+        except StopIteration as done:
+            items += [action.request for action in done.value]
+        else:
+            names = ", ".join(name for rule in call.pattern.plan.entity.sentinels for name in rule.fields)
+            return f"it reads the item first: items that keep unique values ({names}) are written with what was read"
+    return Sent("TransactWriteItems", {"TransactItems": items})
+
+
+def command(operation: str, request: Mapping[str, Any]) -> str:
+    """The command that sends a request."""
+    options = [_option(name, value) for name, value in request.items()]
+    return " ".join(["aws dynamodb", _kebab(operation), *options])
+
+
+def _kebab(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
+
+
+def _option(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return f"--{_kebab(name)}" if value else f"--no-{_kebab(name)}"
+    text = value if isinstance(value, str) else json.dumps(plain(value))
+    return f"--{_kebab(name)} {shlex.quote(text)}"
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON holds it: binary as base64."""
+    if isinstance(value, Mapping):
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    return b64encode(value).decode() if isinstance(value, bytes) else value

@@ -15,7 +15,7 @@ from keyplan.design.patterns import Pattern
 from keyplan.design.plan import Plan
 from keyplan.design.projections import all_faults, fetched
 from keyplan.design.symbols import EveryShard
-from keyplan.export.calls import sent
+from keyplan.export.examples import sent
 
 
 def explain(pattern: Pattern[..., Any], book: PriceBook, findings: Sequence[Finding] = ()) -> str:

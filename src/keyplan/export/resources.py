@@ -26,7 +26,7 @@ _PREFIX = re.compile(r"[A-Za-z0-9_.-]*")
 
 
 @dataclass(frozen=True)
-class Resource:
+class TableResource:
     """A table as it is to be made."""
 
     table: Table
@@ -54,11 +54,11 @@ class Resource:
         return self.table.schema.point_in_time_recovery
 
 
-def resources(tables: Sequence[Table], prefix: str = "") -> list[Resource]:
+def resources(tables: Sequence[Table], prefix: str = "") -> list[TableResource]:
     """The tables as resources, in order. Raises DesignError for the first that cannot be made as declared."""
     for fault in obstacles(tables):
         raise fault.error()
-    return [Resource(table, prefix) for table in tables]
+    return [TableResource(table, prefix) for table in tables]
 
 
 def obstacles(tables: Sequence[Table]) -> list[Fault]:
@@ -96,7 +96,7 @@ def is_prefix(prefix: str, tables: Sequence[Table]) -> bool:
     )
 
 
-def left_out(tables: Sequence[Resource]) -> Iterator[str]:
+def left_out(tables: Sequence[TableResource]) -> Iterator[str]:
     """What is declared of tables and their consumers, and cannot be said of a resource: a sentence for each."""
     for resource in tables:
         table = resource.table

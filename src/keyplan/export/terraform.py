@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from keyplan.design.design import Design
-from keyplan.export.resources import Resource, in_json, named
+from keyplan.export.resources import TableResource, in_json, named
 
 TYPE = "aws_dynamodb_table"
 _ANY_VERSION, _NEXT_MAJOR = (5, 0, 0), "7.0.0"
@@ -24,7 +24,7 @@ _KEY_SCHEMA_VERSION = (6, 37, 0)
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
-def configuration(design: Design, tables: Sequence[Resource]) -> str:
+def configuration(design: Design, tables: Sequence[TableResource]) -> str:
     """The configuration, in JSON."""
     resources = {identifier(table.table.name): _table(table) for table in tables}
     provider = {"source": "hashicorp/aws", "version": f">= {_version(tables)}, < {_NEXT_MAJOR}"}
@@ -54,7 +54,7 @@ def literal(text: str) -> str:
     return text.replace("${", "$${").replace("%{", "%%{")
 
 
-def _version(tables: Sequence[Resource]) -> str:
+def _version(tables: Sequence[TableResource]) -> str:
     """The first version of the provider that knows all that is said."""
     needed = [_ANY_VERSION]
     needed += [_WARM_VERSION for table in tables if "WarmThroughput" in table.request]
@@ -62,12 +62,12 @@ def _version(tables: Sequence[Resource]) -> str:
     return ".".join(map(str, max(needed)))
 
 
-def _has_long_keys(table: Resource) -> bool:
+def _has_long_keys(table: TableResource) -> bool:
     """Whether an index has a key of several attributes; all of the table's are then written in that form."""
     return any(len(index.partition) > 1 or len(index.sort) > 1 for index in table.table.schema.indexes)
 
 
-def _table(table: Resource) -> dict[str, Any]:
+def _table(table: TableResource) -> dict[str, Any]:
     request = table.request
     made: dict[str, Any] = {
         "name": request["TableName"],
@@ -138,7 +138,7 @@ def _projection(index: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _outputs(table: Resource) -> Iterator[tuple[str, dict[str, str]]]:
+def _outputs(table: TableResource) -> Iterator[tuple[str, dict[str, str]]]:
     name, own = table.name, identifier(table.table.name)
     said = [("name", "name", "Name of table"), ("arn", "arn", "ARN of table")]
     if table.table.schema.stream is not None:

@@ -5,15 +5,16 @@ Source: API reference, TableDescription, DescribeTimeToLive, DescribeContinuousB
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from keyplan.client.connect import connect, target_of
+from keyplan.errors import KeyplanError, ServiceError
 from keyplan.importers.documents import DESCRIBE_TABLE, Document, not_a
-from keyplan.importers.errors import ImportSourceError
-from keyplan.importers.nodes import Node
-from keyplan.importers.schemas import source_table
-from keyplan.importers.source import Figures, Source, SourceTable
+from keyplan.importers.nodes import ImportSourceError, Node
+from keyplan.importers.schemas import ImportSource, SourceTable, TableStatistics, source_table
 
 _STATES = frozenset({
     "ArchivalSummary", "BillingModeSummary", "CreationDateTime", "GlobalTableVersion", "ItemCount",
@@ -26,7 +27,7 @@ _STATES_OF_INDEX = frozenset({
 _OFF = {"DISABLED", "DISABLING"}
 
 
-def describe_table(documents: Sequence[Document]) -> Source:
+def describe_table(documents: Sequence[Document]) -> ImportSource:
     """The tables that documents describe, in their order.
 
     What tells of expiry, backups or tags names no table: it is of the table described before it. Raises
@@ -39,7 +40,7 @@ def describe_table(documents: Sequence[Document]) -> Source:
     if not found:
         raise ImportSourceError("there is no table in what was given")
     names = ", ".join(dict.fromkeys(document.name for document in documents))
-    return Source(f"{names}, as the service describes them", tuple(_table(*one) for one in found))
+    return ImportSource(f"{names}, as the service describes them", tuple(_table(*one) for one in found))
 
 
 def _take(document: Document, found: list[tuple[Node, dict[str, Any]]]) -> None:
@@ -94,7 +95,7 @@ def _index(described: Node) -> dict[str, Any]:
     return {name: value for name, value in described.mapping().items() if name not in _STATES_OF_INDEX}
 
 
-def _figures(described: Node) -> Figures | None:
+def _figures(described: Node) -> TableStatistics | None:
     """Numbers and sizes, which the service renews about every six hours; none of an empty table."""
     count, size = described.get("ItemCount"), described.get("TableSizeBytes")
     if count is None or size is None or not count.whole():
@@ -106,4 +107,82 @@ def _figures(described: Node) -> Figures | None:
         if (status := one.get("IndexStatus")) is None or status.text() != "CREATING"  # nothing of it is counted yet
     ]
     held = {one.need("IndexName").text(): found.whole() for one in indexes if (found := one.get("ItemCount"))}
-    return Figures(count.whole(), round(size.whole() / count.whole()), held)
+    return TableStatistics(count.whole(), round(size.whole() / count.whole()), held)
+
+
+Ask = Callable[[str, dict[str, Any]], Node]
+_MORE = ("DescribeTimeToLive", "DescribeContinuousBackups")
+
+
+def described(url: str, names: Sequence[str]) -> list[Document]:
+    """What the service says of tables, or of all that it has. Raises ImportSourceError, and KeyplanError."""
+    try:
+        target = target_of(url)
+        if target.path is not None:
+            _check_file(url, Path(target.path))
+        connection = connect(url)
+    except (ValueError, ImportError) as error:
+        raise ImportSourceError(f"--from {url}: {error}") from None
+    with connection:
+        ask = _asking(url, connection.transport.call, is_elsewhere=not target.is_embedded)
+        wanted = [target.prefix + name for name in names] or list(_names(ask, target.prefix))
+        if not wanted:
+            raise ImportSourceError(f"--from {url}: there is no table")
+        called = Path(target.path).name if target.path is not None else target.endpoint or f"aws://{target.region}"
+        return [Document(called, answer) for name in wanted for answer in _described_table(ask, name)]
+
+
+def _check_file(url: str, path: Path) -> None:
+    """Whether there is a database to be read: an empty file would be made one."""
+    if not path.is_file():
+        raise ImportSourceError(f"--from {url}: there is no such file")
+    if not path.stat().st_size:
+        raise ImportSourceError(f"--from {url}: there is no table")
+
+
+def _asking(url: str, call: Callable[[str, dict[str, Any]], Any], *, is_elsewhere: bool) -> Ask:
+    """Asks, and words what is no answer of the service: no credentials, no such region, another service."""
+
+    def ask(operation: str, request: dict[str, Any]) -> Node:
+        try:
+            return Node(call(operation, request), f"--from {url}: {operation}")
+        except KeyplanError:
+            raise
+        except Exception as error:
+            if not is_elsewhere:
+                raise
+            raise ImportSourceError(f"--from {url}: {operation} is not answered: {error}") from None
+
+    return ask
+
+
+def _names(ask: Ask, prefix: str) -> Iterator[str]:
+    request: dict[str, Any] = {}
+    while True:
+        answer = ask("ListTables", request)
+        names = (one.text() for one in answer.need("TableNames").items())
+        yield from (name for name in names if name.startswith(prefix))
+        last = answer.get("LastEvaluatedTableName")
+        if last is None:
+            return
+        request = {"ExclusiveStartTableName": last.text()}
+
+
+def _described_table(ask: Ask, name: str) -> Iterator[Any]:
+    """The answers about one table. What stands in for the service may not know of backups or tags."""
+    answer = ask("DescribeTable", {"TableName": name})
+    yield answer.value
+    for operation in _MORE:
+        yield from _if_known(ask, operation, {"TableName": name})
+    arn = answer.need("Table").need("TableArn").text()
+    for tags in _if_known(ask, "ListTagsOfResource", {"ResourceArn": arn}):
+        yield {"Tags": tags.get("Tags", [])}
+
+
+def _if_known(ask: Ask, operation: str, request: dict[str, Any]) -> Iterator[Any]:
+    """The answer; nothing where the operation is not known."""
+    try:
+        yield ask(operation, request).value
+    except ServiceError as error:
+        if error.code != "UnknownOperationException":
+            raise

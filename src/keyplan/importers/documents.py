@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from keyplan.importers.errors import ImportSourceError
+from keyplan.importers.nodes import ImportSourceError
 
 CLOUDFORMATION = "a CloudFormation template"
 DESCRIBE_TABLE = "output of aws dynamodb describe-table"

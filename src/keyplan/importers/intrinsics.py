@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from keyplan.importers.nodes import Unknown
+from keyplan.importers.nodes import UnresolvedValue
 
-NO_VALUE = Unknown("it is AWS::NoValue")
+NO_VALUE = UnresolvedValue("it is AWS::NoValue")
 """What takes a property away."""
 _PSEUDO = {"AWS::Partition": "aws", "AWS::URLSuffix": "amazonaws.com"}
 _HOLE = re.compile(r"\$\{(!?)([^}]*)\}")
@@ -53,35 +53,35 @@ class Resolver:
                 if name in self._functions:
                     return self._functions[name](told)
                 if isinstance(name, str) and name.startswith("Fn::"):
-                    return Unknown(f"{name} cannot be told from the template alone")
+                    return UnresolvedValue(f"{name} cannot be told from the template alone")
             found = {name: self.resolve(one) for name, one in value.items()}
             return {name: one for name, one in found.items() if one is not NO_VALUE}
         if isinstance(value, list):
             return [found for one in value if (found := self.resolve(one)) is not NO_VALUE]
         if isinstance(value, str) and _DYNAMIC in value:
-            return Unknown(f"{value} is looked up when the stack is made")
+            return UnresolvedValue(f"{value} is looked up when the stack is made")
         return value
 
     def condition(self, name: Any) -> Any:
         """Whether a condition of the template holds."""
         if not isinstance(name, str) or name not in self._conditions:
-            return Unknown(f"the template has no condition {name!r}")
+            return UnresolvedValue(f"the template has no condition {name!r}")
         if name in self._deciding:
-            return Unknown(f"the condition {name!r} depends on itself")
+            return UnresolvedValue(f"the condition {name!r} depends on itself")
         self._deciding.add(name)
         try:
             holds = self.resolve(self._conditions[name])
         finally:
             self._deciding.discard(name)
-        if isinstance(holds, Unknown):
-            return Unknown(f"the condition {name} cannot be decided: {holds.reason}")
+        if isinstance(holds, UnresolvedValue):
+            return UnresolvedValue(f"the condition {name} cannot be decided: {holds.reason}")
         return _truth(holds)
 
     # References.
 
     def _ref(self, name: Any) -> Any:
         if not isinstance(name, str):
-            return Unknown(f"Ref is wanted with a name, not {name!r}")
+            return UnresolvedValue(f"Ref is wanted with a name, not {name!r}")
         if name == "AWS::NoValue":
             return NO_VALUE
         if name in self._given:
@@ -91,18 +91,18 @@ class Resolver:
         if name in self._parameters:
             return self._default(name)
         if name in self._resources:
-            return Unknown(f"{name} is a resource, whose name is known when it is made")
+            return UnresolvedValue(f"{name} is a resource, whose name is known when it is made")
         if name.startswith("AWS::"):
-            return Unknown(f"{name} is not said: give --parameter {name}=VALUE")
-        return Unknown(f"the template declares no {name!r} to refer to")
+            return UnresolvedValue(f"{name} is not said: give --parameter {name}=VALUE")
+        return UnresolvedValue(f"the template declares no {name!r} to refer to")
 
     def _default(self, name: str) -> Any:
         declared = _mapping(self._parameters[name])
         default, kind = declared.get("Default"), str(declared.get("Type", "String"))
         if default is None:
-            return Unknown(f"parameter {name} has no default: give --parameter {name}=VALUE")
+            return UnresolvedValue(f"parameter {name} has no default: give --parameter {name}=VALUE")
         if kind.startswith("AWS::SSM::Parameter::Value"):
-            return Unknown(f"parameter {name} is looked up in Parameter Store: give --parameter {name}=VALUE")
+            return UnresolvedValue(f"parameter {name} is looked up in Parameter Store: give --parameter {name}=VALUE")
         return self._typed(name, default)
 
     def _typed(self, name: str, value: Any) -> Any:
@@ -116,15 +116,15 @@ class Resolver:
     def _sub(self, told: Any) -> Any:
         text, own = (told[0], _mapping(told[1])) if isinstance(told, list) and len(told) == 2 else (told, {})
         if not isinstance(text, str):
-            return Unknown("Fn::Sub has no text")
-        missing: list[Unknown] = []
+            return UnresolvedValue("Fn::Sub has no text")
+        missing: list[UnresolvedValue] = []
 
         def filled(hole: re.Match[str]) -> str:
             literal, name = hole.groups()
             if literal:
                 return f"${{{name}}}"
             value = self.resolve(own[name]) if name in own else self._ref(name) if "." not in name else _attribute(name)
-            if isinstance(value, Unknown):
+            if isinstance(value, UnresolvedValue):
                 missing.append(value)
             return _text(value)
 
@@ -135,31 +135,31 @@ class Resolver:
 
     def _join(self, told: Any) -> Any:
         if not (isinstance(told, list) and len(told) == 2 and isinstance(told[0], str)):
-            return Unknown("Fn::Join is wanted with a separator and a list")
+            return UnresolvedValue("Fn::Join is wanted with a separator and a list")
         parts = self.resolve(told[1])
         unknown = next(_unknown(parts), None)
         if unknown is not None or not isinstance(parts, list):
-            return unknown or Unknown("Fn::Join is wanted with a list")
+            return unknown or UnresolvedValue("Fn::Join is wanted with a list")
         return told[0].join(map(_text, parts))
 
     def _split(self, told: Any) -> Any:
         found = self._both(told)
-        if isinstance(found, Unknown):
+        if isinstance(found, UnresolvedValue):
             return found
         separator, text = found
         if not (isinstance(separator, str) and separator and isinstance(text, str)):
-            return Unknown("Fn::Split is wanted with a separator and a text")
+            return UnresolvedValue("Fn::Split is wanted with a separator and a text")
         return text.split(separator)
 
     def _select(self, told: Any) -> Any:
         if not (isinstance(told, list) and len(told) == 2):
-            return Unknown("Fn::Select is wanted with a number and a list")
+            return UnresolvedValue("Fn::Select is wanted with a number and a list")
         at, listed = self.resolve(told[0]), self.resolve(told[1])
-        if isinstance(listed, Unknown):
+        if isinstance(listed, UnresolvedValue):
             return listed
         at = int(at) if isinstance(at, str) and at.isdecimal() and at.isascii() else at
         if not (isinstance(at, int) and isinstance(listed, list) and 0 <= at < len(listed)):
-            return Unknown(f"Fn::Select finds nothing at {at!r}")
+            return UnresolvedValue(f"Fn::Select finds nothing at {at!r}")
         return listed[at]
 
     def _find_in_map(self, told: Any) -> Any:
@@ -174,34 +174,34 @@ class Resolver:
             found = _mapping(found).get(_text(name))
         if found is None and "DefaultValue" in default:
             return self.resolve(default["DefaultValue"])
-        return Unknown(f"Fn::FindInMap finds nothing at {path!r}") if found is None else found
+        return UnresolvedValue(f"Fn::FindInMap finds nothing at {path!r}") if found is None else found
 
     # Conditions.
 
     def _if(self, told: Any) -> Any:
         if not (isinstance(told, list) and len(told) == 3):
-            return Unknown("Fn::If is wanted with a condition and two values")
+            return UnresolvedValue("Fn::If is wanted with a condition and two values")
         holds = self.condition(told[0])
-        if isinstance(holds, Unknown):
+        if isinstance(holds, UnresolvedValue):
             return holds
         return self.resolve(told[1] if holds else told[2])
 
     def _equals(self, told: Any) -> Any:
         found = self._both(told)
-        return found if isinstance(found, Unknown) else _text(found[0]) == _text(found[1])
+        return found if isinstance(found, UnresolvedValue) else _text(found[0]) == _text(found[1])
 
     def _not(self, told: Any) -> Any:
         if not (isinstance(told, list) and len(told) == 1):
-            return Unknown("Fn::Not is wanted with one condition")
+            return UnresolvedValue("Fn::Not is wanted with one condition")
         holds = self.resolve(told[0])
-        return holds if isinstance(holds, Unknown) else not _truth(holds)
+        return holds if isinstance(holds, UnresolvedValue) else not _truth(holds)
 
     def _all(self, told: Any, *, stops: bool) -> Any:
         """Fn::Or stops at the first that is true, Fn::And at the first that is false; an unknown one may not matter."""
         if not (isinstance(told, list) and told):
-            return Unknown(f"Fn::{'Or' if stops else 'And'} is wanted with conditions")
+            return UnresolvedValue(f"Fn::{'Or' if stops else 'And'} is wanted with conditions")
         found = [self.resolve(one) for one in told]
-        known = [_truth(one) for one in found if not isinstance(one, Unknown)]
+        known = [_truth(one) for one in found if not isinstance(one, UnresolvedValue)]
         if stops in known:
             return stops
         return next(_unknown(found), not stops)
@@ -210,17 +210,19 @@ class Resolver:
         """Two values, or the first of them that is unknown."""
         found = self.resolve(told)
         if not (isinstance(found, list) and len(found) == 2):
-            return found if isinstance(found, Unknown) else Unknown(f"two values are wanted, not {told!r}")
+            return (
+                found if isinstance(found, UnresolvedValue) else UnresolvedValue(f"two values are wanted, not {told!r}")
+            )
         return next(_unknown(found), found)
 
 
-def _attribute(name: str) -> Unknown:
-    return Unknown(f"{name} is known when the resource is made")
+def _attribute(name: str) -> UnresolvedValue:
+    return UnresolvedValue(f"{name} is known when the resource is made")
 
 
-def _unknown(found: Any) -> Iterator[Unknown]:
+def _unknown(found: Any) -> Iterator[UnresolvedValue]:
     """What is unknown of a value or of the elements of a list."""
-    return (one for one in (found if isinstance(found, list) else [found]) if isinstance(one, Unknown))
+    return (one for one in (found if isinstance(found, list) else [found]) if isinstance(one, UnresolvedValue))
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

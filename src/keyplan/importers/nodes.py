@@ -1,4 +1,4 @@
-"""Values of a document, each with its path, so that what is wrong is told with where it stands."""
+"""What an import cannot go on from."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from keyplan.importers.errors import ImportSourceError
+from keyplan.errors import KeyplanError
+
+
+class ImportSourceError(KeyplanError):
+    """A file is not what it is taken for, or says something of a table that has no meaning."""
+
 
 _MOST_DIGITS = 18
 """Of a whole number: more than any figure of the service has."""
 
 
 @dataclass(frozen=True)
-class Unknown:
+class UnresolvedValue:
     """Stands for a value that cannot be told from the document alone."""
 
     reason: str
@@ -31,7 +36,7 @@ class Node:
         return ImportSourceError(f"{self.path}: {problem}")
 
     def _known(self) -> Any:
-        if isinstance(self.value, Unknown):
+        if isinstance(self.value, UnresolvedValue):
             raise self.fail(self.value.reason)
         return self.value
 

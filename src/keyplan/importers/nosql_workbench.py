@@ -11,11 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 from keyplan.importers.documents import WORKBENCH, Document, not_a
-from keyplan.importers.errors import ImportSourceError
-from keyplan.importers.nodes import Node
-from keyplan.importers.samples import is_item
-from keyplan.importers.schemas import source_table
-from keyplan.importers.source import Item, Source, SourceEntity, SourceTable
+from keyplan.importers.entities import is_item
+from keyplan.importers.nodes import ImportSourceError, Node
+from keyplan.importers.schemas import ImportSource, Item, SourceEntity, SourceTable, source_table
 
 _OF_MODEL = frozenset({"DataModel", "ModelMetadata", "ModelName"})
 _OF_TABLE = frozenset({
@@ -30,7 +28,7 @@ _INDEXES = ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 _KEY_TYPES = ("S", "N", "B")
 
 
-def nosql_workbench(documents: Sequence[Document]) -> Source:
+def nosql_workbench(documents: Sequence[Document]) -> ImportSource:
     """The tables of data models. Raises ImportSourceError."""
     tables: list[SourceTable] = []
     gaps: list[str] = []
@@ -47,7 +45,7 @@ def nosql_workbench(documents: Sequence[Document]) -> Source:
         whole = Node(document.value, document.name)
         gaps += _unknown(whole, _OF_MODEL, whole)
     names = ", ".join(document.name for document in documents)
-    return Source(f"{names}, {WORKBENCH}", tuple(tables), tuple(gaps), _about(documents[0]))
+    return ImportSource(f"{names}, {WORKBENCH}", tuple(tables), tuple(gaps), _about(documents[0]))
 
 
 def _about(document: Document) -> str:

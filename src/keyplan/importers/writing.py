@@ -5,11 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from keyplan.importers.errors import ImportSourceError
-from keyplan.importers.layout import WIDTH, comment, docstring
-from keyplan.importers.names import Names
-from keyplan.importers.source import Source
-from keyplan.importers.writing_tables import table_blocks
+from keyplan.design.schema import Index
+from keyplan.design.workload import Billing, OnDemand, Provisioned
+from keyplan.importers.entities import PlannedEntity, PlannedField, PlannedKey, discriminator, planned
+from keyplan.importers.nodes import ImportSourceError
+from keyplan.importers.python_text import (
+    WIDTH,
+    Group,
+    Part,
+    PythonNames,
+    call,
+    class_name,
+    comment,
+    docstring,
+    laid_out,
+    literal,
+    named,
+    snake_name,
+)
+from keyplan.importers.schemas import ImportSource, SourceTable
 
 _FILL_IN = (
     "# Yours to fill in:",
@@ -25,10 +39,10 @@ _OF_DESIGN = (
 _OTHERS = (("datetime", ("datetime",)), ("decimal", ("Decimal",)), ("typing", ("Annotated", "Any")))
 
 
-def design_text(source: Source) -> str:
+def design_text(source: ImportSource) -> str:
     """The file. Raises ImportSourceError where two tables have one name."""
     _check_names(source)
-    names = Names.of_module()
+    names = PythonNames.of_module()
     blocks = [block for table in source.tables for block in table_blocks(table, names)]
     code = "\n\n\n".join("\n".join(lines) for lines in blocks)
     about = " ".join(source.about.split())
@@ -39,7 +53,7 @@ def design_text(source: Source) -> str:
     return "\n".join(head) + "\n" + code + "\n"
 
 
-def _check_names(source: Source) -> None:
+def _check_names(source: ImportSource) -> None:
     seen: set[str] = set()
     for table in source.tables:
         if table.name in seen:
@@ -70,3 +84,221 @@ _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"|' + r"'(?:[^'\\]|\\.)*'")
 def _without_texts(line: str) -> str:
     """A line without literals and comment."""
     return _TEXT.sub('""', line).partition("#")[0]
+
+
+_GUESSED = "Guessed from sample items, to be looked at: "
+
+
+def table_blocks(table: SourceTable, names: PythonNames) -> Iterator[list[str]]:
+    """The lines of each definition of a table: itself, its entities, their patterns."""
+    variable = names.take(snake_name(table.name))
+    tells, values = discriminator(table)
+    yield [*_notes(table, tells), *laid_out(_table(table, tells), f"{variable} = ").split("\n")]
+    made = planned(table, tells)
+    for number, entity in enumerate(made):
+        written = class_name(entity.name) if entity.name else f"{class_name(table.name)}Item"
+        model = names.take(written)
+        value = values[number] if values else None
+        yield list(_entity(table, entity, variable, model, value if value != model else None, alone=len(made) == 1))
+        subject = snake_name(entity.name or table.name)
+        yield from pattern_blocks(entity, variable, model, subject, names)
+
+
+# The table.
+
+
+def _notes(table: SourceTable, tells: str | None) -> Iterator[str]:
+    if tells is not None:
+        yield from comment(f"{_GUESSED}{literal(tells)} tells whose item one is.")
+    if table.gaps:
+        yield from comment(f"Where {literal(table.name)} differs from its source:")
+    for gap in table.gaps:
+        yield from comment(f"- {gap}", hanging="  ")
+
+
+def _table(table: SourceTable, tells: str | None) -> Group:
+    parts: list[Part | None] = [
+        literal(table.name),
+        f"pk={literal(table.key[0])}",
+        f"sk={literal(table.key[1])}" if len(table.key) > 1 else None,
+        Group("indexes=[", [_index(one) for one in table.indexes], "]", always_open=True) if table.indexes else None,
+        f"ttl={literal(table.ttl)}" if table.ttl else None,
+        f"stream={literal(table.stream)}" if table.stream else None,
+        named("billing=", _billing(table.billing)),
+        f"table_class={literal(table.table_class)}" if table.table_class != "STANDARD" else None,
+        "point_in_time_recovery=True" if table.point_in_time_recovery else None,
+        "deletion_protection=True" if table.deletion_protection else None,
+        f"discriminator={literal(tells)}" if tells else None,
+    ]
+    return Group("Table(", [part for part in parts if part is not None], ")", always_open=True)
+
+
+def _index(index: Index) -> Part:
+    return call(
+        index.kind,
+        literal(index.name),
+        named("pk=", _names(index.partition)) if index.kind == "GSI" else None,
+        named("sk=", _names(index.sort)) if index.sort else None,
+        named("project=", _projection(index)) if index.project != "all" else None,
+        named("billing=", _billing(index.billing)) if index.billing is not None else None,
+    )
+
+
+def _names(attributes: Sequence[str]) -> Part:
+    return literal(attributes[0]) if len(attributes) == 1 else Group("[", [literal(one) for one in attributes], "]")
+
+
+def _projection(index: Index) -> Part:
+    if isinstance(index.project, tuple):
+        return Group("[", [literal(one) for one in index.project], "]")
+    return literal(str(index.project))
+
+
+def _billing(billing: Billing) -> Part:
+    if isinstance(billing, Provisioned):
+        return call("Provisioned", f"read={billing.read}", f"write={billing.write}")
+    if billing == OnDemand():
+        return "OnDemand()"
+    return call("OnDemand", f"warm_read={billing.warm_read}", f"warm_write={billing.warm_write}")
+
+
+# Entities.
+
+
+def _entity(
+    table: SourceTable, entity: PlannedEntity, variable: str, model: str, value: str | None, *, alone: bool
+) -> Iterator[str]:
+    if entity.is_guessed:
+        yield from comment(_GUESSED + "the keys, of " + ", ".join(dict.fromkeys(_shapes(entity))) + ".")
+    yield from laid_out(_declaration(table, entity, value, alone=alone), f"@{variable}.").split("\n")
+    yield f"class {model}(Entity):"
+    what = f"Items of {literal(table.name)}" + (f" of the kind {literal(entity.name)}" if entity.name else "")
+    yield from docstring(f"{what}.", "    ")
+    yield ""
+    for one in entity.fields.values():
+        yield _field(one)
+
+
+def _shapes(entity: PlannedEntity) -> Iterator[str]:
+    """The texts that keys were guessed from, with ... for values."""
+    for part in (part for key in (entity.key, *entity.indexes.values()) for part in key):
+        if part.shape:
+            yield f"{literal(part.attribute)} as {literal(part.shape.replace('{}', '...'))}"
+
+
+def _declaration(table: SourceTable, entity: PlannedEntity, value: str | None, *, alone: bool) -> Group:
+    indexes = [
+        named(f"{literal(index.name)}: ", _key(entity.indexes[index.name], len(index.partition)))
+        for index in table.indexes
+        if index.name in entity.templated
+    ]
+    return call(
+        "entity",
+        named("key=", _key(entity.key, 1)) if any(part.template for part in entity.key) else None,
+        Group("indexes={", indexes, "}") if indexes else None,
+        named("items=", _items(table, entity)) if alone and table.figures is not None else None,
+        f"name={literal(value)}" if value is not None else None,
+        None if entity.keeps_key_fields else "store_key_fields=False",
+    )
+
+
+def _key(parts: Sequence[PlannedKey], partition: int) -> Part:
+    written = [_part(part) for part in parts]
+    return call("key", *(_together(group) for group in (written[:partition], written[partition:]) if group))
+
+
+def _together(parts: list[Part]) -> Part:
+    return parts[0] if len(parts) == 1 else Group("(", parts, ")")
+
+
+def _part(part: PlannedKey) -> Part:
+    return literal(part.template) if part.template else f"attr({literal(part.fields[0])})"
+
+
+def _items(table: SourceTable, entity: PlannedEntity) -> Part:
+    """The numbers of a table's only entity, and the share of items that each sparse index holds."""
+    figures = table.figures
+    assert figures is not None, "asked for where there are figures"
+    present: dict[str, float] = {}
+    for index in table.indexes:
+        own = [name for name in index.attributes if name not in table.key]
+        held = figures.in_index.get(index.name)
+        if len(own) == 1 and held is not None and held < figures.count:
+            name = next(one.name for one in entity.fields.values() if one.attribute == own[0])
+            present[name] = round(held / figures.count, 4)
+    return call(
+        "Items",
+        f"count={figures.count}",
+        named("bytes=", call("Bytes", f"average={figures.average_bytes}")),
+        Group("present={", [f"{literal(name)}: {share}" for name, share in present.items()], "}") if present else None,
+    )
+
+
+def _field(one: PlannedField) -> str:
+    kind = one.annotation if one.is_required or one.annotation == "Any" else f"{one.annotation} | None"
+    default = "" if one.is_required else " = None"
+    if one.name == one.attribute:
+        return f"    {one.name}: {kind}{default}"
+    typed = Group("Annotated[", [kind, call("Attribute", literal(one.attribute))], "]")
+    return laid_out(typed, before=f"{one.name}: ", after=default, indent="    ")
+
+
+def pattern_blocks(
+    entity: PlannedEntity, table: str, model: str, subject: str, names: PythonNames
+) -> Iterator[list[str]]:
+    """The lines of each pattern of an entity."""
+    writer = _Writer(entity, table, model)
+    key = [name for part in entity.key for name in part.fields]
+    partition = list(entity.key[0].fields)
+    called = literal(model)[1:-1]
+    yield writer.by_key("get", names.take(f"get_{subject}"), key, f"One {called} by its key.")
+    yield writer.put(names.take(f"put_{subject}"), f"Write a whole {called}.")
+    yield writer.by_key("delete", names.take(f"delete_{subject}"), key, f"Delete one {called}.")
+    if len(entity.key) > 1:
+        yield writer.query(names.take(f"list_{subject}"), partition, None, f"Each {called} of a partition.")
+    for index, parts in entity.indexes.items():
+        of_index = [name for part in parts[: entity.partition_sizes[index]] for name in part.fields]
+        name = names.take(f"list_{subject}_by_{snake_name(index).removeprefix('by_')}")
+        yield writer.query(name, of_index, index, f"Each {called} of a partition of the index {literal(index)}.")
+
+
+class _Writer:
+    """Writes the patterns of one entity."""
+
+    def __init__(self, entity: PlannedEntity, table: str, model: str) -> None:
+        self._entity, self._table, self._model = entity, table, model
+
+    def by_key(self, kind: str, name: str, fields: Sequence[str], about: str) -> list[str]:
+        """A pattern about one item."""
+        fields = list(dict.fromkeys(fields))
+        returned = "Key" if kind == "get" else "Change"
+        head = self._head(call(kind, self._model), name, self._typed(fields), returned, about)
+        return [*head, *_returning("key_of", fields)]
+
+    def query(self, name: str, fields: Sequence[str], index: str | None, about: str) -> list[str]:
+        """A pattern that reads a partition of the table or of an index."""
+        fields = list(dict.fromkeys(fields))
+        options = None if index is None else f"index={literal(index)}"
+        head = self._head(call("query", self._model, options), name, self._typed(fields), "Cond", about)
+        return [*head, *_returning("pk", fields)]
+
+    def put(self, name: str, about: str) -> list[str]:
+        """The pattern that writes a whole item."""
+        typed = [f"item: {self._model}"]
+        return [*self._head(call("put", self._model), name, typed, "Change", about), "    return put(item)"]
+
+    def _typed(self, fields: Sequence[str]) -> list[str]:
+        """Parameters for fields."""
+        return [f"{one}: {self._entity.fields[one].annotation}" for one in fields]
+
+    def _head(self, decorator: Group, name: str, typed: Sequence[str], returned: str, about: str) -> Iterator[str]:
+        """All of a pattern before its body."""
+        yield from laid_out(decorator, f"@{self._table}.").split("\n")
+        yield from laid_out(Group("(", typed, ")"), f"def {name}", f" -> {returned}:").split("\n")
+        yield from docstring(about, "    ")
+
+
+def _returning(word: str, fields: Sequence[str]) -> list[str]:
+    """The body: key_of(...) or pk(...) of parameters that are called as the fields."""
+    given = call(word, *(f"{one}={one}" for one in fields))
+    return laid_out(given, "return ", indent="    ").split("\n")

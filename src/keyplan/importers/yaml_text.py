@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from keyplan.importers.errors import ImportSourceError
+from keyplan.importers.nodes import ImportSourceError
 
 try:
     import yaml

@@ -23,7 +23,7 @@ _CLOSE = 0.005
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedClaim:
     """A claim, and whether it holds."""
 
     claim: Claim
@@ -32,7 +32,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Figures:
+class MeasuredPattern:
     """What is known of a pattern when its claims are judged."""
 
     reads: tuple[float, ...]
@@ -50,17 +50,17 @@ class Figures:
     """What the figures at the declared numbers assume, because the design does not declare it."""
 
 
-def judge(claim: Claim, figures: Figures) -> Judged:
+def judge(claim: Claim, figures: MeasuredPattern) -> JudgedClaim:
     """A claim of a pattern."""
     units = units_of(claim.text)
     if units is not None:
         return _judge_units(claim, units, figures)
     if _FAST.search(claim.text):
         return _judge_speed(claim, figures.pages, figures.assumed)
-    return Judged(claim, "unproved", "not a figure that running the pattern could tell")
+    return JudgedClaim(claim, "unproved", "not a figure that running the pattern could tell")
 
 
-def _judge_units(claim: Claim, told: ClaimedUnits, figures: Figures) -> Judged:
+def _judge_units(claim: Claim, told: ClaimedUnits, figures: MeasuredPattern) -> JudgedClaim:
     reads = told.what == "read"
     spent = figures.reads if reads else figures.writes
     unit = "RCU" if reads else "WCU"
@@ -70,29 +70,29 @@ def _judge_units(claim: Claim, told: ClaimedUnits, figures: Figures) -> Judged:
     if reads and figures.at_scale is not None and not _within(figures.at_scale, told):
         reason = f"{figures.at_scale:,.1f} {unit} at the declared numbers, {mean:,.1f} as generated"
         if figures.assumed:
-            return Judged(claim, "unproved", _assuming(reason, figures.assumed))
-        return Judged(claim, "fails" if figures.at_scale > told.high else "less", reason)
+            return JudgedClaim(claim, "unproved", _assuming(reason, figures.assumed))
+        return JudgedClaim(claim, "fails" if figures.at_scale > told.high else "less", reason)
     if _within(mean, told):
-        return Judged(claim, "holds", f"{mean:,.4g} {unit}{each} on average")
+        return JudgedClaim(claim, "holds", f"{mean:,.4g} {unit}{each} on average")
     if mean < told.low:
-        return Judged(claim, "less", f"{mean:,.4g} {unit}{each} on average")
+        return JudgedClaim(claim, "less", f"{mean:,.4g} {unit}{each} on average")
     reason = f"{mean:,.4g} {unit}{each} on average: {figures.split}"
     if reads and figures.assumed:
-        return Judged(claim, "unproved", _assuming(reason, figures.assumed))
-    return Judged(claim, "fails", reason)
+        return JudgedClaim(claim, "unproved", _assuming(reason, figures.assumed))
+    return JudgedClaim(claim, "fails", reason)
 
 
 def _within(value: float, told: ClaimedUnits) -> bool:
     return told.low - _CLOSE <= value <= told.high + _CLOSE
 
 
-def _judge_speed(claim: Claim, pages: float, assumed: Sequence[str]) -> Judged:
+def _judge_speed(claim: Claim, pages: float, assumed: Sequence[str]) -> JudgedClaim:
     if pages > 1:
         reason = f"at the declared numbers a call is {pages:,.0f} requests of 1 MB, one after the other"
         if assumed:
-            return Judged(claim, "unproved", _assuming(reason, assumed))
-        return Judged(claim, "fails", reason)
-    return Judged(claim, "unproved", "the embedded engine's latency says nothing of the service's")
+            return JudgedClaim(claim, "unproved", _assuming(reason, assumed))
+        return JudgedClaim(claim, "fails", reason)
+    return JudgedClaim(claim, "unproved", "the embedded engine's latency says nothing of the service's")
 
 
 def _assuming(reason: str, assumed: Sequence[str]) -> str:
@@ -105,7 +105,7 @@ def judge_of_design(
     book: PriceBook,
     pages: Sequence[tuple[str, float]],
     assumed: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
-) -> Judged:
+) -> JudgedClaim:
     """Judge a claim of the whole design. `pages` and `assumed`: by pattern, as in Figures."""
     for pattern, how in _OF_DESIGN:
         told = pattern.search(claim.text)
@@ -116,32 +116,32 @@ def judge_of_design(
         name, most = max(pages, key=lambda one: (one[1] > 1 and one[0] not in assumed, one[1]), default=("", 0.0))
         judged = _judge_speed(claim, most, assumed.get(name, ()))
         return replace(judged, reason=f"{name}: {judged.reason}") if most > 1 else judged
-    return Judged(claim, "unproved", "not a figure that running the design could tell")
+    return JudgedClaim(claim, "unproved", "not a figure that running the design could tell")
 
 
-def _judge_million(claim: Claim, told: re.Match[str], _month: Estimate, book: PriceBook) -> Judged:
+def _judge_million(claim: Claim, told: re.Match[str], _month: Estimate, book: PriceBook) -> JudgedClaim:
     reads = told["what"].lower().startswith("read")
     price = book["read_unit" if reads else "write_unit"] * 1e6
     unit = "reads of up to 4 KB, strongly consistent, half of it eventually" if reads else "writes of up to 1 KB"
     claimed = _number(told["price"])
     fits = abs(claimed - price) < _CLOSE / 10 or (reads and abs(claimed - price / 2) < _CLOSE / 10)
     reason = f"${price:g} per million {unit} ({book.region}, prices of {book.dated})"
-    return Judged(claim, "holds" if fits else "fails", reason)
+    return JudgedClaim(claim, "holds" if fits else "fails", reason)
 
 
-def _judge_month(claim: Claim, told: re.Match[str], month: Estimate, book: PriceBook) -> Judged:
+def _judge_month(claim: Claim, told: re.Match[str], month: Estimate, book: PriceBook) -> JudgedClaim:
     claimed = _number(told["price"])
     fits = month.total < claimed if told["under"] else abs(month.total - claimed) < _CLOSE
     reason = f"${month.total:,.2f} a month at the declared rates and numbers ({book.region}, prices of {book.dated})"
     if fits and month.guesses:
-        return Judged(claim, "unproved", f"{reason}, and not every rate and number is declared")
+        return JudgedClaim(claim, "unproved", f"{reason}, and not every rate and number is declared")
     assumed = undeclared(month.guesses)
     if assumed and not fits:
-        return Judged(claim, "unproved", _assuming(reason, assumed))
-    return Judged(claim, "holds" if fits else "fails", reason)
+        return JudgedClaim(claim, "unproved", _assuming(reason, assumed))
+    return JudgedClaim(claim, "holds" if fits else "fails", reason)
 
 
-_OF_DESIGN: tuple[tuple[re.Pattern[str], Callable[[Claim, re.Match[str], Estimate, PriceBook], Judged]], ...] = (
+_OF_DESIGN: tuple[tuple[re.Pattern[str], Callable[[Claim, re.Match[str], Estimate, PriceBook], JudgedClaim]], ...] = (
     (_MILLION, _judge_million),
     (_MONTH, _judge_month),
 )

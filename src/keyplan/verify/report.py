@@ -6,15 +6,19 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
 from keyplan.cost.units import Spent, average
-from keyplan.verify.claims import Judged
+from keyplan.verify.claims import JudgedClaim
 
 Kind = Literal["defect", "wrong", "claim", "failed", "not run"]
 """defect: prediction and receipt differ, which is keyplan's own fault. wrong: the answer is not what was meant."""
 
 
 @dataclass(frozen=True)
-class Problem:
+class Discrepancy:
     """Something that does not hold."""
 
     kind: Kind
@@ -28,7 +32,7 @@ class TableResult:
     name: str
     loaded: tuple[tuple[str, int, int | None], ...]
     """By entity: how many items, and how many the design declares."""
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[Discrepancy, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,8 @@ class PatternResult:
     predicted: tuple[Spent, ...]
     """By call."""
     measured: tuple[Spent, ...]
-    claims: tuple[Judged, ...]
-    problems: tuple[Problem, ...]
+    claims: tuple[JudgedClaim, ...]
+    problems: tuple[Discrepancy, ...]
 
     @property
     def verdict(self) -> str:
@@ -57,19 +61,19 @@ class PatternResult:
 
 
 @dataclass(frozen=True)
-class Report:
+class VerificationReport:
     """What verifying a design showed."""
 
     design: str
     seed: int
     tables: tuple[TableResult, ...]
     patterns: tuple[PatternResult, ...]
-    claims: tuple[Judged, ...]
+    claims: tuple[JudgedClaim, ...]
     """Of the whole design."""
     notes: tuple[str, ...]
 
     @property
-    def problems(self) -> Iterator[tuple[str, Problem]]:
+    def problems(self) -> Iterator[tuple[str, Discrepancy]]:
         """Everything that does not hold, with the name it is about."""
         for table in self.tables:
             yield from ((table.name, problem) for problem in table.problems)
@@ -85,13 +89,13 @@ class Report:
         return any(True for _ in self.problems)
 
 
-def claim_problem(judged: Judged) -> Problem:
+def claim_problem(judged: JudgedClaim) -> Discrepancy:
     """A claim that does not hold, as a problem."""
     source = f" ({judged.claim.source})" if judged.claim.source else ""
-    return Problem("claim", f'"{judged.claim.text}"{source}: {judged.reason}')
+    return Discrepancy("claim", f'"{judged.claim.text}"{source}: {judged.reason}')
 
 
-def as_json(report: Report) -> dict[str, Any]:
+def as_json(report: VerificationReport) -> dict[str, Any]:
     """The report for machines."""
     return {
         "design": report.design,
@@ -129,7 +133,7 @@ def _pattern(result: PatternResult) -> dict[str, Any]:
     }
 
 
-def _claim(judged: Judged) -> dict[str, str]:
+def _claim(judged: JudgedClaim) -> dict[str, str]:
     return {
         "text": judged.claim.text,
         "source": judged.claim.source,
@@ -138,5 +142,76 @@ def _claim(judged: Judged) -> dict[str, str]:
     }
 
 
-def _problem(problem: Problem) -> dict[str, str]:
+def _problem(problem: Discrepancy) -> dict[str, str]:
     return {"kind": problem.kind, "text": problem.text}
+
+
+def show(report: VerificationReport, console: Console) -> None:
+    """Print a report."""
+    console.print(Group(*_parts(report)), highlight=False, markup=False, soft_wrap=False)
+
+
+def _parts(report: VerificationReport) -> Iterator[RenderableType]:
+    loaded = ", ".join(f"{count:,} {name}" for table in report.tables for name, count, _ in table.loaded)
+    yield Text(f"{report.design}: {loaded or 'no items'}, seed {report.seed}")
+    yield _patterns(report)
+    problems = list(report.problems)
+    for name, problem in problems:
+        yield Text(f"{name}: {problem.kind}: {problem.text}", style="red" if problem.kind == "defect" else "")
+    for judged in report.claims:
+        if judged.standing != "fails":
+            word = "not proved" if judged.standing == "unproved" else "holds"
+            yield Text(f'{report.design}: "{judged.claim.text}" {word}: {judged.reason}')
+    for note in report.notes:
+        yield Text(f"note: {note}")
+    if any(problem.kind == "defect" for _, problem in problems):
+        yield Text("a defect is keyplan's own fault: please report it with the design")
+    yield Text(_summary(report, len(problems)))
+
+
+def _patterns(report: VerificationReport) -> Table:
+    table = Table("pattern", "operation", "table or index", title_justify="left")
+    for name in ("calls", "items", "returned"):
+        table.add_column(name, justify="right")
+    for name in ("claimed", "predicted", "measured", "verdict"):
+        table.add_column(name)
+    for one in report.patterns:
+        table.add_row(
+            one.name, one.operation, one.place,
+            str(one.calls) if one.calls else "",
+            f"{one.evaluated:,.1f}" if one.calls else "",
+            f"{one.returned:,.1f}" if one.calls else "",
+            "\n".join(judged.claim.text for judged in one.claims),
+            _units(one.predicted), _units(one.measured), _verdict(one),
+        )  # fmt: skip
+    return table
+
+
+def _units(calls: tuple[Spent, ...]) -> str:
+    """Units of an average call; reads and writes apart, and in brackets what indexes have of the writes."""
+    if not calls:
+        return ""
+    told, mean = [], average(calls)
+    if mean.reads:
+        told.append(f"{mean.reads:,.4g} RCU")
+    if mean.writes:
+        of_indexes = sum(units for place, units in mean.write.items() if "/" in place)
+        told.append(f"{mean.writes:,.4g} WCU" + (f" ({of_indexes:,.4g})" if of_indexes else ""))
+    return " + ".join(told) or "0"
+
+
+def _verdict(result: PatternResult) -> str:
+    standings = {judged.standing for judged in result.claims}
+    if result.verdict == "OK" and "unproved" in standings:
+        return "OK, claim not proved"
+    if result.verdict == "OK" and "less" in standings:
+        return "OK, less than claimed"
+    return result.verdict
+
+
+def _summary(report: VerificationReport, problems: int) -> str:
+    run = sum(1 for one in report.patterns if one.calls)
+    fine = sum(1 for one in report.patterns if not one.problems)
+    what = "1 thing does" if problems == 1 else f"{problems} things do"
+    ends = f"{what} not hold" if problems else "everything holds"
+    return f"{run} of {len(report.patterns)} patterns run, {fine} without a problem: {ends}"

@@ -11,7 +11,7 @@ from keyplan.check.checking import check
 from keyplan.cost.estimate import estimate
 from keyplan.cost.prices import book
 from keyplan.design.design import Design
-from keyplan.verify.verifying import verify
+from keyplan.verify.run import verify
 from keyplan_systems.venue_booking.entities import venue
 
 FOLDER = Path(keyplan_systems.venue_booking.__file__).parent

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from keyplan.check.finding import Finding, Severity
 from keyplan.check.rule import change_rule
-from keyplan.diff.changes import Change
-from keyplan.diff.comparison import Comparison
+from keyplan.diff.changes import DesignChange
+from keyplan.diff.comparison import Comparison, by_table
 from keyplan.diff.report import told
-from keyplan.diff.rollout import by_table
 
 
 @change_rule("KP901", "error")
@@ -184,7 +183,7 @@ def stored_values_dropped(comparison: Comparison) -> Iterator[Finding]:
         )
 
 
-def _dropped_value_fix(change: Change) -> str:
+def _dropped_value_fix(change: DesignChange) -> str:
     if change.kind == "entity removed":
         return "delete its items, or keep the entity declared until they have expired"
     if change.kind == "field removed":
@@ -248,7 +247,7 @@ def used_pattern_removed(comparison: Comparison) -> Iterator[Finding]:
             yield from _declared_use(change)
 
 
-def _declared_use(change: Change) -> Iterator[Finding]:
+def _declared_use(change: DesignChange) -> Iterator[Finding]:
     told = change.facts.get("uses")
     if isinstance(told, tuple) and told:
         problem = f"{change.what}, and in the old design {'; '.join(told)}"

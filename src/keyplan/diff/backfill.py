@@ -1,0 +1,316 @@
+"""How long a backfill takes at the capacity that the declared load leaves, and what its units cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from keyplan.cost.estimate import Estimate
+from keyplan.cost.prices import PriceBook
+from keyplan.cost.selectivity import share_in_index
+from keyplan.cost.sizes import entry_size, item_size
+from keyplan.design.entities import EntitySpec
+from keyplan.design.keys import BoundIndexKey
+from keyplan.design.schema import Schema
+from keyplan.design.tables import Table
+from keyplan.design.workload import Provisioned
+from keyplan.diff.changes import Build, DesignChange, Move, Rewrite
+from keyplan.diff.entities import already_stored
+from keyplan.diff.fields import Entities
+from keyplan.dynamodb.values.units import TRANSACTIONAL, index_write_units, read_units, write_units
+
+
+def seconds_of(
+    written: float, indexes: Mapping[str, float], schema: Schema, month: Estimate, before: Schema | None = None
+) -> float | None:
+    """How long write units of a table and its indexes take: the longest of them; None where nothing is left.
+
+    Local indexes take the table's capacity. `before`: the table as it was, where that had more.
+    """
+    of_table, of_indexes = written, {}
+    for name, units in indexes.items():
+        index = schema.index(name)
+        if index is not None and index.kind == "LSI":
+            of_table += units
+        else:
+            of_indexes[name] = units
+    return longest(
+        _time(units, _spare(schema, month, holder, before)) for holder, units in ((None, of_table), *of_indexes.items())
+    )
+
+
+def _time(units: float, left: float) -> float | None:
+    """How long so many units take of what is left a second; None where nothing is."""
+    if not units:
+        return 0.0
+    return units / left if left > 0 else None
+
+
+def longest(times: Iterable[float | None]) -> float | None:
+    """The longest of several times; None where one of them has no end."""
+    told = list(times)
+    ended = [time for time in told if time is not None]
+    return max(ended) if len(ended) == len(told) else None
+
+
+def _spare(schema: Schema, month: Estimate, index: str | None, before: Schema | None) -> float:
+    """Write units a second that the declared load leaves of a table's or an index's capacity, on average.
+
+    On demand: of what a table serves at once; more once the service has grown it. Capacity is raised before a
+    backfill and lowered after it.
+    """
+    name = schema.name if index is None else f"{schema.name}/{index}"
+    load = sum(part.write for table in month.tables for part in table.parts if part.name == name)
+    has = _write_capacity(schema, index)
+    if before is not None and before.provisioned and schema.provisioned:
+        has = max(has, _write_capacity(before, index))
+    return has - load
+
+
+def _write_capacity(schema: Schema, index: str | None) -> float:
+    declared = None if index is None else schema.index(index)
+    bought = (declared and declared.billing) or schema.billing
+    return bought.write if isinstance(bought, Provisioned) else bought.served[1]
+
+
+def price_of(written: float, read: float, schema: Schema, book: PriceBook) -> float:
+    """Dollars of units; those of capacity that is bought by the hour cost nothing more."""
+    if schema.provisioned:
+        return 0.0
+    return book.on_demand(read, written, schema.table_class)
+
+
+_SENTINEL_BYTES = 200
+"""About what a sentinel takes, its key and its owner's: one write unit as any up to 1 KB."""
+
+
+@dataclass(frozen=True)
+class Backfill:
+    """What one pass over stored items costs."""
+
+    by: str
+    """the service, or a program."""
+    what: str
+    """The index that is filled, the entity that is rewritten, the table that is copied."""
+    table: str
+    items: int
+    read: float
+    """Read units of a scan of the table."""
+    write: float
+    """Write units of the table."""
+    indexes: Mapping[str, float] = field(default_factory=dict)
+    """Write units by index."""
+    checks: float = 0.0
+    """Write units of a table that is copied, whose items are checked in the transactions that copy them."""
+    seconds: float | None = None
+    """At the capacity that the declared load leaves; None where none is left, or nothing is said."""
+    price: float = 0.0
+    """Dollars; capacity that is bought by the hour costs nothing more."""
+    unknown: tuple[str, ...] = ()
+    """Entities of which no number of items is declared."""
+    is_cleaning: bool = False
+    """Whether it deletes what nothing reads any more, which can wait until after the roll-out."""
+
+    @property
+    def written(self) -> float:
+        """Write units of all tables and indexes."""
+        return self.write + sum(self.indexes.values()) + self.checks
+
+
+def count_of(spec: EntitySpec, other: EntitySpec | None = None) -> int | None:
+    """How many items of an entity are stored, as the old design says, or else the new one."""
+    items = spec.items or (None if other is None else other.items)
+    return None if items is None else items.count
+
+
+def _sized(spec: EntitySpec, other: EntitySpec | None) -> EntitySpec:
+    """An entity with the numbers of its items, as it says them itself or the other design does."""
+    return spec if spec.items is not None or other is None else replace(spec, items=other.items)
+
+
+def estimate_backfill(
+    change: DesignChange, old: Estimate, new: Estimate, tables: Mapping[str, Table]
+) -> Backfill | None:
+    """What one change costs by itself; None for a change for which nothing is written."""
+    if isinstance(change.work, Build):
+        return build(change.work, new)
+    if isinstance(change.work, Rewrite):
+        return rewrite([change.work], old, tables)
+    if isinstance(change.work, Move):
+        return move(change.work, old, new)
+    return None
+
+
+def build(work: Build, month: Estimate) -> Backfill | None:
+    """An index that the service fills."""
+    units, items, unknown = 0.0, 0, []
+    for spec in work.entities:
+        bound, count = spec.key_in(work.index), count_of(spec)
+        if bound is None or count is None:
+            unknown += [spec.name] if count is None else []
+            continue
+        held = count * share_in_index(spec, bound)
+        items += round(held)
+        units += held * write_units(entry_size(spec, bound).average)
+    if not work.entities:
+        return None
+    schema = work.table.schema
+    seconds = seconds_of(0.0, {work.index.name: units}, schema, month)
+    return Backfill(
+        "the service", f"index {work.index.name}", work.table.name, items, 0.0, 0.0, {work.index.name: units},
+        0.0, seconds, price_of(units, 0.0, schema, month.book), tuple(unknown),
+    )  # fmt: skip
+
+
+def rewrite(works: list[Rewrite], month: Estimate, tables: Mapping[str, Table]) -> Backfill:
+    """One pass over the stored items of an entity, whatever has to be done to them."""
+    old, new = works[0].old, _new(works)
+    sized, count = _sized(old, new), count_of(old, new)
+    table = tables[old.schema.name]
+    unknown = () if count is not None else (old.name,)
+    stored, size = count or 0, write_units(item_size(sized).average)
+    is_written = any(one.items for one in works)
+    is_held = any(one.sentinels for one in works) and new is not None
+    items = stored * _share(works)
+    is_moved = any(one.rekeyed for one in works)
+    # Under another key it is a put and a delete; an item whose sentinel alone is put is checked in the transaction.
+    actions = 2 if is_moved else 1 if is_written or is_held else 0
+    times = TRANSACTIONAL if is_moved or is_held else 1
+    sentinels = stored * sum(one.share * one.sentinels for one in works) * write_units(_SENTINEL_BYTES)
+    written = times * (items * actions * size + sentinels)
+    indexes = _entries(works, stored) if is_written else {}
+    scanned = sum((count_of(one) or 0) * item_size(one).average for one in table.entities) if stored else 0
+    read = read_units(int(scanned), consistent=False)
+    total = written + sum(indexes.values())
+    is_same = new is not None and new.schema.name == old.schema.name
+    schema = new.schema if new is not None and is_same else old.schema
+    verb = "deleted" if new is None else "rewritten"
+    what = f"{old.name} {verb}" if is_written else f"sentinels of {old.name}"
+    seconds = seconds_of(written, indexes, schema, month, old.schema)
+    price = price_of(total, read, schema, month.book)
+    return Backfill(
+        "a program", what, schema.name, round(items), read, written, indexes, 0.0, seconds, price, unknown,
+        is_cleaning=new is None,
+    )  # fmt: skip
+
+
+def _share(works: Iterable[Rewrite]) -> float:
+    """Of the items that several changes are about, at most: which of them are about the same is not told."""
+    return min(1.0, sum(one.share for one in works))
+
+
+def _new(works: list[Rewrite]) -> EntitySpec | None:
+    """What the items are afterwards; None where nothing is left of them, or of their sentinels."""
+    return next((one.new for one in works if one.new is not None), None)
+
+
+def _entries(works: list[Rewrite], stored: int) -> dict[str, float]:
+    """Write units by index of the old table or the new, for each entry that moves, comes, goes or changes."""
+    old, new = works[0].old, _new(works)
+    names = {bound.index.name for one in (old, new) if one is not None for bound in one.indexes}
+    found = {}
+    for name in sorted(names):
+        units = stored * _share(_touching(works, name)) * _entry_units(works, name)
+        if units:
+            found[name] = units
+    return found
+
+
+def _touching(works: list[Rewrite], name: str) -> list[Rewrite]:
+    """The changes that are about an index's entries; all of them, where none is by itself."""
+    old, new = works[0].old, _new(works)
+    bound = (None if new is None else new.key_in(name)) or old.key_in(name)
+    assert bound is not None, "one of the two is in it"
+    found = [
+        one
+        for one in works
+        if one.rekeyed or name in one.indexes or any(_projects(bound, each, old.schema) for each in one.attributes)
+    ]
+    return found or works
+
+
+def _entry_units(works: list[Rewrite], name: str) -> float:
+    """Of one item, on average, in one index."""
+    old, new = works[0].old, _new(works)
+    after = None if new is None else new.key_in(name)
+    now = _held(new or old, old, after)
+    before = old.key_in(name)
+    is_written = any(name in one.indexes for one in works)
+    was = now if _is_filled(old, new, after) and not is_written else _held(old, new, before)
+    if before is None and was[0] == 0 and not is_written and not any(one.rekeyed for one in works):
+        return 0.0  # no stored item is in it, before or after
+    moves = is_written or any(one.rekeyed for one in works)
+    if was[0] == 0 or now[0] == 0 or moves:
+        return was[0] * was[1] + now[0] * now[1]
+    attributes = {attribute for one in works for attribute in one.attributes}
+    assert after is not None, "something of it is held there"
+    if not any(_projects(after, one, old.schema) for one in attributes):
+        return 0.0
+    return was[0] * index_write_units(was[2], now[2], same_key=True, same_content=False)
+
+
+def _is_filled(old: EntitySpec, new: EntitySpec | None, after: BoundIndexKey | None) -> bool:
+    """Whether the service has filled a new index with stored items, before anything is rewritten."""
+    if new is None or after is None or old.schema.index(after.index.name) is not None:
+        return False
+    return already_stored(Entities(old, new), after)
+
+
+def _held(spec: EntitySpec, other: EntitySpec | None, bound: BoundIndexKey | None) -> tuple[float, float, int]:
+    """Which share of items is in the index, and what an entry takes: write units and bytes."""
+    if bound is None:
+        return 0.0, 0, 0
+    size = entry_size(spec, bound).average
+    return share_in_index(_sized(spec, other), bound), write_units(size), size
+
+
+def _projects(bound: BoundIndexKey, attribute: str, schema: Schema) -> bool:
+    return bound.index.projects(attribute, schema.key)
+
+
+def move(work: Move, before: Estimate, month: Estimate) -> Backfill:
+    """A table that is copied into another one, each item with a check in one transaction."""
+    written, checks, items, scanned, unknown = 0.0, 0.0, 0, 0, []
+    indexes: dict[str, float] = {}
+    for spec in work.old.entities:
+        after = next((one for one in work.new.entities if one.name == spec.name), None)
+        if after is None:
+            continue
+        count = count_of(spec, after)
+        if count is None:
+            unknown.append(spec.name)
+            continue
+        items += count
+        size = item_size(_sized(spec, after)).average
+        scanned += count * size
+        checks += count * TRANSACTIONAL * write_units(size)
+        written += count * TRANSACTIONAL * (write_units(size) + len(after.sentinels) * write_units(_SENTINEL_BYTES))
+        for bound in after.indexes:
+            units = count * share_in_index(_sized(after, spec), bound) * write_units(entry_size(after, bound).average)
+            indexes[bound.index.name] = indexes.get(bound.index.name, 0.0) + units
+    read = read_units(scanned, consistent=False)
+    was, schema = work.old.schema, work.new.schema
+    price = price_of(written + sum(indexes.values()), 0.0, schema, month.book) + price_of(checks, read, was, month.book)
+    into, of_checks = seconds_of(written, indexes, schema, month), seconds_of(checks, {}, was, before)
+    return Backfill(
+        "a program", f"{work.old.name} copied", work.new.name, items, read, written, indexes, checks,
+        longest((into, of_checks)), price, tuple(unknown),
+    )  # fmt: skip
+
+
+def passes(
+    changes: Iterable[DesignChange], old: Estimate, new: Estimate, tables: Mapping[str, Table]
+) -> list[Backfill]:
+    """All backfills of a comparison, each entity and each table once."""
+    works = [change.work for change in changes if change.work is not None]
+    moves = list(dict.fromkeys((one.old, one.new) for one in works if isinstance(one, Move)))
+    copied = {name for pair in moves for name in (pair[0].name, pair[1].name)}
+    found = [move(Move(*pair), old, new) for pair in moves]
+    together: dict[tuple[EntitySpec, bool], list[Rewrite]] = {}  # what is only cleaned up is a pass of its own
+    for work in works:
+        if isinstance(work, Build) and work.table.name not in copied:
+            made = build(work, new)
+            found += [made] if made is not None else []
+        elif isinstance(work, Rewrite) and work.old.schema.name not in copied:
+            together.setdefault((work.old, work.new is None), []).append(work)
+    return [*found, *(rewrite(several, old, tables) for several in together.values())]

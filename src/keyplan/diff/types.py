@@ -1,0 +1,306 @@
+"""Types and values as they read in a message, without the modules that they are from."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, Literal, Union, get_args, get_origin
+from uuid import UUID
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from keyplan.design.field_marks import mark_of
+from keyplan.design.field_types import StoredAs, UnstorableTypeError, type_code, without_none
+from keyplan.design.fields import StoredField
+from keyplan.design.template_field import Field
+
+_SHOWN = 6
+"""How many values of a type are listed."""
+
+
+def name_of(kind: Any) -> str:
+    """A type without the modules that it is from."""
+    bare, _ = without_none(kind)
+    if isinstance(bare, type) and not get_args(bare):
+        return bare.__name__
+    if get_origin(bare) in {Union, types.UnionType}:
+        return " or ".join(name_of(one) for one in get_args(bare))
+    if get_origin(bare) is Literal:
+        return listed(get_args(bare))
+    origin = getattr(get_origin(bare), "__name__", str(bare))
+    return f"{origin}[{', '.join('...' if one is Ellipsis else name_of(one) for one in get_args(bare))}]"
+
+
+def listed(values: Sequence[Any]) -> str:
+    """Some values, and how many there are more."""
+    told = ", ".join(repr(one) for one in values[:_SHOWN])
+    return told if len(values) <= _SHOWN else f"{told} and {len(values) - _SHOWN} more"
+
+
+LossKind = Literal["type", "gone", "narrowed", "lacking"]
+"""type: another attribute type or format. gone: values that were allowed are none any more. narrowed: values may be
+out of the new limits. lacking: the attribute is not there, and is needed."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Why values that are stored may not be read."""
+
+    kind: LossKind
+    text: str
+    values: tuple[Any, ...] = field(default=(), compare=False)
+    """Those of the field that are gone, where that is all."""
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two types, of which the first wrote what the second reads."""
+
+    old: Any
+    new: Any
+    old_info: FieldInfo | None
+    new_info: FieldInfo | None
+    path: str
+    seen: frozenset[tuple[int, int]] = frozenset()
+
+    def part(self, old: Any, new: Any, path: str) -> _Pair:
+        return _Pair(old, new, None, None, path, self.seen)
+
+
+def losses(old: StoredField, new: StoredField) -> list[Loss]:
+    """What values of a field lose that were written as one type and are read as another; mostly nothing."""
+    found = list(_presence(old, new))
+    if old.type_code != new.type_code and "ANY" not in {old.type_code, new.type_code}:
+        return [*found, Loss("type", f"it is stored as {old.type_code}, and {new.type_code} is read")]
+    if _formats_differ(old.stored, new.stored):
+        return [*found, Loss("type", f"it is stored as {old.stored}, and {new.stored} is read")]
+    pair = _Pair(old.info.annotation, new.info.annotation, old.info, new.info, "")
+    return list(dict.fromkeys([*found, *_between(pair)]))
+
+
+def _formats_differ(old: StoredAs | None, new: StoredAs | None) -> bool:
+    """Whether a moment is stored as another number. All texts of moments are ISO 8601 and read alike."""
+    numbers = {"epoch_s", "epoch_ms"}
+    return old != new and old in numbers and new in numbers
+
+
+def is_absent(old: StoredField, new: StoredField) -> bool:
+    """Whether items may be stored without a field that is needed now."""
+    return (old.optional or old.is_set) and new.is_needed
+
+
+def _presence(old: StoredField, new: StoredField) -> Iterator[Loss]:
+    """An attribute that may be absent is read as the default, or as None, or as an empty set."""
+    if is_absent(old, new):
+        yield Loss("lacking", "items without it are stored, and it is required now")
+
+
+def _between(pair: _Pair) -> Iterator[Loss]:
+    (old, _), (new, may_be_none) = without_none(pair.old), without_none(pair.new)
+    if pair.path and without_none(pair.old)[1] and not may_be_none and new not in {Any, object}:
+        yield Loss("narrowed", f"{pair.path} may be None where it is stored, and not where it is read")
+    if new in {Any, object}:
+        return
+    if old in {Any, object}:
+        yield Loss("narrowed", f"{_at(pair)}anything is stored, and {name_of(new)} is read")
+        return
+    if _is_union(old) or _is_union(new):
+        yield from _unions(pair, old, new)
+        return
+    yield from _single(pair, old, new)
+    yield from _limits(pair)
+
+
+def _single(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
+    """Two types that are no unions."""
+    was, now = _values(pair.old), _values(pair.new)
+    if now is not None:
+        yield from _choices(pair, was, now)
+        return
+    if was is not None:
+        old = type(was[0]) if was and len({type(one) for one in was}) == 1 else object
+    first, second = get_origin(old) or old, get_origin(new) or new
+    if "ANY" not in {_code(old), _code(new)} and _code(old) != _code(new):
+        yield Loss("type", f"{_at(pair)}{name_of(old)} is stored as {_code(old)}, and {name_of(new)} is {_code(new)}")
+        return
+    if _is_model(first) or _is_model(second):
+        yield from _models(pair, first, second)
+    elif get_args(old) and get_args(new):
+        yield from _containers(pair, old, new)
+    else:
+        yield from _scalars(pair, first, second)
+
+
+# Values that are listed.
+
+
+def _values(annotation: Any) -> tuple[Any, ...] | None:
+    """The values of an Enum or a Literal, as they are stored."""
+    declared = Field.of("", annotation)
+    return None if declared.choices is None else declared.stored_choices
+
+
+def _choices(pair: _Pair, was: tuple[Any, ...] | None, now: tuple[Any, ...]) -> Iterator[Loss]:
+    if was is None:
+        yield Loss("narrowed", f"{_at(pair)}any {name_of(pair.old)} is stored, and only {listed(now)} is read")
+        return
+    gone = [one for one in was if one not in now]
+    if gone:
+        values = () if pair.path else tuple(gone)
+        yield Loss("gone", f"{_at(pair)}{listed(gone)} may be stored, and only {listed(now)} is read", values)
+
+
+# Parts of a type.
+
+
+def _is_union(kind: Any) -> bool:
+    return get_origin(kind) in {Union, types.UnionType}
+
+
+def _unions(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
+    """Each part of the one must be read by some part of the other."""
+    ours = get_args(new) if _is_union(new) else (new,)
+    for part in get_args(old) if _is_union(old) else (old,):
+        if all(list(_between(pair.part(part, one, pair.path))) for one in ours):
+            yield Loss("narrowed", f"{_at(pair)}{name_of(part)} may be stored, and {name_of(new)} is read")
+
+
+def _containers(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
+    ours, theirs = get_args(old), get_args(new)
+    is_fixed = [get_origin(one) is tuple and Ellipsis not in get_args(one) for one in (old, new)]
+    if is_fixed[1] and (not is_fixed[0] or len(ours) != len(theirs)):
+        yield Loss("narrowed", f"{_at(pair)}{name_of(old)} is stored, and exactly {len(theirs)} parts are read")
+        return
+    written, read = ([one for one in parts if one is not Ellipsis] for parts in (ours, theirs))
+    if is_fixed[0] and not is_fixed[1]:
+        read = read * len(written)
+    for number, (one, other) in enumerate(zip(written, read, strict=False)):
+        name = "each key" if len(written) == 2 and number == 0 and not is_fixed[0] else "each part"
+        yield from _between(pair.part(one, other, f"{name} of {pair.path}" if pair.path else name))
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def _models(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
+    """A model inside of an item: its fields are parts of a map."""
+    if not (_is_model(old) and _is_model(new)):
+        parts = get_args(pair.new)
+        if _is_model(new) or (parts and parts[-1] not in {Any, object}):
+            yield Loss("narrowed", f"{_at(pair)}any {name_of(old)} is stored, and {name_of(pair.new)} is read")
+        return
+    if (id(old), id(new)) in pair.seen:
+        return
+    seen = pair.seen | {(id(old), id(new))}
+    ours, theirs = _fields_of(old), _fields_of(new)
+    for name, (label, info) in theirs.items():
+        path = f"{pair.path}.{label}" if pair.path else label
+        if name not in ours:
+            if info.is_required() and not without_none(info.annotation)[1]:
+                yield Loss("lacking", f"{path} is required, and is in nothing that is stored")
+            continue
+        was = ours[name][1]
+        yield from _between(_Pair(was.annotation, info.annotation, was, info, path, seen))
+    gone = [label for name, (label, _) in ours.items() if name not in theirs]
+    if gone and new.model_config.get("extra") == "forbid":
+        yield Loss("gone", f"{_at(pair)}{', '.join(gone)} is stored, and {new.__name__} takes no more fields")
+    yield from added_validators(old, new)
+
+
+def parts_of(annotation: Any, within: str = "", seen: frozenset[type] = frozenset()) -> Iterator[str]:
+    """The paths of the fields of models inside of a type: city of a place, steps.at of a list of them."""
+    kind, _ = without_none(annotation)
+    if _is_model(kind) and kind not in seen:
+        for label, (name, info) in _fields_of(kind).items():
+            yield f"{within}{name}" + (f" ({label})" if label != name else "")
+            yield from parts_of(info.annotation, f"{within}{name}.", seen | {kind})
+    for part in get_args(kind) if get_origin(kind) is not Literal else ():
+        yield from parts_of(part, within, seen)
+
+
+def _fields_of(model: type[BaseModel]) -> Mapping[str, tuple[str, FieldInfo]]:
+    """By the name in the map: the field's own name, and what is declared of it."""
+    return {mark_of(info).name or name: (name, info) for name, info in model.model_fields.items()}
+
+
+def added_validators(old: type[BaseModel], new: type[BaseModel]) -> Iterator[Loss]:
+    """Validators that only the new model has: what they refuse cannot be compared, only that they are there."""
+    for name in sorted(_validators(new) - _validators(old)):
+        yield Loss("narrowed", f"{new.__name__} has a new validator, {name}: what it refuses cannot be read")
+
+
+def _validators(model: type[BaseModel]) -> set[str]:
+    told = model.__pydantic_decorators__
+    return {*told.field_validators, *told.model_validators, *told.validators, *told.root_validators}
+
+
+# Single values.
+
+_TEXTS: tuple[type, ...] = (UUID, datetime, date, time)
+_NUMBERS: tuple[type, ...] = (int, float, Decimal)
+
+
+def _scalars(pair: _Pair, old: Any, new: Any) -> Iterator[Loss]:
+    if not (isinstance(old, type) and isinstance(new, type)) or _family(old) == _family(new):
+        return
+    was, now = _family(old), _family(new)
+    widened = (was in _TEXTS and now is str) or (was is int and now in {float, Decimal})
+    if widened or (was is float and now is Decimal):
+        return
+    if {was, now} <= {str, *_TEXTS} or {was, now} <= {*_NUMBERS, timedelta, datetime}:
+        yield Loss("narrowed", f"{_at(pair)}{name_of(old)} is stored, and {name_of(new)} is read")
+
+
+def _family(kind: type) -> type:
+    """The type that decides how values are written and read."""
+    families = (bool, datetime, date, time, timedelta, UUID, bytes, str, int, float, Decimal)
+    return next((one for one in families if issubclass(kind, one)), kind)
+
+
+def _code(kind: Any) -> str:
+    try:
+        return type_code(kind)
+    except UnstorableTypeError:
+        return "ANY"
+
+
+# Limits.
+
+
+def _limits(pair: _Pair) -> Iterator[Loss]:
+    was, now = Field.of("", pair.old, pair.old_info), Field.of("", pair.new, pair.new_info)
+    if now.choices is not None:
+        return
+    for name, word, sign in _BOUNDS:
+        before, after = getattr(was, name), getattr(now, name)
+        if after is not None and (before is None or (after - before) * sign > 0):
+            than = "without such a limit" if before is None else f"of {before}"
+            yield Loss("narrowed", f"{_at(pair)}{word} is {after} now, and values {than} are stored")
+    if now.pattern is not None and now.pattern != was.pattern:
+        yield Loss("narrowed", f"{_at(pair)}values that do not match {now.pattern} may be stored")
+    for name in sorted(_functions(pair.new_info) - _functions(pair.old_info)):
+        yield Loss("narrowed", f"{_at(pair)}a new validator, {name}, may refuse what is stored")
+
+
+_BOUNDS = (
+    ("min_length", "the least length", 1),
+    ("max_length", "the greatest length", -1),
+    ("minimum", "the least value", 1),
+    ("maximum", "the greatest value", -1),
+)
+
+
+def _functions(info: FieldInfo | None) -> set[str]:
+    """The names of validating functions beside a field's type."""
+    marks = () if info is None else info.metadata
+    found = (getattr(mark, "func", None) for mark in marks)
+    return {getattr(function, "__qualname__", type(function).__name__) for function in found if function is not None}
+
+
+def _at(pair: _Pair) -> str:
+    return f"{pair.path}: " if pair.path else ""

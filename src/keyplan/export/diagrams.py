@@ -1,0 +1,293 @@
+"""Diagrams of a design: entities with keys and indexes, patterns around what they use, consumers behind tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from keyplan.design.consumers import Changed, Consumer
+from keyplan.design.entities import EntitySpec
+from keyplan.design.field_types import plain
+from keyplan.design.keys import BoundKey
+from keyplan.design.patterns import Pattern
+from keyplan.design.schema import Index, Schema
+from keyplan.design.tables import Table
+from keyplan.export.conditions import condition
+from keyplan.export.svg import LINE, PAD, Drawing, Line, Rect, height_of, listed, width_of, wrapped
+
+_MOST = 64
+"""The longest line of a box, in characters."""
+_GAP = 14
+_LANE = 14
+_PITCH = LINE + PAD + 4
+"""From one pattern to the next."""
+_COLOURS = 6
+
+
+# Entities and indexes.
+
+
+@dataclass(frozen=True)
+class _Section:
+    """The lines of an entity's box about one index; None for the rest."""
+
+    index: Index | None
+    lines: list[Line]
+
+
+def entities(table: Table, name: str) -> str:
+    """Every entity with its fields and keys, joined to the indexes that it is in."""
+    drawing = Drawing()
+    sections = {entity: list(_sections(entity)) for entity in table.entities}
+    width = max((width_of(part.lines) for parts in sections.values() for part in parts), default=0)
+    head = [*_lines(f"table {table.name}", "name"), *_lines(_key_of_table(table.schema), "dim")]
+    width = max(width, width_of(head) - 2 * PAD)
+    y = PAD + height_of(head)
+    ports: dict[str, list[tuple[float, float]]] = {index.name: [] for index in table.schema.indexes}
+    for parts in sections.values():
+        box, found = _entity(drawing, 2 * PAD, y, width, parts)
+        for index, at in found:
+            ports[index.name].append((box.right, at))
+        y = box.bottom + _GAP
+    frame = Rect(PAD, PAD, width + 2 * PAD, y - PAD)
+    drawing.rect(frame, "frame")
+    for number, line in enumerate(head):
+        drawing.text(2 * PAD, PAD + PAD / 2 + number * LINE, line)
+    _indexes(drawing, frame, table, ports)
+    return drawing.svg(name, f"Entities of table {table.name}", _entities_told(table))
+
+
+def _sections(entity: EntitySpec) -> Iterator[_Section]:
+    yield _Section(None, _lines(entity.name, "name"))
+    yield _Section(None, list(_key_lines(entity.key)))
+    for bound in entity.indexes:
+        lines = [*_lines(f"in {bound.index.name}", "dim"), *_key_lines(bound)]
+        if bound.when is not None:
+            lines += _lines(f"only while {condition(bound.when)}", "dim")
+        yield _Section(bound.index, lines)
+    fields = [
+        f"{one.name}{'?' if one.optional else ''} {one.type_code.replace('ANY', 'any')}"
+        for one in entity.fields.values()
+    ]
+    yield _Section(None, [Line(text) for text in listed(fields, _MOST)])
+
+
+def _key_lines(bound: BoundKey) -> Iterator[Line]:
+    for part in bound.attributes:
+        yield from _lines(f"{part.attribute} = {part.text}", "key")
+
+
+def _lines(text: str, style: str) -> list[Line]:
+    return [Line(one, style) for one in wrapped(text, _MOST)]
+
+
+def _entity(
+    drawing: Drawing, x: float, y: float, width: float, parts: Sequence[_Section]
+) -> tuple[Rect, list[tuple[Index, float]]]:
+    """An entity's box; and where at its right edge each index's section is."""
+    lines = [line for part in parts for line in part.lines]
+    box = drawing.box(Rect(x, y, width, 0), lines, "entity")
+    found: list[tuple[Index, float]] = []
+    above = y + PAD / 2
+    for part in parts:
+        if part.index is not None:
+            found.append((part.index, above + LINE / 2))
+        if part is not parts[0] and part.lines:
+            drawing.rule(box.x, box.right, above)
+        above += len(part.lines) * LINE
+    return box, found
+
+
+def _indexes(drawing: Drawing, frame: Rect, table: Table, ports: dict[str, list[tuple[float, float]]]) -> None:
+    """The indexes to the right, each about as high as the entities that are in it, with a lane of its own."""
+    indexes = sorted(table.schema.indexes, key=lambda index: _mean(ports[index.name]))
+    lanes = {index.name: number for number, index in enumerate(indexes)}
+    x = frame.right + _LANE * (len(indexes) + 2)
+    boxes = {index.name: _index_lines(index, table) for index in indexes}
+    width = max((width_of(lines) for lines in boxes.values()), default=0)
+    y = frame.y
+    for index in indexes:
+        lines, lane = boxes[index.name], lanes[index.name]
+        height = height_of(lines)
+        colour = f"line colour{lane % _COLOURS}"
+        above = max(y, _mean(ports[index.name]) - height / 2)
+        where = drawing.box(Rect(x, above, width, height), lines, f"index {colour}")
+        y = where.bottom + _GAP
+        across = frame.right + _LANE * (lane + 1)
+        for start, level in ports[index.name]:
+            drawing.path([(start, level), (across, level), (across, where.middle), (where.x, where.middle)], colour)
+
+
+def _mean(points: Sequence[tuple[float, float]]) -> float:
+    return sum(y for _, y in points) / len(points) if points else 0
+
+
+def _index_lines(index: Index, table: Table) -> list[Line]:
+    inside = sum(entity.key_in(index) is not None for entity in table.entities)
+    held = ", ".join(index.project) if isinstance(index.project, tuple) else index.project or "not stated"
+    told = [f"{index.name}, {index.kind}", f"partition key {', '.join(index.partition)}"]
+    told += [f"sort key {', '.join(index.sort)}"] if index.sort else []
+    return _headed([*told, f"holds {held}", f"{inside} of {len(table.entities)} entities"])
+
+
+def _headed(texts: Sequence[str]) -> list[Line]:
+    """The lines of texts, of which the first is a name."""
+    lines = [line for text in texts for line in wrapped(text, _MOST // 2)]
+    return [Line(text, "" if number else "name") for number, text in enumerate(lines)]
+
+
+def _key_of_table(schema: Schema) -> str:
+    sort = f", sort key {schema.sort}" if schema.sort else ""
+    return f"partition key {schema.partition}{sort}"
+
+
+def _entities_told(table: Table) -> str:
+    told = [
+        f"{entity.name}: {entity.key.text}; in {', '.join(bound.index.name for bound in entity.indexes) or 'no index'}"
+        for entity in table.entities
+    ]
+    return ". ".join(told) or "No entities."
+
+
+# Patterns.
+
+
+def patterns(table: Table, used: Sequence[Pattern[..., Any]], name: str) -> str:
+    """The table and each index, with the patterns that read it to the left and those that write it to the right."""
+    drawing = Drawing()
+    targets: list[Index | None] = [None, *table.schema.indexes]
+    reads = {target: [one for one in used if one.plan.reading and one.plan.index is target] for target in targets}
+    writes = [one for one in used if not one.plan.reading]
+    left = max((width_of([_pattern_line(one)]) for found in reads.values() for one in found), default=0)
+    middle = max(width_of(_target_lines(table, target)) for target in targets)
+    x = left + (4 * _LANE if left else 0)
+    y: float = 0
+    for target in targets:
+        lines = _target_lines(table, target)
+        beside = reads[target], [] if target else writes
+        height = max(height_of(lines), max(map(len, beside)) * _PITCH)
+        box = drawing.box(Rect(x, y, middle, height), lines, "index" if target else "table")
+        _pills(drawing, beside[0], box, 0, left)
+        _pills(drawing, beside[1], box, box.right + 4 * _LANE, 0)
+        y = box.bottom + _GAP
+    return drawing.svg(name, f"Access patterns of table {table.name}", _patterns_told(table, reads, writes))
+
+
+def _pattern_line(pattern: Pattern[..., Any]) -> Line:
+    operation = pattern.plan.operation
+    return Line(pattern.name, note=_OPERATIONS.get(operation, operation))
+
+
+_OPERATIONS = {
+    "BatchGetItem": "BatchGet", "BatchWriteItem": "BatchWrite", "ConditionCheck": "check", "DeleteItem": "Delete",
+    "GetItem": "Get", "PutItem": "Put", "TransactWriteItems": "transaction", "UpdateItem": "Update",
+}  # fmt: skip
+
+
+def _target_lines(table: Table, target: Index | None) -> list[Line]:
+    if target is not None:
+        return _index_lines(target, table)
+    schema = table.schema
+    told = [f"table {table.name}", f"partition key {schema.partition}"]
+    told += [f"sort key {schema.sort}"] if schema.sort else []
+    told.append(f"{len(table.entities)} {'entity' if len(table.entities) == 1 else 'entities'}")
+    return _headed(told)
+
+
+def _pills(drawing: Drawing, found: Sequence[Pattern[..., Any]], box: Rect, x: float, right: float) -> None:
+    """Patterns one under the other, each with an arrow from what it reads or to what it writes.
+
+    `right`: the edge that they end at; from x on they begin where it is 0.
+    """
+    for number, one in enumerate(found):
+        line = _pattern_line(one)
+        width = width_of([line])
+        kind = "read" if one.plan.reading else "write"
+        where = Rect(right - width if right else x, box.y + number * _PITCH, width, 0)
+        pill = drawing.box(where, [line], f"pattern {kind}")
+        if one.plan.reading:
+            drawing.arrow((box.x, pill.middle), (pill.right + 2, pill.middle), f"line {kind}")
+        else:
+            drawing.arrow((pill.x, pill.middle), (box.right + 2, pill.middle), f"line {kind}")
+
+
+def _patterns_told(
+    table: Table, reads: dict[Index | None, list[Pattern[..., Any]]], writes: Sequence[Pattern[..., Any]]
+) -> str:
+    told = [
+        f"{f'Index {target.name}' if target else f'Table {table.name}'} is read by"
+        f" {', '.join(one.name for one in found) or 'no pattern'}."
+        for target, found in reads.items()
+    ]
+    return " ".join([*told, f"The table is written by {', '.join(one.name for one in writes) or 'no pattern'}."])
+
+
+# Consumers.
+
+
+def consumers(tables: Sequence[Table], name: str) -> str:
+    """From each table with a stream to its consumers, and to where what fails for good goes."""
+    drawing = Drawing()
+    sources = {table: _source_lines(table) for table in tables if table.consumers}
+    boxes = {one: _consumer_lines(one) for table in sources for one in table.consumers}
+    first = max(map(width_of, sources.values()))
+    second = max(map(width_of, boxes.values()))
+    y: float = 0
+    for table, lines in sources.items():
+        heights = [height_of(boxes[one]) for one in table.consumers]
+        whole = max(height_of(lines), sum(heights) + _GAP * (len(heights) - 1))
+        source = drawing.box(Rect(0, y, first, whole), lines, "table")
+        for one, height in zip(table.consumers, heights, strict=True):
+            box = drawing.box(Rect(source.right + 5 * _LANE, y, second, height), boxes[one], "entity")
+            drawing.arrow((source.right, box.middle), (box.x - 2, box.middle), "line read")
+            _failures(drawing, one, box)
+            y = box.bottom + _GAP
+        y = max(y, source.bottom + _GAP)
+    return drawing.svg(name, "Change consumers", " ".join(_consumer_told(*pair) for pair in _pairs(tables)))
+
+
+def _pairs(tables: Sequence[Table]) -> Iterator[tuple[Table, Consumer]]:
+    return ((table, one) for table in tables for one in table.consumers)
+
+
+def _source_lines(table: Table) -> list[Line]:
+    return _headed([f"table {table.name}", f"stream {table.schema.stream or 'off'}"])
+
+
+def _consumer_lines(one: Consumer) -> list[Line]:
+    told = [f"{_names(one)}: {', '.join(sorted(one.events))}"]
+    if one.when is not None:
+        told.append(f"only {_when(one)}")
+    told.append(f"batches of {one.batch}")
+    return [*_lines(one.name, "name"), *(line for text in told for line in _lines(text, ""))]
+
+
+def _names(one: Consumer) -> str:
+    return ", ".join(entity.name for entity in one.entities)
+
+
+def _when(one: Consumer) -> str:
+    if not isinstance(one.when, Changed):
+        return f"while {condition(one.when)}"
+    becomes = "" if one.when.becomes is None else f" to {plain(one.when.becomes)!r}"
+    return f"when {one.when.field} changes{becomes}"
+
+
+def _failures(drawing: Drawing, one: Consumer, box: Rect) -> None:
+    lines = _lines(_after_failures(one), "")
+    height = height_of(lines)
+    where = Rect(box.right + 5 * _LANE, box.middle - height / 2, width_of(lines), height)
+    drawing.box(where, lines, "failed")
+    drawing.arrow((box.right, box.middle), (where.x - 2, box.middle), "line write")
+
+
+def _after_failures(one: Consumer) -> str:
+    if one.retries is None:
+        return "tried as long as the stream keeps it"
+    tries = "retry" if one.retries == 1 else "retries"
+    return f"after {one.retries} {tries}: {one.on_failure or 'the consumer stops'}"
+
+
+def _consumer_told(table: Table, one: Consumer) -> str:
+    return f"{one.name} takes changes of {_names(one)} from table {table.name}; of what fails: {_after_failures(one)}."

@@ -1,0 +1,179 @@
+"""Legal Python names made of any names."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+import textwrap
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from keyplan import design
+from keyplan.design.entities import Entity
+
+_NO_LETTER = re.compile(r"\W+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_OF_MODULE = frozenset({
+    *keyword.kwlist, *keyword.softkwlist, *dir(builtins), *design.__all__, "Annotated", "Any", "Decimal", "Literal",
+    "accepted", "claims", "datetime", "item", "name",
+})  # fmt: skip
+"""What a design's module needs for itself, or reads as said of the whole design."""
+_OF_CLASS = frozenset({
+    *keyword.kwlist, *(word for word in design.__all__ if word.islower()), *dir(Entity), "Annotated", "Any",
+    "Attribute", "Decimal", "F", "bool", "bytes", "cls", "datetime", "dict", "int", "list", "self", "set", "str",
+})  # fmt: skip
+"""What every model has, and what a field would hide in the types of others or in the bodies of patterns."""
+_LONGEST = 60
+"""Lines with longer names could not be laid out."""
+
+
+class PythonNames:
+    """Names of one scope, each given once."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self._taken = set(taken)
+
+    @classmethod
+    def of_module(cls) -> PythonNames:
+        """Names beside those that a design's module uses."""
+        return cls(_OF_MODULE)
+
+    @classmethod
+    def of_class(cls) -> PythonNames:
+        """Names of fields, beside those that the module uses and those that every model has."""
+        return cls(_OF_CLASS)
+
+    def take(self, wanted: str) -> str:
+        """A name as it is wanted; with an underscore or a number after it where it is taken."""
+        made = wanted
+        number = 1
+        while made in self._taken:
+            made = f"{wanted}_" if number == 1 else f"{wanted}_{number}"
+            number += 1
+        self._taken.add(made)
+        return made
+
+
+def field_name(text: str) -> str:
+    """A field's name: the text itself where that is one."""
+    made = _NO_LETTER.sub("_", unicodedata.normalize("NFKC", text)).strip("_")[:_LONGEST]
+    if not made.isidentifier() or made.startswith("model_"):
+        made = f"attribute_{made}".rstrip("_")
+    return _settled(made)
+
+
+def class_name(text: str) -> str:
+    """A class's name: OrderItem of order-item."""
+    made = unicodedata.normalize("NFKC", "".join(word[:1].upper() + word[1:] for word in _words(text)))[:_LONGEST]
+    return made if made.isidentifier() else _settled(f"Table{made}")
+
+
+def snake_name(text: str) -> str:
+    """A function's or variable's name: order_item of OrderItem."""
+    made = "_".join(_words(text)).lower()[:_LONGEST].rstrip("_")
+    return made if made.isidentifier() else _settled(f"table_{made}".rstrip("_"))
+
+
+def _words(text: str) -> list[str]:
+    parts = _NO_LETTER.sub("_", unicodedata.normalize("NFKC", text)).split("_")
+    return [word for part in parts for word in _HUMP.split(part) if word]
+
+
+def _settled(name: str) -> str:
+    """A name that Python takes as it stands; only its plain letters where it is none otherwise."""
+    if name.isidentifier() and unicodedata.normalize("NFKC", name) == name:
+        return name
+    return re.sub(r"[^A-Za-z0-9_]", "", name).strip("_")
+
+
+WIDTH = 88
+_INDENT = "    "
+
+
+@dataclass(frozen=True)
+class Group:
+    """Parts within brackets: a call, a list, a dictionary, a type with parameters."""
+
+    opening: str
+    parts: Sequence[Part]
+    closing: str
+    always_open: bool = False
+    """Whether each part has a line of its own even where all would fit on one."""
+
+
+Part = str | Group
+
+
+def call(name: str, *parts: Part | None) -> Group:
+    """A call; parts that are None are left out."""
+    return Group(f"{name}(", [part for part in parts if part is not None], ")")
+
+
+def named(name: str, part: Part) -> Part:
+    """A part with something before it: name=..., "key": ..."""
+    if isinstance(part, str):
+        return f"{name}{part}"
+    return Group(f"{name}{part.opening}", part.parts, part.closing, part.always_open)
+
+
+def laid_out(part: Part, before: str = "", after: str = "", indent: str = "") -> str:
+    """The text of a part, with what stands before and after it on its lines."""
+    if isinstance(part, str):
+        return f"{indent}{before}{part}{after}"
+    flat = f"{indent}{before}{_flat(part)}{after}"
+    if not part.parts or not (_is_open(part) or _columns(flat) > WIDTH):
+        return flat
+    inner = [laid_out(one, after=",", indent=indent + _INDENT) for one in part.parts]
+    return "\n".join([f"{indent}{before}{part.opening}", *inner, f"{indent}{part.closing}{after}"])
+
+
+def _is_open(part: Part) -> bool:
+    return isinstance(part, Group) and (part.always_open or any(map(_is_open, part.parts)))
+
+
+def _columns(text: str) -> int:
+    """How many columns a text takes: characters of East Asia two, marks on others none."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(one) in "WF" for one in text)
+    return len(text) + wide - sum(unicodedata.combining(one) > 0 for one in text)
+
+
+def _flat(part: Part) -> str:
+    if isinstance(part, str):
+        return part
+    return f"{part.opening}{', '.join(map(_flat, part.parts))}{part.closing}"
+
+
+def literal(text: str) -> str:
+    """A text as a Python literal, in the quotes that need fewer escapes, with nothing that cannot be seen."""
+    quote = "'" if text.count('"') > text.count("'") else '"'
+    return quote + "".join(f"\\{one}" if one == quote else plain(one) for one in text) + quote
+
+
+def plain(text: str) -> str:
+    """A text in which everything that is no visible character is escaped."""
+    return "".join(one if one.isprintable() and one != "\\" else ascii(one)[1:-1] for one in text)
+
+
+def comment(text: str, indent: str = "", hanging: str = "") -> list[str]:
+    """A text as lines of comment; `hanging` is put before all lines but the first."""
+    first, rest = f"{indent}# ", f"{indent}# {hanging}"
+    return textwrap.wrap(
+        plain(text), WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def docstring(text: str, indent: str = "") -> list[str]:
+    """A docstring of one paragraph, or of several that are parted by empty lines."""
+    paragraphs = [plain(one).replace('"', "'") for one in text.split("\n\n") if one.strip()]
+    lines: list[str] = []
+    for number, one in enumerate(paragraphs):
+        start = f'{indent}"""' if number == 0 else indent
+        lines += [*([""] if number else []), *textwrap.wrap(
+            one, WIDTH - 3, initial_indent=start, subsequent_indent=indent, break_long_words=False,
+            break_on_hyphens=False,
+        )]  # fmt: skip
+    return [f'{lines[0]}"""'] if len(lines) == 1 else [*lines, f'{indent}"""']

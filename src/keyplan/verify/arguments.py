@@ -1,0 +1,247 @@
+"""Arguments drawn from the data: an item is picked, and a call is made that is about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import is_dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+from pydantic import BaseModel
+
+from keyplan.client.failures import condition_text
+from keyplan.design.conditions_evaluation import filled
+from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.field_types import without_none
+from keyplan.design.patterns import Pattern, WriteCall
+from keyplan.design.symbols import Each, Param, Source, annotation_of, through
+from keyplan.design.transactions import Step, Transaction
+from keyplan.verify.answers import ReadMeaning, meaning_of
+from keyplan.verify.generate import EntityGenerator
+from keyplan.verify.model import StoredEntities
+from keyplan.verify.parameters import MANY, Binding, ParameterValues, element_of, uses_of
+from keyplan.verify.sizes import length_limits
+from keyplan.verify.targets import WriteTargets
+from keyplan.verify.values import NothingFitsError, ValueGenerator
+
+_TRIES = 60
+_REPEATS = 3
+
+
+class ArgumentGenerator:
+    """Draws the arguments of calls."""
+
+    def __init__(
+        self,
+        stock: StoredEntities,
+        makers: Mapping[EntitySpec, EntityGenerator],
+        samples: ValueGenerator,
+        add: Callable[[EntitySpec, Entity], None],
+    ) -> None:
+        """`add` stores an entity more, where no item fits, or several must belong together."""
+        self._stock, self._samples = stock, samples
+        self._anchors = WriteTargets(stock, makers, samples, add)
+        self._roles = ParameterValues(stock, makers, samples)
+        self._chance = samples.random
+        self._parameters: Mapping[str, Param] = {}
+
+    def draw(self, pattern: Pattern[..., Any]) -> dict[str, Any]:
+        """The arguments of a call. Raises NothingFitsError, SampleError."""
+        self._parameters = pattern.parameters
+        for _ in range(_TRIES):
+            binding = Binding()
+            self._anchors.start()
+            if isinstance(pattern, Transaction):
+                fits = all(self._step(step.call, step.repeated, binding) for step in _in_turn(pattern.steps))
+            elif pattern.plan.reading:
+                fits = self._read(pattern, binding)
+            else:
+                fits = self._write(pattern, {}, binding)
+            if fits:
+                return self._arguments(pattern, binding)
+        if pattern.plan.reading:
+            return self._read_of_suited(pattern)
+        raise _nothing_fits(pattern)
+
+    # Reads.
+
+    def _read(self, pattern: Pattern[..., Any], binding: Binding) -> bool:
+        found = self._found(pattern, binding)
+        if found is None:
+            return not uses_of(pattern)  # a read without parameters needs no item
+        spec, anchor = found
+        arguments = self._arguments(pattern, binding)
+        return meaning_of(pattern).of(spec, anchor, arguments, int(self._samples.now_s)) is not False
+
+    def _found(self, pattern: Pattern[..., Any], binding: Binding) -> tuple[EntitySpec, Entity] | None:
+        """An item that a read may return, its values bound to the parameters."""
+        found = self._pick(meaning_of(pattern))
+        if found is not None:
+            self._roles.bind(*found, uses_of(pattern, found[0]), binding, pattern)
+        return found
+
+    def _read_of_suited(self, pattern: Pattern[..., Any]) -> dict[str, Any]:
+        """The arguments of a read that no item was found for; where there is none, one is changed to pass the filter.
+
+        If that fails too, the read finds nothing, which is a result.
+        """
+        binding, now_s = Binding(), int(self._samples.now_s)
+        found = self._found(pattern, binding)
+        arguments = self._arguments(pattern, binding)
+        if found is None or pattern.plan.filter is None or meaning_of(pattern).all(self._stock, arguments, now_s):
+            return arguments
+        self._anchors.suit(*found, filled(pattern.plan.filter, arguments))
+        return arguments
+
+    def _pick(self, meaning: ReadMeaning) -> tuple[EntitySpec, Entity] | None:
+        """An item that a read may return."""
+        specs = [
+            spec
+            for spec in meaning.plan.entities
+            if self._stock.all(spec) and all(wish.field in spec.fields for wish in meaning.wishes_of(spec))
+        ]
+        if not specs:
+            return None
+        spec = self._chance.choice(specs)
+        likely = meaning.constants(spec, self._stock.all(spec)) or self._stock.all(spec)
+        for _ in range(_TRIES):
+            entity = self._chance.choice(likely)
+            if meaning.may_hold(spec, entity, int(self._samples.now_s)):
+                return spec, entity
+        return None
+
+    # Writes.
+
+    def _step(self, call: WriteCall[Any], repeated: Each | None, binding: Binding) -> bool:
+        """The arguments of one step of a transaction, in terms of the transaction's own."""
+        pattern = call.pattern
+        if repeated is None or not isinstance(repeated.values, Param):
+            return self._write(pattern, call.arguments, binding)
+        known, _ = binding.find(repeated.values)
+        if known:
+            return True
+        values = []
+        (name,) = [name for name, source in call.arguments.items() if isinstance(source, Each)]
+        most = length_limits(annotation_of(repeated.values), ())[1]
+        for _ in range(min(_REPEATS, most)):
+            one = binding.copy()
+            element = Param(f"*{name}*", element_of(annotation_of(repeated.values)))
+            if not self._write(pattern, {**call.arguments, name: element}, one):
+                return False
+            values.append(self._value(element, one))
+            binding.take(one, but=element._name)  # what all the repetitions have in common
+        binding.set(repeated.values, values)
+        return len({repr(value) for value in values}) == len(values)
+
+    def _write(self, pattern: Pattern[..., Any], given: Mapping[str, Source], binding: Binding) -> bool:
+        """Bind the parameters of a writing pattern. `given`: what a transaction gives it for each."""
+        plan = pattern.plan
+        spec = plan.entity
+        if plan.item is not None:
+            return self._put(pattern, given, binding)
+        uses = [replace(use, source=through(use.source, given)) for use in uses_of(pattern)]
+        known = [
+            (use.field, binding.find(use.source)[1])
+            for use in uses
+            if use.role in {"equal", "own"} and not use.nested and binding.find(use.source)[0]
+        ]
+        anchor = self._anchors.of(plan, known)
+        if anchor is None:
+            return False
+        self._roles.bind(spec, anchor, uses, binding, pattern)
+        for name, source in given.items():
+            if isinstance(source, Param) and not source._path and not binding.touches(source):
+                annotation = annotation_of(source) or annotation_of(pattern.parameters[name])
+                binding.set(source, self._roles.any(annotation, name))
+        return self._anchors.allowed(plan, anchor, self._known(pattern, given, binding))
+
+    def _put(self, pattern: Pattern[..., Any], given: Mapping[str, Source], binding: Binding) -> bool:
+        """A whole item, or a list of them."""
+        plan = pattern.plan
+        source = through(plan.item, given)
+        if binding.find(source)[0]:
+            return True
+        if plan.operation == "BatchWriteItem":
+            size = max(1, round(pattern.facts.returns or MANY))
+            items = [self._anchors.item(plan, changes=number % 2 == 0) for number in range(size)]
+            binding.set(source, [one for one in items if self._anchors.use(plan.entity, one)])
+            return True
+        item = self._anchors.item(plan, changes=plan.exists == "must")
+        if isinstance(source, Param) and not source._path:
+            told = {path[0]: value for path, value in binding.parts.get(source._name, {}).items() if len(path) == 1}
+            item = item.model_copy(update=told)  # what other steps of the transaction take from it
+        binding.set(source, item)
+        return self._anchors.use(plan.entity, item) and self._may_be_put(
+            pattern, item, self._known(pattern, given, binding)
+        )
+
+    def _may_be_put(self, pattern: Pattern[..., Any], item: Entity, arguments: Mapping[str, Any]) -> bool:
+        """Whether the pattern's condition is true of what the item replaces, be it made so."""
+        there = self._stock.at(pattern.plan.entity, item)
+        return there is None or self._anchors.allowed(pattern.plan, there, arguments)
+
+    def _known(self, pattern: Pattern[..., Any], given: Mapping[str, Source], binding: Binding) -> dict[str, Any]:
+        """The arguments that a pattern would now be called with, without deciding what is not decided."""
+        trial = binding.copy()
+        return {name: self._source(through(param, given), trial) for name, param in pattern.parameters.items()}
+
+    def _source(self, source: Source, binding: Binding) -> Any:
+        if not isinstance(source, Param):
+            return source
+        declared = self._parameters.get(source._name)
+        value = self._value(Param(source._name, source._annotation) if declared is None else declared, binding)
+        for part in source._path:
+            value = getattr(value, part)
+        return value
+
+    # Arguments.
+
+    def _arguments(self, pattern: Pattern[..., Any], binding: Binding) -> dict[str, Any]:
+        return {name: self._value(param, binding) for name, param in pattern.parameters.items()}
+
+    def _value(self, param: Param, binding: Binding) -> Any:
+        name, annotation = param._name, annotation_of(param)
+        if name in binding.whole:
+            return binding.whole[name]
+        parts = {path[0]: value for path, value in binding.parts.get(name, {}).items() if len(path) == 1}
+        kind = without_none(annotation)[0] if annotation is not None else None
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            made: Any = self._samples.model(kind, parts)
+        elif name in binding.parts and not is_dataclass(kind):
+            made = _with_parts(binding.parts[name])  # of whatever it is, only what lies in it is asked for
+        else:
+            made = self._roles.any(annotation, name)
+            if parts and is_dataclass(made) and not isinstance(made, type):
+                made = replace(made, **parts)
+        binding.whole[name] = made
+        return made
+
+
+def _in_turn(steps: Sequence[Step]) -> list[Step]:
+    """Steps for what lies in a parameter first: whatever else is made up of it, these say which items it names."""
+    return sorted(steps, key=lambda step: not (step.repeated is not None and _lies_within(step.repeated.values)))
+
+
+def _lies_within(source: Source) -> bool:
+    return isinstance(source, Param) and bool(source._path)
+
+
+def _nothing_fits(pattern: Pattern[..., Any]) -> NothingFitsError:
+    asked = pattern.plan.condition
+    why = "" if asked is None else f", {condition_text(asked)} being true of none"
+    return NothingFitsError(
+        f"no arguments of {pattern.name} were found that fit the generated items{why}; tell an item that fits, as an"
+        ' example of its model: model_config = ConfigDict(json_schema_extra={"examples": [{...}]})'
+    )
+
+
+def _with_parts(parts: Mapping[tuple[str, ...], Any]) -> SimpleNamespace:
+    """An object that has these values where the paths lead."""
+    made = SimpleNamespace()
+    for path, value in parts.items():
+        owner = made
+        for name in path[:-1]:
+            owner.__dict__.setdefault(name, SimpleNamespace())
+            owner = getattr(owner, name)
+        setattr(owner, path[-1], value)
+    return made

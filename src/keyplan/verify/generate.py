@@ -1,0 +1,327 @@
+"""Entities of a design made up: with the declared shares, numbers of values, presence and sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from enum import Enum
+from typing import Any, Literal, get_origin
+
+from pydantic import BaseModel
+
+from keyplan.cost.selectivity import is_own_id
+from keyplan.design.conditions import paths_of
+from keyplan.design.design import Design
+from keyplan.design.encodings_time import PERIODS_S
+from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.fields import StoredField
+from keyplan.design.requests_items import maker_of
+from keyplan.design.template_errors import MissingField
+from keyplan.design.workload import Distinct
+from keyplan.verify.population import Amount, Keys, Owners, References, amounts, named_by, owners_of, same_type
+from keyplan.verify.sizes import SizeAdjuster
+from keyplan.verify.values import SampleError, ValueGenerator, examples_of, has_examples
+
+Column = Callable[[int], Any]
+_TRIES = 60
+_SCARCE = 5
+_SHARED_KEY = 20
+"""Items of one partition, where a design does not say how many there are."""
+_DAY_S = 86_400
+
+
+class EntityGenerator:
+    """Makes entities of one kind, each with a key of its own."""
+
+    def __init__(
+        self, spec: EntitySpec, amount: Amount, design: Design, samples: ValueGenerator, owners: Owners
+    ) -> None:
+        self.spec, self.amount, self.samples, self._owners = spec, amount, samples, owners
+        self._lots: dict[str, dict[int, float]] = {}
+        self._distinguishing = _distinguishing(spec, owners, amount.count)
+        decided = {name: self._decided(stored) for name, stored in spec.fields.items()}
+        self._makes = {name: made or self._free(name) for name, made in decided.items()}
+        self._open = frozenset(name for name, made in decided.items() if made is None)
+        self._columns = {name: self._column(stored) for name, stored in spec.fields.items()}
+        self._sizer = SizeAdjuster(spec, amount, design, samples, owners)
+        self.keys = Keys(spec, amount.count, self._key)
+        self._references = References(spec, (), frozenset(), samples.random)
+        self._made = 0
+        self._keys: set[str] = set()
+
+    def refer(self, others: Sequence[Keys]) -> None:
+        """Let the fields that make a key of another entity make one that is there."""
+        told = self._open if has_examples(self.spec.model) else frozenset[str]()  # examples say what goes together
+        self._references = References(self.spec, others, told, self.samples.random)
+        self._sizer.keep(self._references.names)
+
+    @property
+    def _examples(self) -> Sequence[BaseModel]:
+        return examples_of(self.spec.model)
+
+    def make(self) -> Entity:
+        """A new entity. Raises SampleError where none can be made."""
+        number = self._made
+        self._made += 1
+        reason: Exception | None = None
+        for attempt in range(_TRIES):
+            try:
+                entity = self._sizer.sized(self._build(number, attempt), number)
+                key = repr(maker_of(self.spec).key(entity.__dict__))
+            except (ValueError, TypeError, MissingField) as error:
+                reason = error
+                continue
+            if key not in self._keys:
+                self._keys.add(key)
+                return entity
+            reason = None
+        why = "its declared fields have too few values for that many keys" if reason is None else str(reason)
+        raise SampleError(f"{self.spec.name} number {number + 1} cannot be made up: {why}")
+
+    def value(self, name: str) -> Any:
+        """A value for one field, as an update would set it."""
+        number = self._made
+        self._made += 1
+        return self._columns[name](number)
+
+    def some(self, name: str) -> Any:
+        """The same, also of a field that few items have."""
+        number = self._made
+        self._made += 1
+        return self._makes[name](number)
+
+    def all(self) -> Iterator[Entity]:
+        """As many as are wanted."""
+        return (self.make() for _ in range(self.amount.count))
+
+    def _build(self, number: int, attempt: int) -> Entity:
+        """At first with the key that others name; late with a value that is not among the declared ones, where all
+        keys of those are taken.
+        """
+        if self._examples:
+            values = self._like_example(number)
+        else:
+            values = {name: column(number) for name, column in self._columns.items()}
+        planned = self.keys.at(number) if attempt == 0 and self.keys.followed else {}
+        counted = [name for name in self.spec.key.fields if name in self.amount.values]
+        if attempt <= _TRIES // 2:
+            values = self._references.taken({**values, **planned}, number, settled=planned)
+        elif counted:
+            values[counted[0]] = self._nth(counted[0])(self.amount.values[counted[0]] + number)
+        return self.spec.model.model_validate(values, by_name=True)
+
+    def _key(self, number: int) -> dict[str, Any]:
+        """The key fields of the entity of a number."""
+        names = dict.fromkeys([*self.spec.key.fields, *self._references.names])
+        values = self._references.taken({name: self._columns[name](number) for name in names}, number)
+        return {name: values[name] for name in self.spec.key.fields}
+
+    def _like_example(self, number: int) -> dict[str, Any]:
+        """Values as in one of the examples, which decides what goes together and which fields there are.
+
+        What the keys and the declared numbers and shares decide comes from those.
+        """
+        made = {name: make(number) for name, make in self._makes.items() if name not in self._open}
+        choices = [name for name in made if has_choices(self.spec.fields[name])]
+        alike = [one for one in self._examples if all(getattr(one, name) == made[name] for name in choices)]
+        example = self.samples.random.choice(alike or self._examples)
+        values = {name: getattr(example, name) for name in self.spec.fields}
+        return {**values, **{name: value for name, value in made.items() if values[name] is not None}}
+
+    # One column per field.
+
+    def _column(self, stored: StoredField) -> Column:
+        make = self._makes[stored.name]
+        name = stored.name
+        if not stored.optional or name in self.spec.key.fields:
+            return make
+        # Where nothing is said, items are taken to be in their indexes, and otherwise to have it or not.
+        usual = 1.0 if any(name in bound.fields for bound in self.spec.indexes) else 0.5
+        share = usual if self.spec.items is None else self.spec.items.present.get(name, usual)
+        # What hardly any item has the first one has, and what hardly any lacks the second lacks, where an index asks
+        # for that: or nothing could be found by it.
+        asked = any(name == path.field for bound in self.spec.indexes for path in paths_of(bound.when))
+        settled = {0: True} if 0 < share * self.amount.count < _SCARCE else {}
+        if asked and 0 < (1 - share) * self.amount.count < _SCARCE:
+            settled[1] = False
+        lot = self._lot_of(name)
+        return lambda number: make(number) if settled.get(number, lot(number) < share) else None
+
+    def _lot_of(self, name: str) -> Callable[[int], float]:
+        """What decides whether an item has an optional field: the same for those of one index's key."""
+        chance, fields = self.samples.random, self.spec.fields
+        for bound in self.spec.indexes:
+            if name in bound.fields and sum(fields[one].optional for one in bound.fields) > 1:
+                lots = self._lots.setdefault(bound.text, {})
+                return lambda number: lots.setdefault(number, chance.random())
+        return lambda _number: chance.random()
+
+    def _decided(self, stored: StoredField) -> Column | None:
+        """A column whose values follow from what the design declares; None where any will do."""
+        spec, name, samples = self.spec, stored.name, self.samples
+        if stored.type_code == "N" and any(ttl.attribute == stored.attribute for ttl in spec.schema.ttls):
+            return _expiry(stored, samples)
+        if name == spec.version:
+            return lambda _number: 1
+        if any(name == self._telling(rule.fields) for rule in spec.uniques):
+            return self._nth(name)
+        made = self._declared(name) or self._by_key(name)
+        if made is None and any(name in bound.fields for bound in (spec.key, *spec.indexes)):
+            return lambda _number: samples.field(spec.model, name)
+        return made
+
+    def _telling(self, names: Sequence[str]) -> str:
+        """Of fields that are unique together the one that has another value in each item: the last that may have."""
+        told = {} if self.spec.items is None else self.spec.items.distinct
+        free = [name for name in names if name not in told and not has_choices(self.spec.fields[name])]
+        return (free or names)[-1]
+
+    def _free(self, name: str) -> Column:
+        """A column of what any value will do for: of the examples that have one, where there are examples."""
+
+        def make(_number: int) -> Any:
+            told = [value for one in self._examples if (value := getattr(one, name)) is not None]
+            return self.samples.random.choice(told) if told else self.samples.field(self.spec.model, name)
+
+        return make
+
+    def _nth(self, name: str) -> Column:
+        row, fits = self._row(name), self._fits(name)
+        return lambda number: self.samples.nth(*row, number, fits)
+
+    def _nth_if_any(self, name: str) -> Column:
+        """The same, and one of those again where there are no more: other fields of the key tell items apart too."""
+        row, fits = self._row(name), self._fits(name)
+        return lambda number: self.samples.up_to(*row, number, fits)
+
+    def _row(self, name: str) -> tuple[type[BaseModel], str]:
+        """Return the model and field whose row of values a field has: its owner's, if that has another name for it."""
+        owner = self._owners.get(name)
+        if owner is None or name in owner[0].fields or not same_type(owner[0], self.spec.fields[name]):
+            return self.spec.model, name
+        return owner[0].model, owner[0].key.fields[0]
+
+    def _fits(self, name: str) -> Callable[[Any], bool]:
+        """Whether a value can be part of the keys that are made of its field."""
+        parts = [part for bound in (self.spec.key, *self.spec.indexes) for part in bound.attributes]
+        holes = [hole for part in parts if part.template for hole in part.template.holes if hole.name == name]
+
+        def fits(value: Any) -> bool:
+            try:
+                return all(hole.encode(value) is not None for hole in holes)
+            except ValueError:
+                return False
+
+        return fits
+
+    def _one_of(self, name: str, count: int, hottest: float | None = None) -> Column:
+        """One of so many values; where one is hotter than the others, it is the first."""
+        chance, row, fits = self.samples.random, self._row(name), self._fits(name)
+
+        def pick(_number: int) -> Any:
+            if hottest is not None and chance.random() < hottest:
+                return self.samples.nth(*row, 0, fits)
+            low = 1 if hottest is not None and count > 1 else 0
+            return self.samples.up_to(*row, chance.randrange(low, max(low + 1, count)), fits)
+
+        return pick
+
+    def _declared(self, name: str) -> Column | None:
+        told = None if self.spec.items is None else self.spec.items.distinct.get(name)
+        if isinstance(told, Mapping):
+            deck = self._deck(told)
+            return lambda number: deck[number % len(deck)]
+        if name not in self.amount.values:
+            return None
+        count = self.amount.values[name]
+        if self.spec.key.fields == (name,):
+            return self._nth(name)
+        unit_s = self._unit_s(name)
+        if unit_s is not None:
+            return lambda _number: self.samples.moment_of(unit_s * count)
+        hottest = told.hottest if isinstance(told, Distinct) else None
+        # Among few values an even share may be more than the hottest of many has.
+        is_hotter = hottest is not None and hottest * count > 1
+        return self._one_of(name, count, hottest if is_hotter else None)
+
+    def _unit_s(self, name: str) -> int | None:
+        """How long a period lasts to which a partition key cuts a moment: what is declared is their number."""
+        if self.spec.fields[name].annotation is not datetime:
+            return None
+        parts = [part for bound in (self.spec.key, *self.spec.indexes) for part in bound.partition]
+        holes = [hole for part in parts if part.template is not None for hole in part.template.holes]
+        return next((PERIODS_S[hole.spec] for hole in holes if hole.name == name and hole.spec in PERIODS_S), None)
+
+    def _deck(self, shares: Mapping[object, float]) -> list[object]:
+        """As many of each value as its share says, at least one, in no order."""
+        whole = sum(shares.values())
+        count = max(1, self.amount.count)
+        deck = [value for value, share in shares.items() for _ in range(max(1, round(share / whole * count)))]
+        self.samples.random.shuffle(deck)
+        return deck
+
+    def _by_key(self, name: str) -> Column | None:
+        """Fields that keys are made of, and those that name other entities."""
+        stored = self.spec.fields[name]
+        if has_choices(stored):
+            return None
+        key = self.spec.key.fields
+        if name == self._distinguishing:
+            if any(has_choices(self.spec.fields[other]) for other in key if other != name):
+                return self._one_of(name, max(1, self.amount.count * 3 // 4))  # with few choices beside it
+            return self._nth(name) if key == (name,) else self._nth_if_any(name)
+        owner = self._owners.get(name)
+        if owner is not None and owner[0] is not self.spec and same_type(owner[0], stored):
+            return self._one_of(name, max(1, owner[1]))
+        in_index = any(name in part.fields for bound in self.spec.indexes for part in bound.partition)
+        if in_index and name not in key and is_own_id(self.spec, name):
+            return self._nth_if_any(name)
+        if name in key or in_index:
+            return self._one_of(name, max(1, self.amount.count // _SHARED_KEY))
+        return None
+
+
+def has_choices(stored: StoredField) -> bool:
+    """Whether a field's type lists its values."""
+    kind = stored.annotation
+    return get_origin(kind) is Literal or kind is bool or (isinstance(kind, type) and issubclass(kind, Enum))
+
+
+def _expiry(stored: StoredField, samples: ValueGenerator) -> Column:
+    if stored.annotation is datetime:
+        return lambda _number: samples.expiry()
+    return lambda _number: int(samples.expiry().timestamp())
+
+
+def _distinguishing(spec: EntitySpec, owners: Owners, count: int) -> str | None:
+    """The field that makes each key different: the last of the key whose values nothing else tells, and that has
+    a value for each where one has.
+    """
+    if len(spec.key.fields) == 1:
+        return spec.key.fields[0]
+    told = {} if spec.items is None else spec.items.distinct
+    free = [
+        name
+        for name in reversed(spec.key.fields)
+        if name not in told
+        and not has_choices(spec.fields[name])
+        and (name not in owners or owners[name][0] is spec or not same_type(owners[name][0], spec.fields[name]))
+    ]
+    return next((name for name in free if _has_values(spec.fields[name], count)), free[0] if free else None)
+
+
+def _has_values(stored: StoredField, count: int) -> bool:
+    """Whether a field may have so many values, as far as its bounds say."""
+    told = stored.declared
+    return told.minimum is None or told.maximum is None or told.maximum - told.minimum >= count - 1
+
+
+def generators(design: Design, total: int, samples: ValueGenerator) -> dict[EntitySpec, EntityGenerator]:
+    """A maker for each entity of a design."""
+    wanted = amounts(design, total)
+    found = {
+        spec: EntityGenerator(spec, amount, design, samples, owners_of(spec, wanted)) for spec, amount in wanted.items()
+    }
+    for spec, others in named_by({spec: amount.count for spec, amount in wanted.items()}).items():
+        found[spec].refer([found[one].keys for one in others])
+    return found

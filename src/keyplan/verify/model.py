@@ -1,0 +1,314 @@
+"""A plain model of tables: the generated items, in the order of their keys, to evaluate plans over without the engine.
+
+An item's place follows the rule of `keyplan.dynamodb.values.keybytes`: partitions in the order of a hash, items of a
+partition in the order of the sort key, entries of a global index with one key in the order of a hash of their item's
+key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from keyplan.client.codec import OWNER, Sorter, reader_of
+from keyplan.client.requests import WRITES
+from keyplan.cost.units import READS, Spent, entry_of, of_receipts
+from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.field_types import plain
+from keyplan.design.keys import BoundKey
+from keyplan.design.requests_guards import expiry_of
+from keyplan.design.requests_items import IndexKey, key_attribute, maker_of
+from keyplan.design.requests_items import Item as EntityItem
+from keyplan.design.schema import Index, Schema
+from keyplan.dynamodb.values.attribute import normalise_item
+from keyplan.dynamodb.values.keybytes import escaped, joined, partition_prefix, scalar_key, tie_hash
+from keyplan.dynamodb.values.sizes import item_bytes
+from keyplan.dynamodb.values.types import Item
+from keyplan.engine.engine import Engine
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An item, or what an index holds of it, at its place."""
+
+    place: bytes
+    size: int
+    item: Any
+    """What is held there."""
+    whole: Any
+    """The item of the table that it stands for."""
+
+
+def canonical(item: Mapping[str, Any]) -> Item:
+    """An item, or part of one, in the form that sizes are counted of."""
+    return normalise_item(item, wire=False)[0]
+
+
+def table_place(schema: Schema, item: Item) -> bytes:
+    """Where an item lies in its table."""
+    place = partition_prefix(_scalar(item[schema.partition]))
+    return place if schema.sort is None else place + _scalar(item[schema.sort])
+
+
+def place_in(schema: Schema, index: Index | None, item: Item) -> bytes:
+    """Where an item's entry lies in an index, or the item in its table."""
+    own = table_place(schema, item)
+    if index is None:
+        return own
+    parts = [_scalar(item[name]) for name in index.partition]
+    place = partition_prefix(parts[0] if len(parts) == 1 else joined(parts))
+    place += b"".join(escaped(_scalar(item[name])) for name in index.sort)
+    return place + (tie_hash(own) if index.kind == "GSI" else b"") + own
+
+
+def _scalar(value: Mapping[str, Any]) -> bytes:
+    return scalar_key(*next(iter(value.items())))
+
+
+class ModelTable:
+    """One table: its items now, and each index's entries."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self._items: dict[bytes, Item] = {}
+        self._sorted: dict[str | None, list[Entry]] = {}
+
+    def at(self, key: Mapping[str, Any]) -> Item | None:
+        """The item of a primary key."""
+        return self._items.get(self._place(key))
+
+    def put(self, key: Mapping[str, Any], item: Item | None) -> None:
+        """What is there now; None for nothing."""
+        place = self._place(key)
+        self._sorted.clear()
+        if item is None:
+            self._items.pop(place, None)
+        else:
+            self._items[place] = item
+
+    def _place(self, key: Mapping[str, Any]) -> bytes:
+        return table_place(self.schema, canonical({name: key[name] for name in self.schema.key}))
+
+    def entries(self, index: Index | None) -> Sequence[Entry]:
+        """What the table, or an index, holds, in its order."""
+        name = None if index is None else index.name
+        if name not in self._sorted:
+            self._sorted[name] = sorted(self._entries(index), key=lambda entry: entry.place)
+        return self._sorted[name]
+
+    def _entries(self, index: Index | None) -> Iterator[Entry]:
+        for item in self._items.values():
+            held = item if index is None else entry_of(self.schema, index, item)
+            if held is not None:
+                yield Entry(place_in(self.schema, index, item), item_bytes(held), held, item)
+
+
+Request = dict[str, Any]
+_DATA = READS | WRITES
+
+
+@dataclass(frozen=True)
+class RecordedWrite:
+    """An item that a request wrote, or checked."""
+
+    table: str
+    key: Request
+    before: Item | None
+    after: Item | None
+    stored: Request | None
+    """The same as `after`, with binary as bytes."""
+    transactional: bool
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A request that was answered."""
+
+    operation: str
+    request: Request
+    answer: Mapping[str, Any]
+    written: tuple[RecordedWrite, ...]
+    held: tuple[tuple[str, bool, Item | None], ...]
+    """Of reads by key: table, whether the read is consistent, and what the shelves held there."""
+    spent: Spent
+    """What the receipt says."""
+
+
+class Recorder:
+    """Calls an engine and keeps what was said; the shelves follow every write."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.shelves: dict[str, ModelTable] = {}
+        self.exchanges: list[Exchange] = []
+
+    def call(self, operation: str, request: Request) -> dict[str, Any]:
+        """Run one operation. Raises ServiceError."""
+        if operation not in _DATA:
+            return self.engine.call(operation, request)
+        targets = list(_targets(operation, request))
+        held = tuple((table, strong, self.shelves[table].at(key)) for table, key, strong in _keys(operation, request))
+        answer = self.engine.call(operation, {**request, "ReturnConsumedCapacity": "INDEXES"})
+        written = tuple(self._written(table, key, operation) for table, key in targets)
+        self.exchanges.append(Exchange(operation, request, answer, written, held, of_receipts(operation, answer)))
+        return answer
+
+    def taken(self) -> list[Exchange]:
+        """What was said since this was last asked."""
+        taken, self.exchanges = self.exchanges, []
+        return taken
+
+    def close(self) -> None:
+        """The engine is closed by who opened it."""
+
+    def _written(self, table: str, key: Request, operation: str) -> RecordedWrite:
+        shelf = self.shelves[table]
+        key = {name: key[name] for name in shelf.schema.key}
+        before = shelf.at(key)
+        found = self.engine.call("GetItem", {"TableName": table, "Key": key, "ConsistentRead": True}).get("Item")
+        after = canonical(found) if found else None
+        shelf.put(key, after)
+        return RecordedWrite(table, key, before, after, found or None, operation == "TransactWriteItems")
+
+
+def _targets(operation: str, request: Request) -> Iterator[tuple[str, Request]]:
+    """The items that a request writes or checks: table, and the key or the whole item."""
+    if operation in {"PutItem", "UpdateItem", "DeleteItem"}:
+        yield request["TableName"], request.get("Key") or request["Item"]
+    elif operation == "BatchWriteItem":
+        for table, writes in request["RequestItems"].items():
+            for write in writes:
+                (members,) = write.values()
+                yield table, members.get("Key") or members["Item"]
+    elif operation == "TransactWriteItems":
+        for action in request["TransactItems"]:
+            (members,) = action.values()
+            yield members["TableName"], members.get("Key") or members["Item"]
+
+
+def _keys(operation: str, request: Request) -> Iterator[tuple[str, Request, bool]]:
+    """The keys that a request reads, and whether consistently."""
+    if operation == "GetItem":
+        yield request["TableName"], request["Key"], bool(request.get("ConsistentRead"))
+    elif operation == "BatchGetItem":
+        for table, wanted in request["RequestItems"].items():
+            for key in wanted["Keys"]:
+                yield table, key, bool(wanted.get("ConsistentRead"))
+
+
+@lru_cache(maxsize=4096)
+def index_key(bound: BoundKey, spec: EntitySpec) -> IndexKey:
+    """Who is in an index."""
+    return IndexKey(bound, spec)
+
+
+def place_of(spec: EntitySpec, entity: Entity) -> bytes:
+    """Where an entity's item lies in its table."""
+    return table_place(spec.schema, canonical(maker_of(spec).key(entity.__dict__)))
+
+
+def as_read(spec: EntitySpec, entity: Entity) -> Entity:
+    """An entity as it is read back after it was stored. Raises UnreadableItemError."""
+    return reader_of(spec).entity(maker_of(spec).item(entity))
+
+
+def sentinels_of(spec: EntitySpec, entity: Entity) -> list[EntityItem]:
+    """The items that keep an entity's unique values."""
+    values = entity.__dict__
+    found = []
+    for rule in spec.sentinels:
+        if any(values.get(name) is None for name in rule.fields):
+            continue
+        item: EntityItem = {part.attribute: key_attribute(part)(values) or {} for part in rule.key.attributes}
+        item[OWNER] = {"M": maker_of(spec).key(values)}
+        expiry = maker_of(spec).item(entity).get(expiry_of(spec) or "")
+        if expiry is not None:
+            item[str(expiry_of(spec))] = expiry
+        found.append(item)
+    return found
+
+
+class StoredEntities:
+    """Entities by kind and place, following every write."""
+
+    def __init__(self, specs: Iterable[EntitySpec]) -> None:
+        self._live: dict[EntitySpec, dict[bytes, Entity]] = {spec: {} for spec in specs}
+        self._lists: dict[EntitySpec, list[Entity]] = {}
+        self._groups: dict[tuple[EntitySpec, tuple[str, ...]], dict[Any, list[Entity]]] = {}
+
+    def add(self, spec: EntitySpec, entity: Entity) -> None:
+        """A new entity, or another in its place."""
+        self._live[spec][place_of(spec, entity)] = entity
+        self._forget()
+
+    def all(self, spec: EntitySpec) -> Sequence[Entity]:
+        """Every entity of a kind."""
+        if spec not in self._lists:
+            self._lists[spec] = list(self._live[spec].values())
+        return self._lists[spec]
+
+    def at(self, spec: EntitySpec, entity: Entity) -> Entity | None:
+        """The entity that has the key of another, if there is one."""
+        return self._live[spec].get(place_of(spec, entity))
+
+    def alike(self, spec: EntitySpec, fields: tuple[str, ...], entity: Entity) -> Sequence[Entity]:
+        """Every entity of a kind whose fields have the same values as another's."""
+        return self.having(spec, fields, [getattr(entity, name) for name in fields])
+
+    def having(self, spec: EntitySpec, fields: tuple[str, ...], values: Sequence[Any]) -> Sequence[Entity]:
+        """Every entity of a kind whose fields have these values."""
+        if not fields:
+            return self.all(spec)
+        groups = self._groups.get((spec, fields))
+        if groups is None:
+            groups = self._groups[spec, fields] = {}
+            for one in self.all(spec):
+                groups.setdefault(_hashable([getattr(one, name) for name in fields]), []).append(one)
+        return groups.get(_hashable(values), [])
+
+    def is_there(self, spec: EntitySpec, entity: Entity) -> bool:
+        """Whether there is an item with the entity's key, of any kind."""
+        place = place_of(spec, entity)
+        return any(place in live for other, live in self._live.items() if other.schema is spec.schema)
+
+    def follow(
+        self, exchanges: Iterable[Exchange], schemas: Mapping[str, Schema]
+    ) -> list[tuple[EntitySpec, EntityItem, Entity]]:
+        """Take over what requests wrote; what was written, with the entity that it reads as."""
+        told = []
+        for exchange in exchanges:
+            for written in exchange.written:
+                schema = schemas[written.table]
+                place = table_place(schema, canonical(written.key))
+                live = self._gone(schema, place)
+                if written.stored is not None and OWNER not in written.stored:
+                    spec = live or self._kind(schema, written.stored)
+                    if spec is not None:
+                        entity = reader_of(spec).entity(written.stored)
+                        self._live[spec][place] = entity
+                        told.append((spec, written.stored, entity))
+        self._forget()
+        return told
+
+    def _gone(self, schema: Schema, place: bytes) -> EntitySpec | None:
+        """Take an entity away; of which kind it was."""
+        for spec, live in self._live.items():
+            if spec.schema is schema and live.pop(place, None) is not None:
+                return spec
+        return None
+
+    def _kind(self, schema: Schema, item: EntityItem) -> EntitySpec | None:
+        specs = [spec for spec in self._live if spec.schema is schema]
+        reader = Sorter(specs, specs).reader(item) if specs else None
+        return None if reader is None else reader.spec
+
+    def _forget(self) -> None:
+        self._lists.clear()
+        self._groups.clear()
+
+
+def _hashable(values: Sequence[Any]) -> tuple[Any, ...]:
+    """Values that are equal in Python are alike; what has no hash is told apart by how it reads."""
+    return tuple(one if one.__hash__ is not None else repr(one) for one in map(plain, values))

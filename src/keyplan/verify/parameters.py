@@ -1,0 +1,377 @@
+"""The arguments of one call in the making."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Path
+from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.field_types import annotated, without_none
+from keyplan.design.patterns import Pattern
+from keyplan.design.symbols import Each, EveryShard, Param, Source, annotation_of
+from keyplan.design.template_holes import BoundHole
+from keyplan.design.terms_writes import Change
+from keyplan.verify.answers import meaning_of
+from keyplan.verify.generate import EntityGenerator
+from keyplan.verify.model import StoredEntities
+from keyplan.verify.targets import beyond
+from keyplan.verify.values import ValueGenerator
+
+
+class Binding:
+    """The arguments of one call in the making."""
+
+    def __init__(self) -> None:
+        self.whole: dict[str, Any] = {}
+        self.parts: dict[str, dict[tuple[str, ...], Any]] = {}
+
+    def copy(self) -> Binding:
+        """The same, to go on with apart."""
+        other = Binding()
+        other.whole = dict(self.whole)
+        other.parts = {name: dict(parts) for name, parts in self.parts.items()}
+        return other
+
+    def take(self, other: Binding, but: str) -> None:
+        """Know what a copy has learned of all parameters but one."""
+        self.whole.update({name: value for name, value in other.whole.items() if name != but})
+        self.parts.update({name: dict(parts) for name, parts in other.parts.items() if name != but})
+
+    def touches(self, source: Param) -> bool:
+        """Whether anything is known of a parameter, or of what lies in it."""
+        return source._name in self.whole or source._name in self.parts
+
+    def find(self, source: Source) -> tuple[bool, Any]:
+        """Whether a source's value is known, and which it is."""
+        if not isinstance(source, Param):
+            return True, source
+        if source._name in self.whole:
+            value = self.whole[source._name]
+            for part in source._path:
+                value = getattr(value, part)
+            return True, value
+        known = self.parts.get(source._name, {})
+        return source._path in known, known.get(source._path)
+
+    def set(self, source: Source, value: Any) -> None:
+        """Give a source its value, unless it has one."""
+        if isinstance(source, Param) and not self.find(source)[0]:
+            if source._path:
+                self.parts.setdefault(source._name, {})[source._path] = value
+            else:
+                self.whole[source._name] = value
+
+
+def element_of(annotation: Any) -> Any:
+    """The type of a list's elements."""
+    parts: Iterable[Any] = get_args(without_none(annotation)[0]) if annotation is not None else ()
+    return next(iter(parts), None)
+
+
+Role = Literal[
+    "equal", "own", "many", "listed", "low", "high", "above", "below", "prefix", "part", "version", "new", "amount"
+]
+"""own: what the item has, be it nothing. many: of keys that are asked for; listed: of what a field may be.
+
+low, high: at most and at least the item's own value; above, below: strictly. part: within its text or set."""
+
+
+@dataclass(frozen=True, eq=False)
+class ParameterUse:
+    """One use of a parameter, or of what lies in it."""
+
+    source: Source
+    role: Role
+    field: str
+    nested: bool = False
+    """Whether it is about what lies in the field."""
+    within: tuple[object, ...] = ()
+    """Of what a condition compares: the names and places that lead to it in the field."""
+    certain: bool = False
+    """Of a constant: whether every item that is asked for has this value."""
+    encoded: BoundHole | None = None
+    """Of the beginning of a key's text: the hole that makes it of the field."""
+
+
+def uses_of(pattern: Pattern[..., Any], spec: EntitySpec | None = None) -> list[ParameterUse]:
+    """Return every use of a parameter by a pattern that is not a transaction.
+
+    `spec`: the entity of a read whose names the fields of the key have; the names of the pattern if left out.
+    """
+    terms = pattern._terms
+    found = list(_of_change(pattern, terms)) if isinstance(terms, Change) else list(_of_read(pattern, spec))
+    found += list(_of_condition(pattern.plan.filter)) + list(_of_condition(pattern.plan.condition))
+    return [use for use in found if isinstance(_param(use.source), Param) or use.certain]
+
+
+def _param(source: Source) -> Source:
+    return source.values if isinstance(source, Each) else source
+
+
+_RANGES: dict[str, Role] = {"<": "above", "<=": "high", ">": "below", ">=": "low", "begins_with": "prefix"}
+
+
+def _of_read(pattern: Pattern[..., Any], spec: EntitySpec | None) -> Iterator[ParameterUse]:
+    meaning = meaning_of(pattern)
+    for wish in meaning.wishes if spec is None else meaning.wishes_of(spec):
+        if wish.op == "reads":
+            continue  # a constant: items that are like it are found by trying
+        if wish.op == "between":
+            yield ParameterUse(wish.low, "low", wish.field)
+            yield ParameterUse(wish.high, "high", wish.field)
+        else:
+            role = _RANGES.get(wish.op)
+            yield (
+                _equal(wish.low, wish.field)
+                if role is None
+                else ParameterUse(wish.low, role, wish.field, encoded=wish.encoded)
+            )
+
+
+def _equal(source: Source, field: str) -> ParameterUse:
+    if isinstance(source, Each):
+        return ParameterUse(source, "many", field)
+    return ParameterUse(source, "equal", field, certain=not isinstance(source, EveryShard))
+
+
+def _of_change(pattern: Pattern[..., Any], change: Change) -> Iterator[ParameterUse]:
+    for field, source in change.key.items():
+        yield _equal(source, field)
+    for field, source in change.known.items():
+        yield ParameterUse(source, "own", field)
+    if change.version is not None:
+        yield ParameterUse(change.version, "version", pattern.plan.entity.version or "")
+    for action in change.actions:
+        nested = len(action.path.parts) > 1
+        role: Role = "amount" if action.name == "add" else "new"
+        yield ParameterUse(action.source, role, action.path.field, nested)
+        for part in action.path.parts[1:]:
+            yield ParameterUse(part, "part", action.path.field, nested=True)
+
+
+def _of_condition(condition: Condition | None, *, certain: bool = True) -> Iterator[ParameterUse]:
+    if condition is None:
+        return
+    if isinstance(condition, (All, Any_)):
+        for part in condition.parts:
+            yield from _of_condition(part, certain=certain and isinstance(condition, All))
+    elif isinstance(condition, Not):
+        yield from _of_condition(condition.part, certain=False)
+    else:
+        yield from _of_comparison(condition, certain=certain)
+
+
+_COMPARED: dict[str, Role] = {"=": "equal", "<": "above", "<=": "high", ">": "below", ">=": "low", "<>": "new"}
+
+
+def _of_comparison(condition: Condition, *, certain: bool) -> Iterator[ParameterUse]:
+    first, *others = condition.operands()
+    if not isinstance(first, Path):
+        return  # sizes: any number will do
+    within = first.parts[1:]
+    nested = bool(within)
+    for part in within:
+        yield ParameterUse(part, "part", first.field)
+    if isinstance(condition, Compare):
+        yield ParameterUse(
+            others[0], _COMPARED[condition.op], first.field, nested, within, certain and condition.op == "="
+        )
+    elif isinstance(condition, Between):
+        yield ParameterUse(others[0], "low", first.field, nested, within)
+        yield ParameterUse(others[1], "high", first.field, nested, within)
+    elif isinstance(condition, In):
+        yield from (
+            ParameterUse(one, "listed" if isinstance(one, Each) else "equal", first.field, nested, within)
+            for one in others
+        )
+    elif isinstance(condition, Function) and others:
+        role: Role = "prefix" if condition.name == "begins_with" else "part"
+        yield ParameterUse(others[0], role, first.field, nested, within)
+
+
+MANY = 10
+"""How many keys or items a batch has, where the design does not say."""
+_TRIES = 20
+"""How many values are made up, of which one may lie in a range."""
+_LISTED = 3
+"""How many values a field may have of which a call gives a list."""
+
+
+class ParameterValues:
+    """Makes values of parameters."""
+
+    def __init__(
+        self, stock: StoredEntities, makers: Mapping[EntitySpec, EntityGenerator], samples: ValueGenerator
+    ) -> None:
+        self._stock, self._makers, self._samples = stock, makers, samples
+        self._chance = samples.random
+
+    def bind(
+        self,
+        spec: EntitySpec,
+        anchor: Entity,
+        uses: Sequence[ParameterUse],
+        binding: Binding,
+        pattern: Pattern[..., Any],
+    ) -> None:
+        """Give each parameter that is used a value, unless it has one."""
+        equal = tuple(dict.fromkeys(use.field for use in uses if use.role == "equal" and not use.nested))
+        for use in sorted(uses, key=lambda use: use.role in {"new", "amount"}):
+            if use.field in spec.fields:
+                value = _ROLES[use.role](self, spec, anchor, use, equal, pattern)
+            else:  # a filter by what only another entity of the read has
+                value = self.any(annotation_of(use.source), use.field)
+            if use.role == "part" and use.nested and value in binding.whole.values():
+                value = self.any(str, use.field)  # two names in one map that are the same would overlap
+            binding.set(use.source.values if isinstance(use.source, Each) else use.source, value)
+
+    def equal(self, spec: EntitySpec, anchor: Entity, use: ParameterUse, *_rest: Any) -> Any:
+        """The item's own value."""
+        value = _followed(getattr(anchor, use.field), use)
+        return self.new(spec, anchor, use) if value is None else value
+
+    def own(self, _spec: EntitySpec, anchor: Entity, use: ParameterUse, *_rest: Any) -> Any:
+        """What the item has, be it nothing."""
+        return getattr(anchor, use.field)
+
+    def many(
+        self, spec: EntitySpec, anchor: Entity, use: ParameterUse, equal: tuple[str, ...], pattern: Pattern[..., Any]
+    ) -> Any:
+        """Several values, of items that have the other fields alike; the item's own first."""
+        alike = self._stock.alike(spec, equal, anchor)
+        values = list(dict.fromkeys([getattr(anchor, use.field), *(getattr(one, use.field) for one in alike)]))
+        size = max(1, round(pattern.facts.returns or MANY))
+        return [values[0], *self._chance.sample(values[1:], min(size - 1, len(values) - 1))]
+
+    def listed(
+        self, spec: EntitySpec, anchor: Entity, use: ParameterUse, equal: tuple[str, ...], _pattern: Pattern[..., Any]
+    ) -> Any:
+        """Some values, the item's own among them."""
+        several = (_followed(getattr(one, use.field), use) for one in (anchor, *self._stock.alike(spec, equal, anchor)))
+        values = list({repr(value): value for value in several if value is not None}.values())
+        return values[:_LISTED] or [self.any(element_of(annotation_of(use.source.values)), use.field)]
+
+    def range(
+        self, spec: EntitySpec, anchor: Entity, use: ParameterUse, equal: tuple[str, ...], _pattern: Pattern[..., Any]
+    ) -> Any:
+        """An end of a range that the item lies in, taken from items that have the other fields alike."""
+        own = _followed(getattr(anchor, use.field), use)
+        if own is None:
+            return self.new(spec, anchor, use)
+        choices = spec.fields[use.field].declared.choices
+        if choices is not None and not use.nested:
+            return self._chance.choice(choices)  # there is nothing beyond them; what fits is seen by what it finds
+        if use.nested:
+            return beyond(own, {"above": 1, "below": -1}.get(use.role, 0))
+        alike = [getattr(one, use.field) for one in self._stock.alike(spec, equal, anchor)]
+        fits = [value for value in alike if value is not None and _FITS[use.role](value, own)]
+        value = self._chance.choice(fits) if fits else beyond(own, {"above": 1, "below": -1}.get(use.role, 0))
+        return value if self._is_taken(spec, use, value) else self._within(spec, anchor, use, fits)
+
+    def _within(self, spec: EntitySpec, anchor: Entity, use: ParameterUse, fits: Sequence[Any]) -> Any:
+        """An end of a range that the parameter's own rules take: where none fits, the item is changed to lie in it."""
+        taken = next((value for value in fits if self._is_taken(spec, use, value)), None)
+        if taken is not None:
+            return taken
+        own = getattr(anchor, use.field)
+        others = [self.new(spec, anchor, use) for _ in range(_TRIES)]
+        return next((value for value in others if _FITS[use.role](value, own)), others[0])
+
+    def _is_taken(self, spec: EntitySpec, use: ParameterUse, value: Any) -> bool:
+        """Whether the parameter, and the field that it may also be written to, take a value by their own rules."""
+        declared = (annotation_of(use.source), annotated(spec.fields[use.field].info))
+        return all(_takes(one, value) for one in declared if one is not None)
+
+    def prefix(self, _spec: EntitySpec, anchor: Entity, use: ParameterUse, *_rest: Any) -> Any:
+        """The beginning of the item's text, or of what a key makes of its value; the day of a moment."""
+        value, kind = getattr(anchor, use.field), without_none(annotation_of(use.source))[0]
+        if kind is str and use.encoded is not None:
+            value = use.encoded.encode(value)
+        elif kind is date and isinstance(value, datetime):
+            value = value.date()
+        return value[: max(1, len(value) // 2)] if isinstance(value, str) else value
+
+    def part(self, _spec: EntitySpec, anchor: Entity, use: ParameterUse, *_rest: Any) -> Any:
+        """A part of the item's text, a member of its set or list, a name in its map."""
+        value = getattr(anchor, use.field)
+        if isinstance(value, str):
+            return value[:5]
+        several = value if isinstance(value, Collection) and not isinstance(value, bytes) else ()
+        members = sorted(several, key=repr) if isinstance(value, (set, frozenset)) else list(several)
+        return self._chance.choice(members) if members else self.any(str, use.field)
+
+    def version(self, spec: EntitySpec, anchor: Entity, *_rest: Any) -> Any:
+        """The version the item has."""
+        return getattr(anchor, spec.version or "")
+
+    def new(self, spec: EntitySpec, _anchor: Entity, use: ParameterUse, *_rest: Any) -> Any:
+        """Another value for the field, of the type that the parameter has."""
+        annotation, info = annotation_of(use.source), spec.fields[use.field].info
+        same = annotation is None or without_none(annotation)[0] == spec.fields[use.field].annotation
+        if get_origin(annotation) is Annotated and list(get_args(annotation)[1:]) != info.metadata:
+            same = False  # the parameter has limits of its own
+        if same and not use.nested:
+            value = self._makers[spec].value(use.field)
+            return self._samples.field(spec.model, use.field) if value is None else value
+        return self.any(annotation, use.field)
+
+    def amount(self, *_rest: Any) -> Any:
+        """What is added to a number."""
+        return 1
+
+    def any(self, annotation: Any, name: str) -> Any:
+        """A value of a type; a word where nothing is known of it."""
+        return self._samples.word() if annotation is None else self._samples.of_type(annotation, name)
+
+
+def _takes(annotation: Any, value: Any) -> bool:
+    try:
+        TypeAdapter(annotation).validate_python(value)
+    except ValidationError:
+        return False
+    return True
+
+
+def _followed(value: Any, use: ParameterUse) -> Any:
+    """What lies in a field at the place that a condition compares; None where nothing does.
+
+    Where a parameter leads to it, it is any: the parameter gets the name of one.
+    """
+    for part in use.within:
+        if isinstance(value, BaseModel):
+            value = getattr(value, str(part), None)
+        elif isinstance(value, Mapping):
+            value = next(iter(value.values()), None) if isinstance(part, Param) else value.get(part)
+        elif isinstance(value, (list, tuple)):
+            place = 0 if isinstance(part, Param) else part
+            value = value[place] if isinstance(place, int) and place < len(value) else None
+    return value
+
+
+_Draw = Callable[..., Any]
+_ROLES: dict[str, _Draw] = {
+    "equal": ParameterValues.equal,
+    "own": ParameterValues.own,
+    "many": ParameterValues.many,
+    "listed": ParameterValues.listed,
+    "low": ParameterValues.range,
+    "high": ParameterValues.range,
+    "above": ParameterValues.range,
+    "below": ParameterValues.range,
+    "prefix": ParameterValues.prefix,
+    "part": ParameterValues.part,
+    "version": ParameterValues.version,
+    "new": ParameterValues.new,
+    "amount": ParameterValues.amount,
+}
+_FITS: dict[str, Callable[[Any, Any], bool]] = {
+    "low": lambda value, own: bool(value <= own),
+    "high": lambda value, own: bool(value >= own),
+    "below": lambda value, own: bool(value < own),
+    "above": lambda value, own: bool(value > own),
+}

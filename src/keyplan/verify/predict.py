@@ -1,0 +1,158 @@
+"""What requests must cost: from the items before and after a write, and from the items that a read must evaluate."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from keyplan import limits
+from keyplan.cost.units import Spent, Units, item_write, page_read, point_read, total
+from keyplan.design.plan import Plan, SortCondition
+from keyplan.design.projections import fetched
+from keyplan.design.requests import range_request
+from keyplan.design.requests_keys import key_value
+from keyplan.design.requests_sources import Arguments
+from keyplan.dynamodb.values.sizes import item_bytes
+from keyplan.dynamodb.values.types import Item
+from keyplan.verify.model import Entry, Exchange, ModelTable, canonical, place_in
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What one request must cost."""
+
+    spent: Spent
+    evaluated: int = 0
+    """Items it must evaluate."""
+    more: bool | None = None
+    """Whether it must say that there is more; None where that is no question."""
+
+
+def predicted(exchange: Exchange, plan: Plan, arguments: Arguments, shelves: Mapping[str, ModelTable]) -> Predicted:
+    """What a request of a call must cost. Of reads it asks the shelves, as they are now."""
+    if exchange.operation in {"Query", "Scan"}:
+        return _range(exchange, plan, arguments, shelves[exchange.request["TableName"]])
+    if exchange.operation in {"GetItem", "BatchGetItem"}:
+        return _points(exchange)
+    return Predicted(total(_writes(exchange, shelves)), evaluated=len(exchange.written))
+
+
+# Writes and reads by key.
+
+
+def _writes(exchange: Exchange, shelves: Mapping[str, ModelTable]) -> Iterator[Spent]:
+    for one in exchange.written:
+        schema = shelves[one.table].schema
+        units = item_write(schema, one.before, one.after, transactional=one.transactional)
+        yield Spent(write=_places(one.table, units))
+
+
+def _places(table: str, units: Units) -> dict[str, float]:
+    return {table: units.write, **{f"{table}/{name}": one for name, one in units.indexes.items()}}
+
+
+def _points(exchange: Exchange) -> Predicted:
+    spent = Spent()
+    for table, consistent, item in exchange.held:
+        units = point_read(0 if item is None else item_bytes(item), consistent=consistent)
+        spent += Spent(read={table: units.read})
+    return Predicted(spent, sum(item is not None for _, _, item in exchange.held))
+
+
+# Ranges: the plan evaluated over the items.
+
+
+def _range(exchange: Exchange, plan: Plan, arguments: Arguments, shelf: ModelTable) -> Predicted:
+    request = exchange.request
+    rest = matching(plan, _asked(exchange, plan, arguments), shelf)
+    start = request.get("ExclusiveStartKey")
+    if start is not None:
+        place = place_in(shelf.schema, plan.index, canonical(start))
+        rest = [entry for entry in rest if (entry.place < place if plan.descending else entry.place > place)]
+    page = _page(rest, request.get("Limit"))
+    units = page_read([entry.size for entry in page], consistent=plan.consistent)
+    table = request["TableName"]
+    read = {table if plan.index is None else f"{table}/{plan.index.name}": units.read}
+    whole = _fetched(plan, page)
+    if whole:
+        read[table] = whole
+    return Predicted(Spent(read=read), len(page), _more(page, rest, request.get("Limit")))
+
+
+def _asked(exchange: Exchange, plan: Plan, arguments: Arguments) -> Arguments:
+    """The arguments of the partition that a request asks: of a walk one of several."""
+    compiled = range_request(plan)
+    values = exchange.request.get("ExpressionAttributeValues", {})
+    for one in compiled.partitions(arguments):
+        wanted = compiled.request(one, exchange.request["TableName"])
+        if wanted.get("ExpressionAttributeValues", {}) == values:
+            return one
+    raise AssertionError(f"{plan.pattern} sent a request that its plan does not have: {exchange.request}")
+
+
+def matching(plan: Plan, arguments: Arguments, shelf: ModelTable) -> Sequence[Entry]:
+    """The entries of a plan's key range, in the order that they are read."""
+    found = shelf.entries(plan.index)
+    if plan.key is not None:
+        tests = [_equal(value.attribute, key_value(value)(arguments)) for value in plan.key.partition]
+        tests += [_sorts(condition, arguments) for condition in plan.key.sort]
+        found = [entry for entry in found if all(test(entry.item) for test in tests)]
+    return list(reversed(found)) if plan.descending else found
+
+
+Test = Callable[[Item], bool]
+
+
+def _equal(attribute: str, value: Mapping[str, Any]) -> Test:
+    wanted = canonical({attribute: value})[attribute]
+    return lambda item: bool(item[attribute] == wanted)
+
+
+def _sorts(condition: SortCondition, arguments: Arguments) -> Test:
+    name = condition.attribute
+    low = _ordered(canonical({name: key_value(condition.low)(arguments)})[name])
+    high = None if condition.high is None else _ordered(canonical({name: key_value(condition.high)(arguments)})[name])
+    compare = _COMPARE[condition.op]
+    return lambda item: compare(_ordered(item[name]), low, high)
+
+
+_COMPARE: dict[str, Callable[[Any, Any, Any], bool]] = {
+    "=": lambda value, low, _high: bool(value == low),
+    "<": lambda value, low, _high: bool(value < low),
+    "<=": lambda value, low, _high: bool(value <= low),
+    ">": lambda value, low, _high: bool(value > low),
+    ">=": lambda value, low, _high: bool(value >= low),
+    "begins_with": lambda value, low, _high: bool(value.startswith(low)),
+    "BETWEEN": lambda value, low, high: bool(low <= value <= high),
+}
+
+
+def _ordered(value: Mapping[str, Any]) -> Any:
+    """What compares in Python as the service compares key values: text by its UTF-8 bytes, numbers by value."""
+    ((code, content),) = value.items()
+    return Decimal(content) if code == "N" else content.encode() if code == "S" else b64decode(content)
+
+
+def _page(rest: Sequence[Entry], limit: int | None) -> Sequence[Entry]:
+    """What one request evaluates: up to its limit, or until the entry that makes a page of 1 MB full."""
+    size = 0
+    for number, entry in enumerate(rest):
+        if size >= limits.PAGE_BYTES or number == limit:
+            return rest[:number]
+        size += entry.size
+    return rest
+
+
+def _more(page: Sequence[Entry], rest: Sequence[Entry], limit: int | None) -> bool:
+    """A page that ends by its limit says that there may be more, even where there is not."""
+    return len(page) == limit or len(page) < len(rest)
+
+
+def _fetched(plan: Plan, page: Sequence[Entry]) -> float:
+    """Read units of whole items that a local index has to fetch, because what is wanted is not all in it."""
+    if not fetched(plan):
+        return 0.0
+    return sum(point_read(item_bytes(entry.whole), consistent=plan.consistent).read for entry in page)

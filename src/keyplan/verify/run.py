@@ -1,0 +1,425 @@
+"""Tables created in an embedded engine, and filled with generated items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from keyplan import limits
+from keyplan.client.connection import Connection
+from keyplan.client.requests import Context, Retries
+from keyplan.client.tables import OfPlan, create_request
+from keyplan.clock import ManualClock, SystemClock
+from keyplan.cost.estimate import estimate
+from keyplan.cost.expected import expected, pages
+from keyplan.cost.prices import PriceBook
+from keyplan.cost.prices import book as shipped_book
+from keyplan.cost.units import Spent, average, total
+from keyplan.design.design import Design
+from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.faults import table_faults
+from keyplan.design.patterns import Pattern
+from keyplan.design.places import Fault
+from keyplan.design.projections import all_faults
+from keyplan.design.requests_guards import NOW
+from keyplan.design.requests_items import Item, maker_of
+from keyplan.design.schema import Schema
+from keyplan.design.symbols import Each, Param
+from keyplan.design.tables import Table
+from keyplan.design.template_errors import MissingField, TemplateError
+from keyplan.engine.engine import Engine
+from keyplan.errors import KeyplanError, ServiceError
+from keyplan.verify.answers import difference, entities_in, meaning_of
+from keyplan.verify.arguments import ArgumentGenerator
+from keyplan.verify.claims import MeasuredPattern, judge, judge_of_design, undeclared
+from keyplan.verify.generate import EntityGenerator, generators
+from keyplan.verify.model import Exchange, ModelTable, Recorder, StoredEntities, canonical, sentinels_of
+from keyplan.verify.predict import predicted
+from keyplan.verify.report import Discrepancy, PatternResult, TableResult, VerificationReport, claim_problem
+from keyplan.verify.values import SampleError, ValueGenerator
+
+Progress = Callable[[str, int, int], None]
+"""Told what is loaded, how many items are, and how many will be."""
+
+
+@dataclass(frozen=True)
+class LoadedTables:
+    """What there is to run patterns on."""
+
+    schemas: Mapping[str, Schema]
+    """By name, the tables that were created."""
+    results: tuple[TableResult, ...]
+
+
+def load(
+    design: Design,
+    makers: Mapping[EntitySpec, EntityGenerator],
+    recorder: Recorder,
+    stock: StoredEntities,
+    progress: Progress,
+) -> LoadedTables:
+    """Create what can be created, and fill it."""
+    schemas: dict[str, Schema] = {}
+    results = []
+    wanted = sum(maker.amount.count for maker in makers.values())
+    done = 0
+    for table in design.tables:
+        problems = _create(table, recorder)
+        loaded: list[tuple[str, int, int | None]] = []
+        if problems is None:
+            schemas[table.name] = table.schema
+            # Of a table that can be created all the same.
+            problems = [Discrepancy("wrong", fault_text(fault)) for fault in table_faults(table)]
+            for spec in table.entities:
+                try:
+                    for count in _fill(spec, makers[spec], recorder, stock):
+                        progress(spec.name, done + count, wanted)
+                except (SampleError, ServiceError, TemplateError, MissingField) as error:
+                    problems.append(Discrepancy("failed", f"{spec.name} could not be loaded in full: {error}"))
+                done += len(stock.all(spec))
+                loaded.append((spec.name, len(stock.all(spec)), makers[spec].amount.declared))
+        results.append(TableResult(table.name, tuple(loaded), tuple(problems)))
+    return LoadedTables(schemas, tuple(results))
+
+
+def _create(table: Table, recorder: Recorder) -> list[Discrepancy] | None:
+    """Create a table; None where that worked, else why it did not."""
+    plain = replace(table.schema, stream=None)  # who reads changes does not matter here
+    try:
+        recorder.engine.call("CreateTable", create_request(OfPlan(plain, table.entities), table.name))
+    except ServiceError as error:
+        faults = table_faults(table)
+        return [Discrepancy("not run", fault_text(fault)) for fault in faults] or [
+            Discrepancy("not run", error.message)
+        ]
+    recorder.shelves[table.name] = ModelTable(table.schema)
+    return None
+
+
+def fault_text(fault: Fault) -> str:
+    """A fault in one line."""
+    return f"{fault.code}: {fault.problem}; fix: {fault.fix}"
+
+
+def _fill(spec: EntitySpec, maker: EntityGenerator, recorder: Recorder, stock: StoredEntities) -> Iterator[int]:
+    """Write the items of an entity; how many are written, now and then."""
+    waiting: list[Item] = []
+    try:
+        for number, entity in enumerate(maker.all(), 1):
+            if stock.is_there(spec, entity):
+                continue  # another entity has the same key: one of both can be stored
+            stock.add(spec, entity)
+            waiting += [maker_of(spec).item(entity), *sentinels_of(spec, entity)]
+            if len(waiting) >= limits.BATCH_WRITE_ITEMS:
+                _write(spec.schema.name, waiting, recorder)
+                waiting = []
+                yield number
+    finally:
+        _write(spec.schema.name, waiting, recorder)  # also where no more can be made up
+
+
+def store(spec: EntitySpec, entity: Entity, recorder: Recorder, stock: StoredEntities) -> None:
+    """Write one entity more, or in another's place, with what keeps its unique values."""
+    there = stock.at(spec, entity)
+    stock.add(spec, entity)
+    if there is not None:
+        _delete(spec.schema.name, sentinels_of(spec, there), recorder)
+    _write(spec.schema.name, [maker_of(spec).item(entity), *sentinels_of(spec, entity)], recorder)
+
+
+def _delete(table: str, items: list[Item], recorder: Recorder) -> None:
+    """Delete items that are there."""
+    shelf = recorder.shelves[table]
+    for item in items:
+        key = {name: item[name] for name in shelf.schema.key}
+        recorder.engine.call("DeleteItem", {"TableName": table, "Key": key})
+        shelf.put(item, None)
+
+
+def _write(table: str, items: list[Item], recorder: Recorder) -> None:
+    """Write items."""
+    shelf = recorder.shelves[table]
+    for start in range(0, len(items), limits.BATCH_WRITE_ITEMS):
+        puts = [{"PutRequest": {"Item": item}} for item in items[start : start + limits.BATCH_WRITE_ITEMS]]
+        recorder.engine.call("BatchWriteItem", {"RequestItems": {table: puts}})
+    for item in items:
+        shelf.put(item, canonical(item))
+
+
+ITEMS = 4000
+"""How many items are generated in all, where nothing else is said."""
+READS, WRITES, SCANS = 20, 10, 2
+"""Calls of each pattern."""
+MOST_ITEMS = 10_000
+"""Fewer calls are made of a pattern whose calls are about so many items that they would be about more in all."""
+MOMENT_S = 1_767_225_600.0
+"""When it is, in the engine and in the data: the first second of 2026."""
+
+
+_CLOCK = SystemClock()
+
+
+def quiet(_what: str, _done: int, _total: int) -> None:
+    """Tell nobody of progress."""
+
+
+def verify(
+    design: Design,
+    *,
+    items: int = ITEMS,
+    seed: int = 0,
+    pattern: str | None = None,
+    book: PriceBook | None = None,
+    progress: Progress = quiet,
+    running: Progress = quiet,
+    seconds: float | None = None,
+) -> VerificationReport:
+    """Run a design's patterns, or one of them, on generated data. Raises KeyError for a pattern that is not there.
+
+    `items`: about how many are generated in all; the same `seed` generates the same. `book`: the prices that claims
+    are held against; those that are shipped if left out. `progress` is called while items are loaded, `running` with
+    a pattern's name, the number of its call and how many there will be, before each call. No call starts once
+    `seconds` have passed: patterns that had no call are reported as not run.
+    """
+    ends_s = None if seconds is None else _CLOCK.monotonic() + seconds
+    wanted = [design.pattern(pattern)] if pattern is not None else list(design.patterns)
+    told = book or shipped_book()
+    samples = ValueGenerator(seed, MOMENT_S)
+    with closing(Engine.memory(clock=ManualClock(MOMENT_S, seed))) as engine:
+        run = _Run(design, Recorder(engine), StoredEntities(design.entities), samples, items, progress, running, ends_s)
+        results = {one: run.pattern(one) for one in sorted(wanted, key=_turn)}
+    month = estimate(design, told)
+    reads = [one for one in wanted if one.plan.reading and not all_faults(one.plan)]
+    long = [(one.name, pages(one)) for one in reads]
+    assumed = {one.name: found for one in reads if (found := undeclared(expected(one).guesses))}
+    return VerificationReport(
+        design=design.name,
+        seed=seed,
+        tables=run.loaded.results,
+        patterns=tuple(results[one] for one in wanted),
+        claims=tuple(judge_of_design(claim, month, told, long, assumed) for claim in design.claims)
+        if not pattern
+        else (),
+        notes=tuple(_notes(run.loaded)),
+    )
+
+
+def _turn(pattern: Pattern[..., Any]) -> int:
+    """Reads first, on the data as it was made; what deletes comes last."""
+    if pattern.plan.reading:
+        return 0
+    return 2 if pattern.kind in {"delete", "batch_delete"} else 1
+
+
+def _notes(loaded: LoadedTables) -> Iterator[str]:
+    for table in loaded.results:
+        for name, count, declared in table.loaded:
+            if declared is None:
+                yield f"the number of {name} is not declared: {count:,} were generated"
+            elif count < declared:
+                yield f"{count:,} of the declared {declared:,} {name} were generated; partitions keep their size"
+
+
+@dataclass
+class _Run:
+    """The data, and what runs on it."""
+
+    design: Design
+    recorder: Recorder
+    stock: StoredEntities
+    samples: ValueGenerator
+    items: int
+    progress: Progress
+    running: Progress
+    ends_s: float | None
+    """When no more calls are made, by the monotonic clock; None if all are."""
+    loaded: LoadedTables = field(init=False)
+
+    def __post_init__(self) -> None:
+        made = generators(self.design, self.items, self.samples)
+        self.loaded = load(self.design, made, self.recorder, self.stock, self.progress)
+        self._drawer = ArgumentGenerator(self.stock, made, self.samples, self._store)
+        self._scaled = {spec for spec, maker in made.items() if maker.amount.scaled}
+        clock = self.recorder.engine.clock
+        context = Context(clock=clock, cursor_key=b"verify", retries=Retries(attempts=3))
+        context.tables.update(self.loaded.schemas.values())
+        self._connection = Connection(self.recorder, context)
+
+    def _store(self, spec: EntitySpec, entity: Entity) -> None:
+        store(spec, entity, self.recorder, self.stock)
+
+    def pattern(self, pattern: Pattern[..., Any]) -> PatternResult:
+        """Run one pattern."""
+        problems = [Discrepancy("not run", fault_text(fault)) for fault in all_faults(pattern.plan)]
+        needed = [part.schema for part in pattern.plan.steps or (pattern.plan,)]
+        lacking = [one for one in needed if self.loaded.schemas.get(one.name) is not one]
+        problems += [Discrepancy("not run", f"table {one.name} {self._why_not_there(one)}") for one in lacking]
+        if problems:
+            return self._result(pattern, [], tuple(dict.fromkeys(problems)))
+        runs: list[_Call] = []
+        calls = _calls(pattern)
+        for number in range(calls):
+            if self.ends_s is not None and _CLOCK.monotonic() >= self.ends_s:
+                problems += [] if runs else [Discrepancy("not run", "the time limit had passed")]
+                break
+            self.running(pattern.name, number, calls)
+            try:
+                runs.append(self._call(pattern))
+            except KeyplanError as error:
+                self.recorder.taken()
+                problems.append(Discrepancy("failed", f"{type(error).__name__}: {error}"))
+                break
+        problems += _told([run.defect for run in runs], "defect", len(runs))
+        problems += _told([run.wrong for run in runs], "wrong", len(runs))
+        if pattern.plan.reading and runs and not problems and not any(run.found for run in runs):
+            problems += self._always_empty(pattern, len(runs))
+        return self._result(pattern, runs, tuple(problems))
+
+    def _why_not_there(self, schema: Schema) -> str:
+        own = any(table.schema is schema for table in self.design.tables)
+        return "cannot be created" if own else f"is not of this design: import it into the module of {self.design.name}"
+
+    def _call(self, pattern: Pattern[..., Any]) -> _Call:
+        plan, arguments = pattern.plan, self._drawer.draw(pattern)
+        call = pattern(**arguments)
+        self.recorder.taken()
+        listing = plan.operation in {"Query", "Scan"} and plan.select == "all" and plan.limit is None
+        read = self._connection.all if listing and plan.page_size is None else self._connection.run
+        answer: Any = read(call)
+        exchanges = self.recorder.taken()
+        told = {**arguments, NOW: int(self.samples.now_s)}
+        made = _Call(measured=total(one.spent for one in exchanges))
+        self._hold_against_prediction(made, pattern, exchanges, told)
+        if plan.reading:
+            # A call that reads by pages of a size costs one of them; what it returns is right if all of them are.
+            whole = self._connection.all(call) if listing and plan.page_size is not None else answer
+            made.returned, made.found = _count(answer), _count(whole)
+            made.wrong = difference(pattern, self.stock, told, whole, int(self.samples.now_s))
+        else:
+            made.returned = made.evaluated
+            made.wrong = self._written(exchanges)
+        return made
+
+    def _hold_against_prediction(
+        self, made: _Call, pattern: Pattern[..., Any], exchanges: Sequence[Exchange], arguments: dict[str, Any]
+    ) -> None:
+        for exchange in exchanges:
+            wanted = predicted(exchange, pattern.plan, arguments, self.recorder.shelves)
+            made.predicted += wanted.spent
+            if exchange.operation != "GetItem" or pattern.plan.reading:
+                made.evaluated += wanted.evaluated
+            if wanted.spent != exchange.spent:
+                made.defect = (
+                    f"{exchange.operation} cost {exchange.spent.text()}, and {wanted.spent.text()} was predicted"
+                )
+            scanned = exchange.answer.get("ScannedCount", wanted.evaluated)
+            if exchange.operation in {"Query", "Scan"} and scanned != wanted.evaluated:
+                made.defect = f"{exchange.operation} read {scanned} items, and {wanted.evaluated} were predicted"
+            if wanted.more is not None and wanted.more != ("LastEvaluatedKey" in exchange.answer):
+                made.defect = f"{exchange.operation} ends a page where none was predicted to end"
+
+    def _written(self, exchanges: Sequence[Exchange]) -> str | None:
+        """Whether every item that was written has the keys that its entity makes, of indexes too."""
+        for spec, item, entity in self.stock.follow(exchanges, self.loaded.schemas):
+            made, found = canonical(maker_of(spec).item(entity)), canonical(item)
+            names = [name for name in spec.schema.key_attributes() if made.get(name) != found.get(name)]
+            if names:
+                return f"left {', '.join(names)} of {spec.name} other than its fields make them"
+        return None
+
+    def _always_empty(self, pattern: Pattern[..., Any], calls: int) -> list[Discrepancy]:
+        plan, meaning = pattern.plan, meaning_of(pattern)
+        stored = {spec.name: len(self.stock.all(spec)) for spec in plan.entities}
+        if not any(stored.values()):
+            return []
+        there = ", ".join(f"{count:,} {name}" for name, count in stored.items())
+        reads = [f"{wish.field} = {wish.low!r}" for wish in meaning.wishes if wish.op == "reads"]
+        why = f": no key can be like {meaning.unlike[0]!r}" if meaning.unlike else ""
+        why = why or (f": none has {' and '.join(reads)}" if reads else "")
+        return [Discrepancy("wrong", f"returned nothing in {calls} calls about items that are there ({there}){why}")]
+
+    def _result(
+        self, pattern: Pattern[..., Any], runs: Sequence[_Call], problems: tuple[Discrepancy, ...]
+    ) -> PatternResult:
+        plan = pattern.plan
+        claims = tuple(judge(claim, self._figures(pattern, runs)) for claim in pattern.facts.claims) if runs else ()
+        fallen = tuple(claim_problem(one) for one in claims if one.standing == "fails")
+        return PatternResult(
+            name=pattern.name,
+            operation=plan.operation,
+            place=f"{plan.schema.name}/{plan.index.name}" if plan.index is not None else plan.schema.name,
+            calls=len(runs),
+            evaluated=sum(run.evaluated for run in runs) / len(runs) if runs else 0.0,
+            returned=sum(run.returned for run in runs) / len(runs) if runs else 0.0,
+            predicted=tuple(run.predicted for run in runs),
+            measured=tuple(run.measured for run in runs),
+            claims=claims,
+            problems=(*problems, *fallen),
+        )
+
+    def _figures(self, pattern: Pattern[..., Any], runs: Sequence[_Call]) -> MeasuredPattern:
+        plan = pattern.plan
+        decided = plan.operation in {"Query", "Scan"} and _grows(pattern) and self._scaled.intersection(plan.entities)
+        mean = average([run.measured for run in runs])
+        return MeasuredPattern(
+            reads=tuple(run.measured.reads for run in runs),
+            writes=tuple(run.measured.writes for run in runs),
+            items=sum(run.evaluated for run in runs) / len(runs),
+            split=mean.text(),
+            at_scale=expected(pattern).units.read if decided else None,
+            pages=pages(pattern),
+            assumed=undeclared(expected(pattern).guesses),
+        )
+
+
+@dataclass
+class _Call:
+    """One call."""
+
+    measured: Spent
+    predicted: Spent = field(default_factory=Spent)
+    evaluated: float = 0
+    returned: float = 0
+    found: float = 0
+    """What is returned on all pages."""
+    defect: str | None = None
+    wrong: str | None = None
+
+
+def _count(answer: Any) -> int:
+    return answer if isinstance(answer, int) else len(entities_in(answer))
+
+
+def _calls(pattern: Pattern[..., Any]) -> int:
+    if not pattern.parameters:
+        return 1
+    if pattern.plan.operation == "Scan":
+        return SCANS
+    calls = READS if pattern.plan.reading else WRITES
+    return max(1, min(calls, int(MOST_ITEMS // _items_of_call(pattern))))
+
+
+def _items_of_call(pattern: Pattern[..., Any]) -> float:
+    """Return how many items a call names or writes, as the design declares."""
+    plan = pattern.plan
+    several = plan.operation == "BatchWriteItem" or plan.walk is not None or any(plan.repeats)
+    return max(1.0, pattern.facts.returns or 1.0) if several else 1.0
+
+
+def _grows(pattern: Pattern[..., Any]) -> bool:
+    """Whether a read becomes larger with the table: its partition key, if it has one, is always the same."""
+    key = pattern.plan.key
+    if key is None:
+        return True
+    return not any(isinstance(source, (Param, Each)) for value in key.partition for source in value.sources.values())
+
+
+def _told(texts: Sequence[str | None], kind: Any, calls: int) -> list[Discrepancy]:
+    """The first of several calls' problems, and how many calls have one."""
+    found = [text for text in texts if text is not None]
+    if not found:
+        return []
+    often = "" if calls == 1 else f" ({len(found)} of {calls} calls)"
+    return [Discrepancy(kind, found[0] + often)]

@@ -1,0 +1,187 @@
+"""Items of the declared sizes: how large each is to be, and texts stretched or cut until it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from random import Random
+from statistics import NormalDist
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from keyplan.design.conditions import Path, paths_of
+from keyplan.design.design import Design
+from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.field_types import without_none
+from keyplan.design.fields import StoredField
+from keyplan.design.plan import Plan
+from keyplan.design.requests_items import maker_of
+from keyplan.design.workload import Bytes
+from keyplan.dynamodb.values.attribute import normalise_item
+from keyplan.verify.population import Amount, Owners, same_type
+from keyplan.verify.values import ValueGenerator, examples_of, unwrapped
+
+_NORMAL = NormalDist()
+_Z99 = _NORMAL.inv_cdf(0.99)
+_SPREAD = 0.1
+"""The spread of sizes of which only the average is said: log-normal sigma."""
+_MOST = 400_000
+"""Of what nothing bounds: a little less than the bytes of an item."""
+FILLER = "lorem ipsum dolor sit amet "
+
+
+def target_sizes(told: Bytes, count: int, chance: Random) -> list[int]:
+    """A size for each of so many items: log-normal, with the declared average and 99th percentile."""
+    sigma = _sigma(told)
+    middle = math.log(max(1, told.average)) - sigma * sigma / 2
+    found = [math.exp(middle + sigma * _NORMAL.inv_cdf((number + 0.5) / count)) for number in range(count)]
+    most = told.most if told.most is not None else _MOST
+    sizes = [min(most, round(size)) for size in found]
+    chance.shuffle(sizes)
+    return sizes
+
+
+def _sigma(told: Bytes) -> float:
+    """From average m and 99th percentile q of a log-normal: sigma² / 2 - z sigma + ln(q / m) = 0."""
+    if told.p99 is None or told.p99 <= told.average or told.average <= 0:
+        return _SPREAD
+    inside = _Z99 * _Z99 - 2 * math.log(told.p99 / told.average)
+    return _Z99 - math.sqrt(max(0.0, inside))  # a tail beyond what any log-normal has is the longest there is
+
+
+def stretch(annotation: Any, value: Any, by: int, metadata: Sequence[Any] = ()) -> tuple[Any, int]:
+    """A value with a text in it made longer or shorter by so many bytes, and how many it became."""
+    plain, _ = without_none(annotation)
+    if plain is str and isinstance(value, str):
+        least, most = length_limits(annotation, metadata)
+        return _stretch_text(value, by, least, most)
+    if get_origin(plain) in {list, tuple} and value and get_args(plain):
+        first, done = stretch(get_args(plain)[0], value[0], by)
+        return type(value)([first, *value[1:]]), done
+    if isinstance(value, BaseModel) and not metadata:
+        return _stretch_model(value, by)
+    return value, 0
+
+
+def length_limits(annotation: Any, metadata: Sequence[Any]) -> tuple[int, int]:
+    """The least and most characters or elements that a type allows; none at all where it must have a certain form."""
+    least, most = 1, _MOST
+    for mark in unwrapped(annotation, metadata)[1]:
+        if getattr(mark, "pattern", None) is not None or callable(getattr(mark, "func", None)):
+            return 0, 0
+        least = max(least, getattr(mark, "min_length", None) or 0)
+        most = min(most, getattr(mark, "max_length", None) or most)
+    return least, most
+
+
+def _stretch_text(text: str, by: int, least: int, most: int) -> tuple[str, int]:
+    if not most:
+        return text, 0
+    if by >= 0:
+        by = min(by, max(0, most - len(text)))
+        return text + (FILLER * (by // len(FILLER) + 1))[:by], by
+    kept = text[: max(least, len(text) + by)]
+    return kept, len(kept.encode()) - len(text.encode())
+
+
+def _stretch_model(model: BaseModel, by: int) -> tuple[BaseModel, int]:
+    for name, info in type(model).model_fields.items():
+        value, done = stretch(info.annotation, getattr(model, name), by, info.metadata)
+        if done:
+            return model.model_copy(update={name: value}), done
+    return model, 0
+
+
+def stretched(model: BaseModel, names: Sequence[str], by: int) -> dict[str, Any]:
+    """Changes of some fields that make an object larger or smaller by so many bytes, as far as they can."""
+    changes: dict[str, Any] = {}
+    left = by
+    for name in names:
+        if not left:
+            break
+        info = type(model).model_fields[name]
+        value, done = stretch(info.annotation, getattr(model, name), left, info.metadata)
+        if done:
+            changes[name] = value
+            left -= done
+    return changes
+
+
+class SizeAdjuster:
+    """Gives each entity of a kind a size."""
+
+    def __init__(
+        self, spec: EntitySpec, amount: Amount, design: Design, samples: ValueGenerator, owners: Owners
+    ) -> None:
+        self._spec, self._samples = spec, samples
+        self._fillers = fillers(spec, design, owners)
+        told = None if spec.items is None else spec.items.bytes
+        self._sizes = [] if told is None else target_sizes(told, max(1, amount.count), samples.random)
+
+    def keep(self, names: Collection[str]) -> None:
+        """Leave these fields as they are."""
+        self._fillers = [name for name in self._fillers if name not in names]
+
+    def sized(self, entity: Entity, number: int) -> Entity:
+        """The entity with texts and collections as long as its size asks for, as far as its model's rules let them."""
+        if not self._sizes:
+            return entity
+        target = self._sizes[number % len(self._sizes)]
+        by = target - stored_bytes(self._spec, entity)
+        for change in (stretched, self._lengthened, stretched):
+            changes = change(entity, [name for name in self._fillers if getattr(entity, name)], by) if by else {}
+            if changes:
+                try:
+                    entity = self._spec.model.model_validate({**entity.__dict__, **changes}, by_name=True)
+                except ValidationError:
+                    break  # a rule of the model's own keeps them as they are
+                by = target - stored_bytes(self._spec, entity)
+        return entity
+
+    def _lengthened(self, entity: Entity, names: Sequence[str], by: int) -> dict[str, Any]:
+        """A collection with more elements, about so many bytes in all; nothing where examples say how long they are."""
+        for name in () if examples_of(self._spec.model) else names:
+            stored, value = self._spec.fields[name], getattr(entity, name)
+            if stored.type_code == "L" and isinstance(value, (list, tuple)):
+                most = length_limits(stored.info.annotation, stored.info.metadata)[1]
+                wanted = min(most, len(value) + by // _bytes_of_each(stored, value))
+                longer = list(value)
+                while len(longer) < wanted:
+                    longer += self._samples.field(self._spec.model, name)
+                if len(longer) > len(value):
+                    return {name: longer[:wanted]}
+        return {}
+
+
+def fillers(spec: EntitySpec, design: Design, owners: Owners) -> list[str]:
+    """Fields whose texts can be longer or shorter without anything else changing: top-level texts first."""
+    fixed = {name for bound in (spec.key, *spec.indexes) for name in bound.depends_on}
+    fixed |= {name for rule in spec.uniques for name in rule.fields}
+    fixed |= {name for names in spec.found_by for name in names}
+    fixed |= set(spec.items.distinct) if spec.items is not None else set()
+    free = [
+        stored
+        for stored in spec.fields.values()
+        if stored.name not in fixed
+        and (stored.annotation is str or stored.type_code in {"L", "M"})
+        and not (stored.name in owners and same_type(owners[stored.name][0], stored))
+    ]
+    asked = {path.field for one in design.patterns for path in _asked(one.plan)}
+    return [one.name for one in sorted(free, key=lambda one: (one.name in asked, one.annotation is not str))]
+
+
+def _asked(plan: Plan) -> Iterator[Path]:
+    """What a pattern compares in filters and conditions: stretched only where nothing else can be."""
+    for one in (plan.filter, plan.condition, plan.replace_when):
+        yield from paths_of(one)
+
+
+def stored_bytes(spec: EntitySpec, entity: Entity) -> int:
+    """The size of an entity's item as the service counts it."""
+    return normalise_item(maker_of(spec).item(entity), wire=False)[1]
+
+
+def _bytes_of_each(stored: StoredField, value: Sequence[Any]) -> int:
+    """The average size of a list's elements."""
+    return normalise_item({"value": stored.encode(value)}, wire=False)[1] // len(value)

@@ -1,0 +1,283 @@
+"""Items made to suit a condition: which fields to change so that it is true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+from itertools import islice, product
+from typing import Any
+
+from pydantic import ValidationError
+
+from keyplan.client.errors import UnreadableItemError
+from keyplan.cost.expected import beginning
+from keyplan.design.conditions import All, Any_, Between, Compare, Condition, Function, In, Not, Path, Size
+from keyplan.design.conditions_evaluation import filled
+from keyplan.design.entities import Entity, EntitySpec
+from keyplan.design.plan import Plan
+from keyplan.design.requests_items import stored_as
+from keyplan.verify.answers import decided, has_expired
+from keyplan.verify.generate import EntityGenerator
+from keyplan.verify.model import StoredEntities, as_read, place_of
+from keyplan.verify.values import ValueGenerator, leaves_out
+
+Choose = Callable[[str], Any]
+"""Makes up a value of a field."""
+_WAYS = 16
+_OPPOSITE: dict[str, Any] = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_STEP = {"<": -1, ">": 1, "<>": 1}
+
+
+def ways(condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose) -> Iterator[dict[str, Any]]:
+    """Changes of fields, each of which may make a condition true: of several branches those of the first come first."""
+    if decided(condition, values) is True:
+        yield {}
+    elif isinstance(condition, All):
+        parts = [list(islice(ways(part, spec, values, choose), _WAYS)) for part in condition.parts]
+        for chosen in islice(product(*parts), _WAYS):
+            yield {name: value for changes in chosen for name, value in changes.items()}
+    elif isinstance(condition, Any_):
+        for part in condition.parts:
+            yield from ways(part, spec, values, choose)
+    elif isinstance(condition, Not):
+        yield from _ways_not(condition.part, spec, values, choose)
+    else:
+        yield from _ways_of_one(condition, spec, values, choose)
+
+
+def _ways_not(part: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose) -> Iterator[dict[str, Any]]:
+    """Ways to make a condition false."""
+    if isinstance(part, Not):
+        yield from ways(part.part, spec, values, choose)
+    elif isinstance(part, All):
+        yield from ways(Any_(tuple(Not(one) for one in part.parts)), spec, values, choose)
+    elif isinstance(part, Any_):
+        yield from ways(All(tuple(Not(one) for one in part.parts)), spec, values, choose)
+    elif isinstance(part, Compare):
+        yield from ways(Compare(_OPPOSITE[part.op], part.left, part.right), spec, values, choose)
+    elif isinstance(part, Function) and part.name == "attribute_exists":
+        yield from ways(part.path.missing(), spec, values, choose)
+    elif isinstance(part, Function) and part.name == "attribute_not_exists":
+        yield from ways(part.path.exists(), spec, values, choose)
+    else:
+        operand = part.operands()[0]
+        if isinstance(operand, Path) and len(operand.parts) == 1:
+            yield {operand.field: choose(operand.field)}
+
+
+def _ways_of_one(
+    condition: Condition, spec: EntitySpec, values: Mapping[str, Any], choose: Choose
+) -> Iterator[dict[str, Any]]:
+    """Ways to make a comparison or a function true, of a field that is not within another."""
+    first, *others = condition.operands()
+    path = first.path if isinstance(first, Size) else first
+    if not isinstance(path, Path) or len(path.parts) > 1 or path.field not in spec.fields:
+        return
+    told = [values.get(one.field) if isinstance(one, Path) else one for one in others]
+    if isinstance(first, Size):
+        if not isinstance(told[0], (int, float, Decimal)):
+            return
+        changed = _resized(values.get(path.field), _size(condition, told[0]), lambda: choose(path.field))
+        if changed is not None:
+            yield {path.field: changed}
+    else:
+        yield {path.field: _value(condition, spec, path.field, told, choose)}
+
+
+def _value(condition: Condition, spec: EntitySpec, field: str, told: list[Any], choose: Choose) -> Any:
+    stored = spec.fields[field]
+    if isinstance(condition, Compare):
+        return choose(field) if condition.op == "<>" else beyond(told[0], _STEP.get(condition.op, 0))
+    if isinstance(condition, (Between, In)):
+        return told[0]
+    assert isinstance(condition, Function), "every kind of condition is named here"
+    if condition.name == "attribute_not_exists":
+        return frozenset() if stored.is_set and not stored.optional else None
+    if condition.name == "attribute_exists":
+        return choose(field)
+    return {told[0]} if stored.is_set else [told[0]] if stored.type_code == "L" else told[0]
+
+
+def _size(condition: Condition, told: Any) -> int:
+    return int(told) + (_STEP.get(condition.op, 0) if isinstance(condition, Compare) else 0)
+
+
+def _resized(value: Any, size: int, more: Callable[[], Any]) -> Any:
+    """A text or collection with as many characters or members; None where that cannot be made."""
+    value = more() if value is None else value
+    if isinstance(value, str):
+        return (value + "x" * size)[:size]
+    if not isinstance(value, (list, tuple, set, frozenset)):
+        return None
+    members = list(value) if isinstance(value, (list, tuple)) else sorted(value, key=repr)
+    for _ in range(size):
+        if len(members) >= size:
+            break
+        members += [one for one in more() if isinstance(value, (list, tuple)) or one not in members]
+    return type(value)(members[:size]) if 0 <= size <= len(members) else None
+
+
+def beyond(value: Any, by: int) -> Any:
+    """The value just above or below; the same where there is no such thing."""
+    if not by or isinstance(value, (bool, Enum)):
+        return value
+    if isinstance(value, (int, float, Decimal)):
+        return value + by
+    if isinstance(value, datetime):
+        return value + timedelta(seconds=by)
+    if isinstance(value, date):
+        return value + timedelta(days=by)
+    if isinstance(value, str):
+        return value + "~" if by > 0 else value[:-1] or value
+    return value
+
+
+Known = Sequence[tuple[str, Any]]
+"""Fields, and the values that they must have."""
+_REPEATS = 3
+_TRIES = 10
+
+
+class WriteTargets:
+    """Finds items, and stores more where there are none that fit."""
+
+    def __init__(
+        self,
+        stock: StoredEntities,
+        makers: Mapping[EntitySpec, EntityGenerator],
+        samples: ValueGenerator,
+        add: Callable[[EntitySpec, Entity], None],
+    ) -> None:
+        """`add` stores an entity."""
+        self._stock, self._makers, self._samples, self._add = stock, makers, samples, add
+        self._used: set[tuple[str, bytes]] = set()
+
+    def start(self) -> None:
+        """A new call: nothing is used yet."""
+        self._used.clear()
+
+    def use(self, spec: EntitySpec, entity: Entity) -> bool:
+        """That the call is about the entity's item; False if another of its steps is: a request may name it once."""
+        place = spec.schema.name, place_of(spec, entity)
+        if place in self._used:
+            return False
+        self._used.add(place)
+        return True
+
+    def of(self, plan: Plan, known: Known) -> Entity | None:
+        """The item that a write is about, which no other step of the call is about; None where there can be none."""
+        entity = self._of(plan, known)
+        return entity if entity is not None and self.use(plan.entity, entity) else None
+
+    def _of(self, plan: Plan, known: Known) -> Entity | None:
+        spec = plan.entity
+        if plan.exists == "must_not":
+            return self._makers[spec].make()
+        now_s = int(self._samples.now_s)
+        every = self._stock.all(spec)
+        if known:
+            every = [one for one in every if all(getattr(one, field) == value for field, value in known)]
+        live = [one for one in self._some(spec, every) if not has_expired(spec, one, now_s)]
+        if live:
+            return live[0]
+        if plan.exists == "may" and plan.operation == "UpdateItem":
+            return _with(spec, self._makers[spec].make(), dict(known))
+        return self._added(spec, dict(known))
+
+    def _added(self, spec: EntitySpec, fields: Mapping[str, Any]) -> Entity | None:
+        """An item more, with these values; None where there is one with its key."""
+        entity = _with(spec, self._makers[spec].make(), fields)
+        if entity is None or self._stock.is_there(spec, entity):
+            return None
+        self._add(spec, entity)
+        return entity
+
+    def _some(self, spec: EntitySpec, entities: Sequence[Entity]) -> Sequence[Entity]:
+        """A few that the call is not about yet."""
+        found = self._samples.random.sample(entities, min(len(entities), _REPEATS + len(self._used)))
+        return [one for one in found if (spec.schema.name, place_of(spec, one)) not in self._used]
+
+    def item(self, plan: Plan, *, changes: bool) -> Entity:
+        """A new item, or one that is there with some fields changed."""
+        spec, maker = plan.entity, self._makers[plan.entity]
+        there = self._some(spec, self._stock.all(spec)) if changes else ()
+        if not there and plan.exists == "must":
+            added = self._added(spec, {})
+            there = () if added is None else (added,)
+        if not there:
+            return _as_new(plan, maker.make())
+        unique = {name for rule in spec.uniques for name in rule.fields}
+        free = [name for name in spec.fields if name not in {*spec.key.fields, spec.version, *unique}]
+        for _ in range(_TRIES):
+            update = {name: maker.value(name) for name in self._samples.random.sample(free, min(2, len(free)))}
+            changed = _with(spec, there[0], update)
+            if changed is not None:
+                return changed
+        return there[0]
+
+    def allowed(self, plan: Plan, anchor: Entity, arguments: Mapping[str, Any]) -> bool:
+        """Whether the pattern's own condition is true of the item, or of the item as it is changed to suit."""
+        if plan.condition is None:
+            return True
+        condition = filled(plan.condition, arguments)
+        if decided(condition, _stored(anchor)) is not False:
+            return True
+        return plan.exists != "must_not" and self.suit(plan.entity, anchor, condition)
+
+    def suit(self, spec: EntitySpec, anchor: Entity, condition: Condition) -> bool:
+        """Store the item changed so that a condition, without parameters, is true of it; False where that fails."""
+        unique = {name for rule in spec.uniques for name in rule.fields}
+        fixed = {*spec.key.fields, spec.version, *unique}
+        for changes in ways(condition, spec, _stored(anchor), self._makers[spec].some):
+            given = {name for name, value in changes.items() if value is not None or name not in unique}
+            entity = None if fixed.intersection(given) else _changed(spec, anchor, changes)
+            if entity is not None and decided(condition, _stored(entity)) is not False:
+                self._add(spec, entity)
+                return True
+        return False
+
+
+def _as_new(plan: Plan, entity: Entity) -> Entity:
+    """What is created, as the cost of a creation is reckoned: with the defaults that put it into a sparse index."""
+    for defaults in filter(None, (beginning(plan, bound) for bound in plan.entity.indexes)):
+        entity = _with(plan.entity, entity, defaults) or entity
+    return entity
+
+
+def _stored(entity: Entity) -> dict[str, Any]:
+    return {name: stored_as(value) for name, value in entity.__dict__.items()}
+
+
+def _with(spec: EntitySpec, entity: Entity, fields: Mapping[str, Any]) -> Entity | None:
+    """The entity with other values; None where its model refuses them."""
+    try:
+        return spec.model.model_validate({**entity.__dict__, **fields}, by_name=True)
+    except ValidationError:
+        return None
+
+
+def _changed(spec: EntitySpec, entity: Entity, changes: Mapping[str, Any]) -> Entity | None:
+    """The same, where a field that the model always has may also be made to be not there."""
+    gone = {name for name, value in changes.items() if value is None and not spec.fields[name].optional}
+    changed = _with(spec, entity, {name: value for name, value in changes.items() if name not in gone})
+    if changed is None or not gone:
+        return changed
+    return _without(spec, changed, gone) if leaves_out(spec.model, gone) else None
+
+
+def _without(spec: EntitySpec, entity: Entity, names: set[str]) -> Entity | None:
+    """An item that lacks what its model always has, as an older program wrote it.
+
+    None unless the model reads it, and makes the same key of what it read: so that a write can be held against that.
+    """
+    less = dict.fromkeys(names)
+    try:
+        older = as_read(spec, entity.model_copy(update=less)).model_copy(update=less)
+        read = as_read(spec, older)
+    except UnreadableItemError:
+        return None
+    keys = {name for bound in (spec.key, *spec.indexes) for name in bound.fields}
+    same = all(getattr(read, name) == value for name, value in older.__dict__.items() if name not in names)
+    return older if same and not keys.intersection(names) and place_of(spec, older) == place_of(spec, entity) else None

@@ -1,0 +1,340 @@
+"""The units that are told of a backfill are those that the engine takes for it, item by item."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.diff.pairs import compared
+
+import keyplan
+from keyplan.cost.prices import book
+from keyplan.diff.backfill import Backfill
+from keyplan.diff.comparison import Comparison
+from keyplan.dynamodb.values.sizes import item_bytes
+from keyplan.dynamodb.values.units import write_units
+from keyplan.engine.engine import Engine
+
+COUNT, BYTES = 40, 1_500
+HEAD = """from __future__ import annotations
+
+from typing import Literal
+
+from keyplan.design import *
+
+"""
+DESIGN = (
+    HEAD
+    + f'''
+shop = Table("shop", pk="PK", sk="SK", indexes=[GSI("by_city", pk="city", project="keys"), GSI("all", pk="GSI1PK")])
+
+
+@shop.entity(
+    key=key("SHOP#{{shop_id}}", "META"),
+    indexes={{"all": key("SHOPS")}},
+    items=Items(count={COUNT}, bytes=Bytes({BYTES}), distinct={{"state": {{"open": 0.25, "shut": 0.75}}}}),
+)
+class Shop(Entity):
+    shop_id: str
+    city: str
+    state: Literal["open", "shut"]
+    text: str
+
+
+@shop.batch_put(Shop)
+def stock(shops: list[Shop]) -> Change:
+    """Several at once."""
+    return put(shops)
+'''
+)
+
+
+MAPS = """class Held(BaseModel):
+    text: str
+
+
+class Filled(BaseModel):
+    text: str
+    more: str
+
+
+"""
+
+
+def changed(*edits: tuple[str, str]) -> str:
+    text = DESIGN
+    for old, new in edits:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+def stored(engine: Engine, comparison: Comparison) -> list[dict[str, Any]]:
+    """As many items as are declared, each of the declared size, in the old table."""
+    (table,), db = comparison.old.tables, keyplan.connect(engine=engine)
+    db.create_tables(table)
+    model, pattern = table.entities[0].model, comparison.old.pattern("stock")
+    made = [{"shop_id": f"{n:04}", "city": "Ulm", "state": "open" if n % 4 == 0 else "shut"} for n in range(COUNT)]
+    db.run(pattern([model(**one, text="x") for one in made]))
+    items = engine.call("Scan", {"TableName": "shop"})["Items"]
+    for item in items:
+        item["text"]["S"] += "x" * (BYTES - item_bytes(item))
+        engine.call("PutItem", {"TableName": "shop", "Item": item})
+    assert {item_bytes(item) for item in items} == {BYTES}
+    return items
+
+
+class Meter:
+    """Write units of requests, by index; the table's own by its name."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.units: Counter[str] = Counter()
+
+    def call(self, operation: str, request: dict[str, Any]) -> None:
+        asked = {"TableName": "shop", "ReturnConsumedCapacity": "INDEXES", **request}
+        self._take(self._engine.call(operation, asked)["ConsumedCapacity"])
+
+    def transact(self, *actions: tuple[str, dict[str, Any]]) -> None:
+        made = [{kind: {"TableName": "shop", **members}} for kind, members in actions]
+        asked = {"TransactItems": made, "ReturnConsumedCapacity": "INDEXES"}
+        for told in self._engine.call("TransactWriteItems", asked)["ConsumedCapacity"]:
+            self._take(told)
+
+    def _take(self, told: dict[str, Any]) -> None:
+        self.units[told["TableName"]] += told["Table"]["CapacityUnits"]
+        for name, one in told.get("GlobalSecondaryIndexes", {}).items():
+            self.units[name] += one["CapacityUnits"]
+
+
+def told(backfill: Backfill) -> dict[str, float]:
+    return {name: units for name, units in {"shop": backfill.write, **backfill.indexes}.items() if units}
+
+
+def primary(item: dict[str, Any]) -> dict[str, Any]:
+    return {name: item[name] for name in ("PK", "SK")}
+
+
+def test_an_index_of_stored_fields_is_filled_for_its_entries(tmp_path: Path) -> None:
+    edit = ('GSI("all", pk="GSI1PK")', 'GSI("all", pk="GSI1PK"), GSI("by_state", pk="state", sk="city")')
+    comparison = compared(tmp_path, DESIGN, changed(edit))
+    (backfill,) = comparison.backfills
+    with Engine.memory() as engine:
+        stored(engine, comparison)
+        (change,) = comparison.of("index added")
+        for step in change.steps:
+            if step.request is not None:
+                engine.call(step.operation, dict(step.request))
+        entries = engine.call("Scan", {"TableName": "shop", "IndexName": "by_state"})["Items"]
+    assert (backfill.by, backfill.items, backfill.read) == ("the service", len(entries), 0)
+    assert told(backfill) == {"by_state": sum(write_units(item_bytes(entry)) for entry in entries)}
+    assert backfill.price == pytest.approx(2 * COUNT * book()["write_unit"])
+
+
+def test_a_field_is_written_into_each_item_and_each_entry_that_holds_it(tmp_path: Path) -> None:
+    comparison = compared(tmp_path, DESIGN, changed(("    text: str", "    text: str\n    name: str")))
+    (backfill,) = comparison.backfills
+    with Engine.memory() as engine:
+        items, meter = stored(engine, comparison), Meter(engine)
+        for item in items:
+            said = {"UpdateExpression": "SET #name = :name", "ExpressionAttributeNames": {"#name": "name"}}
+            meter.call("UpdateItem", {"Key": primary(item), "ExpressionAttributeValues": {":name": {"S": "x"}}, **said})
+        scanned = engine.call("Scan", {"TableName": "shop", "ReturnConsumedCapacity": "TOTAL"})
+    assert told(backfill) == meter.units == {"shop": 2 * COUNT, "all": 2 * COUNT}, "by_city holds keys only"
+    assert backfill.read == pytest.approx(scanned["ConsumedCapacity"]["CapacityUnits"], abs=0.5)
+
+
+def test_an_index_that_no_stored_item_can_be_in_costs_nothing(tmp_path: Path) -> None:
+    fields = ("    text: str", "    text: str\n    name: str\n    tag: str | None = None")
+    index = ('GSI("all", pk="GSI1PK")', 'GSI("all", pk="GSI1PK"), GSI("by_tag", pk="tag")')
+    (backfill,) = compared(tmp_path, DESIGN, changed(fields, index)).backfills
+    assert told(backfill) == {"shop": 2 * COUNT, "all": 2 * COUNT}
+
+
+def test_a_new_index_gets_the_keys_that_items_lack(tmp_path: Path) -> None:
+    index = ('GSI("all", pk="GSI1PK")', 'GSI("all", pk="GSI1PK"), GSI("by_text", pk="GSI2PK")')
+    keyed = ('"all": key("SHOPS")', '"all": key("SHOPS"), "by_text": key("TEXT#{text}")')
+    comparison = compared(tmp_path, DESIGN, changed(index, keyed))
+    (backfill,) = comparison.backfills
+    with Engine.memory() as engine:
+        items, meter = stored(engine, comparison), Meter(engine)
+        (change,) = comparison.of("index added")
+        assert change.steps[0].request is not None
+        engine.call("UpdateTable", dict(change.steps[0].request))
+        for item in items:
+            said = {"UpdateExpression": "SET GSI2PK = :key", "ExpressionAttributeValues": {":key": {"S": "TEXT#x"}}}
+            meter.call("UpdateItem", {"Key": primary(item), **said})
+    assert told(backfill) == meter.units == {"shop": 2 * COUNT, "all": 2 * COUNT, "by_text": 2 * COUNT}
+
+
+def test_an_index_that_the_service_has_filled_is_written_for_what_it_holds(tmp_path: Path) -> None:
+    """Of a new index that holds keys only, a rewritten field is no entry's business."""
+    index = ('GSI("all", pk="GSI1PK")', 'GSI("all", pk="GSI1PK"), GSI("by_state", pk="state", project="keys")')
+    fields = ("    text: str", "    text: str\n    name: str")
+    comparison = compared(tmp_path, DESIGN, changed(index, fields))
+    by = {backfill.by: told(backfill) for backfill in comparison.backfills}
+    assert by == {"the service": {"by_state": COUNT}, "a program": {"shop": 2 * COUNT, "all": 2 * COUNT}}
+
+
+def test_an_item_under_another_key_is_put_and_deleted(tmp_path: Path) -> None:
+    comparison = compared(
+        tmp_path, DESIGN, changed(('key=key("SHOP#{shop_id}", "META")', 'key=key("S#{shop_id}", "META")'))
+    )
+    (backfill,) = comparison.backfills
+    with Engine.memory() as engine:
+        items, meter = stored(engine, comparison), Meter(engine)
+        for item in items:
+            meter.transact(
+                ("Put", {"Item": {**item, "PK": {"S": item["PK"]["S"].replace("SHOP", "S")}}}),
+                ("Delete", {"Key": primary(item)}),
+            )
+    assert told(backfill) == meter.units == {"shop": 8 * COUNT, "all": 4 * COUNT, "by_city": 2 * COUNT}
+
+
+def test_the_sentinels_of_an_item_under_another_key_name_its_new_one(tmp_path: Path) -> None:
+    owned = ('key=key("SHOP#{shop_id}", "META"),', 'key=key("SHOP#{shop_id}", "META"), unique=["text"],')
+    moved = ('key=key("SHOP#{shop_id}", "META"),', 'key=key("S#{shop_id}", "META"), unique=["text"],')
+    (backfill,) = compared(tmp_path, changed(owned), changed(moved)).backfills
+    assert told(backfill) == {"shop": 2 * (4 + 1) * COUNT, "all": 4 * COUNT, "by_city": 2 * COUNT}
+
+
+def test_an_item_with_a_value_that_is_gone_is_rewritten_with_its_entries(tmp_path: Path) -> None:
+    keyed = ('key("SHOPS")', 'key("SHOPS#{state}")')
+    gone = ('Literal["open", "shut"]', 'Literal["shut"]')
+    comparison = compared(tmp_path, changed(keyed), changed(keyed, gone))
+    (backfill,) = comparison.backfills
+    with Engine.memory() as engine:
+        items, meter = stored(engine, comparison), Meter(engine)
+        for item in items:
+            if item["state"]["S"] == "open":
+                said = {"UpdateExpression": "SET #s = :s, GSI1PK = :k", "ExpressionAttributeNames": {"#s": "state"}}
+                values = {":s": {"S": "shut"}, ":k": {"S": "SHOPS#shut"}}
+                meter.call("UpdateItem", {"Key": primary(item), "ExpressionAttributeValues": values, **said})
+    assert backfill.items == COUNT / 4
+    assert told(backfill) == meter.units == {"shop": 2 * COUNT / 4, "all": 4 * COUNT / 4}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "share"),
+    [
+        ("tag: str | None = None", "tag: str", 0.9),
+        ("tag: str | None = None", 'tag: Annotated[str | None, Attribute("label")] = None', 0.1),
+        ("tag: str | None = None", "tag: int | None = None", 0.1),
+        ('tag: Literal["a", "b"] | None = None', 'tag: Literal["a"] | None = None', 0.05),
+        ('tag: Literal["a", "c"] | None = None', 'tag: Literal["a"] | None = None', None),
+        ("tag: Held | None = None", "tag: Filled | None = None", 0.1),
+        ("tag: Held | None = None", "tag: Filled", 1.0),
+    ],
+)
+def test_only_the_part_that_is_declared_is_rewritten(old: str, new: str, share: float | None, tmp_path: Path) -> None:
+    source = changed(
+        ("import Literal\n", "import Annotated, Literal\n\nfrom pydantic import BaseModel\n"),
+        ("@shop.entity(", f"{MAPS}@shop.entity("),
+        ("items=Items(", 'items=Items(present={"tag": 0.1}, '),
+        ('"shut": 0.75}}', '"shut": 0.75}, "tag": {"a": 0.5, "b": 0.5}}'),
+    )
+    versions = [source.replace("    text: str\n\n\n@", f"    text: str\n    {field}\n\n\n@") for field in (old, new)]
+    comparison = compared(tmp_path, *versions)
+    assert sum(backfill.items for backfill in comparison.backfills) == round((share or 0) * COUNT)
+    if share is None:
+        (change,) = comparison.changes
+        assert (change.verdict, change.steps) == ("code", ()), "the declared values have none that is gone"
+
+
+def test_items_that_leave_an_index_by_its_condition_are_updated(tmp_path: Path) -> None:
+    comparison = compared(tmp_path, DESIGN, changed(('key("SHOPS")', 'key("SHOPS#{state}", when=F.state == "open")')))
+    (backfill,) = comparison.backfills
+    with Engine.memory() as engine:
+        items, meter = stored(engine, comparison), Meter(engine)
+        for item in items:
+            is_open = item["state"]["S"] == "open"
+            given = {"ExpressionAttributeValues": {":key": {"S": "SHOPS#open"}}} if is_open else {}
+            said = {"UpdateExpression": "SET GSI1PK = :key" if is_open else "REMOVE GSI1PK", **given}
+            meter.call("UpdateItem", {"Key": primary(item), **said})
+    assert told(backfill) == meter.units == {"shop": 2 * COUNT, "all": (2 + 2 * 0.25) * COUNT}
+
+
+def test_the_items_of_an_entity_that_is_gone_are_deleted(tmp_path: Path) -> None:
+    comparison = compared(tmp_path, DESIGN, DESIGN[: DESIGN.index("@shop.entity")])
+    (backfill,) = comparison.backfills
+    assert backfill.is_cleaning
+    with Engine.memory() as engine:
+        items, meter = stored(engine, comparison), Meter(engine)
+        for item in items:
+            meter.call("DeleteItem", {"Key": primary(item)})
+    assert told(backfill) == meter.units == {"shop": 2 * COUNT, "all": 2 * COUNT, "by_city": COUNT}
+
+
+def test_changes_of_one_entity_are_one_pass(tmp_path: Path) -> None:
+    comparison = compared(tmp_path, DESIGN, changed(("    text: str", "    text: str\n    name: str\n    kind: str")))
+    assert len(comparison.changes) == 2
+    (backfill,) = comparison.backfills
+    assert backfill.items == COUNT
+    assert told(backfill) == told(comparison.backfill(comparison.changes[0]) or backfill)
+
+
+def test_a_table_that_is_copied_is_written_with_all_its_indexes(tmp_path: Path) -> None:
+    comparison = compared(tmp_path, DESIGN, changed(('Table("shop"', 'Table("shops"')))
+    (backfill,) = comparison.backfills
+    assert (backfill.what, backfill.table, backfill.items) == ("shop copied", "shops", COUNT)
+    (change,) = comparison.of("table renamed")
+    assert comparison.backfill(change) == backfill
+    with Engine.memory() as engine:
+        items, meter = stored(engine, comparison), Meter(engine)
+        keyplan.connect(engine=engine).create_tables(*comparison.new.tables)
+        said = "attribute_exists(PK)"
+        for item in items:
+            meter.transact(
+                ("ConditionCheck", {"Key": primary(item), "ConditionExpression": said}),
+                ("Put", {"TableName": "shops", "Item": item, "ConditionExpression": "attribute_not_exists(PK)"}),
+            )
+    assert meter.units == {"shop": 4 * COUNT, "shops": 4 * COUNT, "all": 2 * COUNT, "by_city": COUNT}
+    assert (backfill.checks, backfill.write, backfill.indexes) == (4 * COUNT, 4 * COUNT, {"all": 80, "by_city": 40})
+    assert backfill.written == sum(meter.units.values())
+
+
+def test_capacity_by_the_hour_costs_nothing_more_and_sets_the_time(tmp_path: Path) -> None:
+    bought = ('sk="SK",', 'sk="SK", billing=Provisioned(read=5, write=4),')
+    edit = (
+        'GSI("all", pk="GSI1PK")',
+        'GSI("all", pk="GSI1PK"), GSI("by_state", pk="state", billing=Provisioned(read=1, write=2))',
+    )
+    (backfill,) = compared(tmp_path, changed(bought), changed(bought, edit)).backfills
+    assert backfill.price == 0
+    assert backfill.seconds == 2 * COUNT / 2
+
+
+def test_numbers_that_are_not_declared_are_said_to_be_missing(tmp_path: Path) -> None:
+    items = DESIGN[DESIGN.index("    items=") : DESIGN.index(")\nclass")]
+    comparison = compared(
+        tmp_path, changed((items, "")), changed((items, ""), ("    text: str", "    text: str\n    name: str"))
+    )
+    (backfill,) = comparison.backfills
+    assert (backfill.items, backfill.written, backfill.unknown) == (0, 0, ("Shop",))
+
+
+def test_what_is_only_cleaned_up_is_a_pass_of_its_own(tmp_path: Path) -> None:
+    unique = ('key=key("SHOP#{shop_id}", "META"),', 'key=key("SHOP#{shop_id}", "META"), unique=["text"],')
+    other = ('key=key("SHOP#{shop_id}", "META"),', 'key=key("SHOP#{shop_id}", "META"), unique=["city"],')
+    first, last = compared(tmp_path, changed(unique), changed(other)).backfills
+    assert [(one.is_cleaning, one.what, told(one)) for one in (first, last)] == [
+        (False, "sentinels of Shop", {"shop": (2 + 4) * COUNT}),
+        (True, "sentinels of Shop", {"shop": COUNT}),
+    ]
+
+
+def test_a_sentinel_is_put_in_one_transaction_with_a_check_of_its_item(tmp_path: Path) -> None:
+    unique = ('key=key("SHOP#{shop_id}", "META"),', 'key=key("SHOP#{shop_id}", "META"), unique=["text"],')
+    comparison = compared(tmp_path, DESIGN, changed(unique))
+    (backfill,) = comparison.backfills
+    with Engine.memory() as engine:
+        items, meter = stored(engine, comparison), Meter(engine)
+        for number, item in enumerate(items):
+            sentinel = {"PK": {"S": f"UNIQUE#{number}"}, "SK": {"S": "UNIQUE"}, "_owner": {"M": primary(item)}}
+            meter.transact(
+                ("ConditionCheck", {"Key": primary(item), "ConditionExpression": "attribute_exists(PK)"}),
+                ("Put", {"Item": sentinel, "ConditionExpression": "attribute_not_exists(PK)"}),
+            )
+    assert told(backfill) == meter.units == {"shop": (4 + 2) * COUNT}

@@ -1,0 +1,297 @@
+"""What diagrams say and join: every line of a small design's, and where its lines lead."""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+from typing import Literal
+from xml.etree import ElementTree as ET
+
+from tests.export.pages import Area, boxes, texts
+
+from keyplan.design import (
+    GSI,
+    LSI,
+    Change,
+    Cond,
+    Entity,
+    F,
+    Inserted,
+    Key,
+    Modified,
+    Removed,
+    Table,
+    WriteCall,
+    changed,
+    key,
+    key_of,
+    pk,
+    put,
+    set_,
+    transaction,
+)
+from keyplan.export import diagrams
+from keyplan.export.svg import LINE
+
+shop = Table(
+    "shop",
+    pk="PK",
+    sk="SK",
+    stream="NEW_AND_OLD_IMAGES",
+    indexes=[
+        GSI("open", pk="GSI1PK", sk="GSI1SK", project=["total", "note"]),
+        GSI("courier", pk="courier"),
+        LSI("total", sk="total", project="keys"),
+    ],
+)
+log = Table("log", pk="id")
+empty = Table("empty", pk="id")
+
+
+@shop.entity(
+    key=key("CUSTOMER#{customer}", "ORDER#{number:06d}"),
+    indexes={"open": key("OPEN", "{number:06d}", when=F.state == "new")},
+)
+class Order(Entity):
+    customer: str
+    number: int
+    state: Literal["new", "sent"] = "new"
+    total: int
+    courier: str | None = None
+
+
+@shop.entity(key=key("CUSTOMER#{customer}", "PROFILE"))
+class Customer(Entity):
+    customer: str
+    courier: str | None = None
+
+
+@log.entity()
+class Line(Entity):
+    id: str
+
+
+@shop.get(Order)
+def order(customer: str, number: int) -> Key:
+    """One order."""
+    return key_of(customer=customer, number=number)
+
+
+@shop.query(Order, index="open")
+def open_orders() -> Cond:
+    """Orders to be sent."""
+    return pk.text("OPEN")
+
+
+@shop.create(Order)
+def place(order: Order) -> Change:
+    """A new order."""
+    return put(order)
+
+
+@shop.update(Order)
+def send(customer: str, number: int) -> Change:
+    """An order is sent."""
+    return key_of(customer=customer, number=number) & set_(state="sent")
+
+
+@log.put(Line)
+def note(line: Line) -> Change:
+    """A line of the log."""
+    return put(line)
+
+
+@transaction()
+def place_and_note(order: Order, line: Line) -> list[WriteCall[Order] | WriteCall[Line]]:
+    """Both."""
+    return [place(order), note(line)]
+
+
+@shop.on_change(Order, when=changed("state", "sent"), batch=7, retries=3, on_failure="unsent")
+def thank(change: Modified[Order]) -> None:
+    """Thanks."""
+
+
+@shop.on_change(Order, when=changed("total"), retries=None)
+def reckon(change: Modified[Order]) -> None:
+    """The sum."""
+
+
+@shop.on_change(Order, Customer, when=F.customer == "ann", retries=2)
+def watch(change: Inserted[Order] | Removed[Order] | Inserted[Customer] | Removed[Customer]) -> None:
+    """What Ann does."""
+
+
+@log.on_change(Line, retries=1, on_failure="lost")
+def copy(change: Inserted[Line]) -> None:
+    """Elsewhere."""
+
+
+def drawn(svg: str) -> ET.Element:
+    return ET.fromstring(svg)
+
+
+def words(picture: ET.Element) -> list[str]:
+    return [text for text, _ in texts(picture)]
+
+
+def styles(picture: ET.Element) -> list[str | None]:
+    return [one.attrib.get("class") for one in picture.iter("text")]
+
+
+def lines(picture: ET.Element, *kinds: str) -> list[list[tuple[float, float]]]:
+    """The corners of every line of these kinds."""
+    routes = [one.attrib["d"] for one in picture.iter("path") if one.attrib["class"] in kinds]
+    corners = [re.findall(r"[ML]([\d.]+) ([\d.]+)", route) for route in routes]
+    return [[(float(x), float(y)) for x, y in points] for points in corners]
+
+
+def box_of(picture: ET.Element, text: str) -> Area:
+    """The smallest box that a text is in."""
+    area = next(area for shown, area in texts(picture) if shown == text)
+    return min((one for one in boxes(picture) if one.holds(area)), key=lambda one: one.bottom - one.top)
+
+
+def told(picture: ET.Element) -> str:
+    return str(picture.findtext("desc"))
+
+
+def test_entities_have_their_keys_indexes_and_fields() -> None:
+    picture = drawn(diagrams.entities(shop, "e"))
+    assert words(picture) == [
+        *("Order", "PK = CUSTOMER#{customer}", "SK = ORDER#{number:06d}"),
+        *("in open", "GSI1PK = OPEN", "GSI1SK = {number:06d}", "only while state = 'new'"),
+        *("in courier", "courier = {courier}"),
+        *("in total", "PK = CUSTOMER#{customer}", "total = {total}"),
+        "customer S, number N, state S, total N, courier? S",
+        *("Customer", "PK = CUSTOMER#{customer}", "SK = PROFILE"),
+        *("in courier", "courier = {courier}", "customer S, courier? S"),
+        *("table shop", "partition key PK, sort key SK"),
+        *("open, GSI", "partition key GSI1PK", "sort key GSI1SK", "holds total, note", "1 of 2 entities"),
+        *("total, LSI", "partition key PK", "sort key total", "holds keys", "1 of 2 entities"),
+        *("courier, GSI", "partition key courier", "holds all", "2 of 2 entities"),
+    ]
+    entity = ["name", "key", "key"]
+    index = ["name", None, None, None]
+    assert styles(picture) == [
+        *(*entity, "dim", "key", "key", "dim", "dim", "key", "dim", "key", "key", None),
+        *(*entity, "dim", "key", None, "name", "dim", *index, None, *index, None, *index),
+    ]
+    assert told(picture) == (
+        "Order: PK = CUSTOMER#{customer}, SK = ORDER#{number:06d}; in open, courier, total."
+        " Customer: PK = CUSTOMER#{customer}, SK = PROFILE; in courier"
+    )
+    assert picture.findtext("title") == "Entities of table shop"
+
+
+def test_what_an_entity_says_of_an_index_is_joined_to_the_index() -> None:
+    picture = drawn(diagrams.entities(shop, "e"))
+    routes = lines(picture, *(f"line colour{number}" for number in range(3)))
+    assert len(routes) == 4  # two entities are in one of them
+    routes = [min(those) for _, those in groupby(routes, key=lambda route: route[-1])]
+    order = box_of(picture, "Order")
+    heights = {text: (area.top + area.bottom) / 2 for text, area in reversed(texts(picture))}  # the first of each
+    for (start, *_, end), name in zip(routes, ("open", "total", "courier"), strict=True):
+        kind = "LSI" if name == "total" else "GSI"
+        index = box_of(picture, f"{name}, {kind}")
+        assert start[0] == order.right
+        assert abs(start[1] - heights[f"in {name}"]) < LINE / 2
+        assert end == (index.left, (index.top + index.bottom) / 2)
+    lanes = [route[1][0] for route in routes]
+    assert len(set(lanes)) == 3
+    assert order.right < min(lanes) < max(lanes) < box_of(picture, "open, GSI").left
+
+
+def test_parts_of_an_entity_are_ruled_off_each_other() -> None:
+    picture = drawn(diagrams.entities(shop, "e"))
+    area = dict(reversed(texts(picture)))  # the first of each
+    ruled = [points[0][1] for points in lines(picture, "rule")]
+    firsts = [
+        "PK = CUSTOMER#{customer}",
+        "in open",
+        "in courier",
+        "in total",
+        "customer S, number N, state S, total N, courier? S",
+    ]
+    order = box_of(picture, "Order")
+    assert len(ruled) == len(firsts) + 3
+    for name, level in zip(firsts[1:], ruled[1:], strict=False):
+        assert abs(area[name].top - level) < LINE / 2
+    assert all(
+        points == [(order.left, level), (order.right, level)]
+        for points, level in zip(lines(picture, "rule"), ruled, strict=True)
+    )
+
+
+def test_a_table_of_nothing_is_drawn_too() -> None:
+    picture = drawn(diagrams.entities(empty, "e"))
+    assert words(picture) == ["table empty", "partition key id"]
+    assert told(picture) == "No entities."
+    assert words(drawn(diagrams.entities(log, "e"))) == ["Line", "id = {id}", "id S", "table log", "partition key id"]
+
+
+def test_patterns_stand_beside_what_they_read_and_what_they_write() -> None:
+    used = [order, open_orders, place, send, place_and_note]
+    picture = drawn(diagrams.patterns(shop, used, "p"))
+    assert words(picture) == [
+        *("table shop", "partition key PK", "sort key SK", "2 entities"),
+        *("order Get", "place Put", "send Update", "place_and_note transaction"),
+        *("open, GSI", "partition key GSI1PK", "sort key GSI1SK", "holds total, note", "1 of 2 entities"),
+        "open_orders Query",
+        *("courier, GSI", "partition key courier", "holds all", "2 of 2 entities"),
+        *("total, LSI", "partition key PK", "sort key total", "holds keys", "1 of 2 entities"),
+    ]
+    assert styles(picture)[:4] == ["name", None, None, None]
+    assert told(picture) == (
+        "Table shop is read by order. Index open is read by open_orders. Index courier is read by no pattern."
+        " Index total is read by no pattern. The table is written by place, send, place_and_note."
+    )
+    table, index = box_of(picture, "table shop"), box_of(picture, "open, GSI")
+    reads, writes = lines(picture, "line read"), lines(picture, "line write")
+    for route, target, name in ((reads[0], table, "order Get"), (reads[1], index, "open_orders Query")):
+        pattern = box_of(picture, name)
+        assert route[0] == (target.left, (pattern.top + pattern.bottom) / 2)
+        assert 0 <= route[1][0] - pattern.right < 4
+        assert pattern.right < target.left
+    for route, name in zip(writes, ("place Put", "send Update", "place_and_note transaction"), strict=True):
+        pattern = box_of(picture, name)
+        assert route[0] == (pattern.left, (pattern.top + pattern.bottom) / 2)
+        assert 0 <= route[1][0] - table.right < 4
+        assert pattern.left > table.right
+
+
+def test_a_table_that_nothing_reads_and_one_that_nothing_writes_say_so() -> None:
+    picture = drawn(diagrams.patterns(log, [note], "p"))
+    assert words(picture) == ["table log", "partition key id", "1 entity", "note Put"]
+    assert box_of(picture, "table log").left == 0
+    assert told(picture) == "Table log is read by no pattern. The table is written by note."
+    assert told(drawn(diagrams.patterns(shop, [order], "p"))).endswith("The table is written by no pattern.")
+
+
+def test_consumers_stand_behind_their_tables_and_before_what_becomes_of_failures() -> None:
+    picture = drawn(diagrams.consumers((shop, empty, log), "c"))
+    assert words(picture) == [
+        *("table shop", "stream NEW_AND_OLD_IMAGES"),
+        *("thank", "Order: modified", "only when state changes to 'sent'", "batches of 7", "after 3 retries: unsent"),
+        *("reckon", "Order: modified", "only when total changes", "batches of 100"),
+        "tried as long as the stream keeps it",
+        *("watch", "Order, Customer: inserted, removed", "only while customer = 'ann'", "batches of 100"),
+        "after 2 retries: the consumer stops",
+        *("table log", "stream off", "copy", "Line: inserted", "batches of 100", "after 1 retry: lost"),
+    ]
+    assert styles(picture)[:3] == ["name", None, "name"]
+    assert told(picture) == (
+        "thank takes changes of Order from table shop; of what fails: after 3 retries: unsent."
+        " reckon takes changes of Order from table shop; of what fails: tried as long as the stream keeps it."
+        " watch takes changes of Order, Customer from table shop; of what fails: after 2 retries: the consumer stops."
+        " copy takes changes of Line from table log; of what fails: after 1 retry: lost."
+    )
+    ends = ("after 3 retries: unsent", "tried as long as the stream keeps it", "after 2 retries: the consumer stops")
+    tables = (*["table shop"] * 3, "table log")
+    rows = zip(tables, ("thank", "reckon", "watch", "copy"), (*ends, "after 1 retry: lost"), strict=True)
+    taken, failed = lines(picture, "line read"), lines(picture, "line write")
+    for (source, consumer, end), into, out in zip(rows, taken, failed, strict=True):
+        one, after = box_of(picture, consumer), box_of(picture, end)
+        middle = (one.top + one.bottom) / 2
+        assert into == [(box_of(picture, source).right, middle), (one.left - 2, middle)]
+        assert out == [(one.right, middle), (after.left - 2, middle)]

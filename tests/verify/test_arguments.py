@@ -1,0 +1,389 @@
+"""Calls find the items they need: more are made where they run out, changed where a condition asks for it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+from tests.cost.lending import loans
+from tests.verify import club
+
+from keyplan.design import (
+    GSI,
+    Change,
+    Cond,
+    Entity,
+    F,
+    Items,
+    Table,
+    WriteCall,
+    add,
+    attr,
+    each,
+    key,
+    key_of,
+    pk,
+    put,
+    remove,
+    set_,
+    subtract,
+    transaction,
+    when,
+    where,
+)
+from keyplan.design.design import Design
+from keyplan.verify import Report, verify
+from keyplan.verify.generate import generators
+from keyplan.verify.report import PatternResult
+from keyplan.verify.values import SampleError, ValueGenerator
+
+NOW_S = 1_767_225_600.0
+
+
+@pytest.fixture(scope="module", params=[0, 1, 2])
+def report(request: pytest.FixtureRequest) -> Report:
+    return verify(Design.of(club), seed=request.param)
+
+
+def result(report: Report, name: str) -> PatternResult:
+    return next(one for one in report.patterns if one.name == name)
+
+
+def test_every_pattern_runs_as_often_as_is_wanted_and_costs_what_is_predicted(report: Report) -> None:
+    for one in report.patterns:
+        assert one.predicted == one.measured, one.name
+        if one.name != "unplaced":
+            assert (one.verdict, one.problems) == ("OK", ()), one.name
+    for name in ("drop_relic", "join", "crowd", "leave", "upgrade_game"):
+        assert result(report, name).calls == 10, name
+
+
+def test_each_step_of_a_transaction_is_about_another_item(report: Report) -> None:
+    assert result(report, "leave").evaluated == 3, "a player, and as many seats as the list may have"
+
+
+def test_items_of_an_older_form_are_stored_where_an_example_shows_it(report: Report) -> None:
+    assert result(report, "games_of_old").returned == 1
+
+
+def test_a_filter_that_no_item_can_meet_still_finds_nothing(report: Report) -> None:
+    (problem,) = result(report, "unplaced").problems
+    assert problem.kind == "wrong"
+    assert problem.text.startswith("returned nothing in 1 calls about items that are there")
+
+
+def test_examples_say_what_goes_together_and_the_design_how_many_there_are() -> None:
+    by_spec = generators(Design.of(club), 4_000, ValueGenerator(1, NOW_S))
+    (maker,) = [one for spec, one in by_spec.items() if spec.name == "Game"]
+    games = [one for one in maker.all() if isinstance(one, club.Game)]
+    assert {one.opening for one in games} == {"d4", "e4", "c4"}
+    assert {one.game for one in games} != {"chess"}
+    over = [one for one in games if one.status == "over"]
+    assert len(over) == 50
+    assert all((one.opening, one.moves, one.count) == ("e4", ["e4", "e5"], 2) for one in over)
+    assert len({one.ended_at for one in over}) > 1, "what an index sorts by differs"
+    assert len({(one.game, one.number) for one in games}) == 100
+
+
+def test_an_example_that_does_not_fit_is_told_and_the_rest_runs(tmp_path: Path) -> None:
+    path = tmp_path / "ill.py"
+    path.write_text(ILL)
+    report = verify(Design.load(str(path)))
+    (table,) = report.tables
+    assert [problem.kind for problem in table.problems] == ["failed"]
+    assert "example 1 of Ill does not fit its own model" in table.problems[0].text
+    (failed,) = result(report, "add_ill").problems
+    assert failed.text.startswith(SampleError.__name__)
+    assert result(report, "well").verdict == "OK"
+
+
+ILL = """
+from __future__ import annotations
+from pydantic import ConfigDict
+from keyplan.design import *
+
+table = Table("ill", pk="PK")
+
+@table.entity(key=key("ILL#{name}"))
+class Ill(Entity):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "a", "size": "large"}]})
+    name: str
+    size: int
+
+@table.entity(key=key("WELL#{name}"))
+class Well(Entity):
+    name: str
+
+@table.create(Ill)
+def add_ill(ill: Ill) -> Change:
+    return put(ill)
+
+@table.get(Well)
+def well(name: str) -> Key:
+    return key_of(name=name)
+"""
+
+
+def test_what_lies_in_a_model_a_map_and_a_list_is_found_where_it_lies() -> None:
+    class Address(BaseModel):
+        street: str
+        city: str
+
+    people = Table("people", pk="name")
+
+    @people.entity(items=Items(count=200))
+    class Person(Entity):
+        name: str
+        address: Address | None = None
+        points: dict[str, int] = Field(examples=[{"may": 3, "june": 4}])
+        marks: list[int] = Field(examples=[[7, 8, 9]])
+
+    @people.scan(Person)
+    def of_city(city: str) -> Cond:
+        return where(F.address["city"] == city)
+
+    @people.scan(Person)
+    def better(least: int, mark: int) -> Cond:
+        return where((F.points["june"] >= least) & (F.marks[2] == mark))
+
+    found = verify(Design("people", (people,)))
+    assert [(one.name, one.verdict) for one in found.patterns] == [("of_city", "OK"), ("better", "OK")]
+
+
+def test_a_filter_may_be_by_fields_that_only_one_of_several_entities_has() -> None:
+    things = Table("things", pk="PK", sk="SK")
+
+    @things.entity(key=key("OWNER#{owner}", "NOTE#{id}"), items=Items(count=100))
+    class Note(Entity):
+        owner: str
+        id: str
+
+    @things.entity(key=key("OWNER#{owner}", "TASK#{id}"), items=Items(count=100))
+    class Task(Entity):
+        owner: str
+        id: str
+        status: Literal["open", "done"] = "open"
+        points: int = Field(0, ge=0, le=9)
+
+    @things.query(Note, Task)
+    def with_status(owner: str, status: Literal["open", "done"]) -> Cond:
+        return pk(owner=owner) & where(F.status == status)
+
+    @things.scan(Note, Task)
+    def beyond(least: int) -> Cond:
+        return where(F.points >= least)
+
+    report = verify(Design("things", (things,)), items=200)
+    assert [(one.name, one.calls) for one in report.patterns] == [("with_status", 20), ("beyond", 2)]
+
+
+def test_what_is_created_begins_as_its_defaults_say_and_enters_the_index_that_they_put_it_in() -> None:
+    report = verify(Design("loans", (loans(),)), items=200)
+    measured = result(report, "begin").measured
+    assert [spent.write for spent in measured] == [{"loans": 1, "loans/out": 1}] * 10
+
+
+def test_no_two_steps_of_a_transaction_count_in_one_item_that_need_not_be_there() -> None:
+    people = Table("people", pk="PK", sk="SK")
+
+    @people.entity(key=key("{id}", "COUNT"), items=Items(count=4))
+    class Count(Entity):
+        id: str
+        moves: int = 0
+
+    @people.entity(key=key("{id}", "GAVE#{gift}"), items=Items(count=50))
+    class Gave(Entity):
+        id: str
+        gift: str
+
+    @people.entity(key=key("{id}", "GOT#{gift}"), items=Items(count=50))
+    class Got(Entity):
+        id: str
+        gift: str
+
+    @people.create(Gave)
+    def gave(gave: Gave) -> Change:
+        return put(gave)
+
+    @people.create(Got)
+    def got(got: Got) -> Change:
+        return put(got)
+
+    @people.update(Count, upsert=True)
+    def count(id: str) -> Change:
+        return key_of(id=id) & add(moves=1)
+
+    @transaction()
+    def give(given: Gave, taken: Got) -> list[WriteCall[Count] | WriteCall[Gave] | WriteCall[Got]]:
+        return [gave(given), got(taken), count(given.id), count(taken.id)]
+
+    one = result(verify(Design("people", (people,), transactions=(give,)), seed=1), "give")
+    assert (one.verdict, one.calls) == ("OK", 10)
+
+
+def test_a_batch_is_as_long_as_the_pattern_says() -> None:
+    notes = Table("notes", pk="id")
+
+    @notes.entity(items=Items(count=100))
+    class Note(Entity):
+        id: str
+
+    @notes.batch_put(Note, returns=4)
+    def keep(items: list[Note]) -> Change:
+        return put(items)
+
+    one = result(verify(Design("notes", (notes,))), "keep")
+    assert (one.verdict, one.evaluated) == ("OK", 4)
+
+
+bills = Table("bills", pk="id", indexes=[GSI("by_number", pk="number")])
+
+
+@bills.entity(items=Items(count=60), unique=["number"])
+class Bill(Entity):
+    id: str
+    number: str | None = None
+    state: Literal["draft", "sent"] = "draft"
+
+
+@bills.update(Bill)
+def number_it(id: str, number: str) -> Change:
+    return key_of(id=id) & set_(state="sent", number=number) & when((F.state == "draft") & F.number.missing())
+
+
+@bills.update(Bill)
+def send(id: str, text: str) -> Change:
+    return key_of(id=id) & set_(state="sent") & when((F.state == "draft") & (F.id == text) & (F.id == "none"))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_item_gives_up_a_unique_value_where_a_condition_wants_none(seed: int) -> None:
+    report = verify(Design("bills", (bills,)), seed=seed)
+    one = result(report, "number_it")
+    assert (one.verdict, one.calls, one.predicted) == ("OK", 10, one.measured)
+
+
+def test_a_write_that_no_item_fits_says_what_none_is_and_what_to_do() -> None:
+    one = result(verify(Design("bills", (bills,))), "send")
+    assert one.problems[0].text == (
+        "NothingFitsError: no arguments of send were found that fit the generated items, (F.state == 'draft') &"
+        " (F.id == text) & (F.id == 'none') being true of none; tell an item that fits, as an example of its model:"
+        ' model_config = ConfigDict(json_schema_extra={"examples": [{...}]})'
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_few_items_have_is_given_to_those_that_a_condition_wants_it_of(seed: int) -> None:
+    tenants = Table("tenants", pk="id")
+
+    @tenants.entity(items=Items(count=50, present={"left_at": 0.01}))
+    class Tenant(Entity):
+        id: str
+        left_at: datetime | None = None
+
+    @tenants.update(Tenant)
+    def come_back(id: str) -> Change:
+        return key_of(id=id) & remove("left_at") & when(F.left_at.exists())
+
+    one = result(verify(Design("tenants", (tenants,)), seed=seed), "come_back")
+    assert (one.verdict, one.calls) == ("OK", 10)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_expiry_that_a_condition_wants_lies_ahead(seed: int) -> None:
+    guests = Table("guests", pk="id", ttl="until")
+
+    @guests.entity(items=Items(count=60, present={"until": 0.0}), unique=["email"])
+    class Guest(Entity):
+        id: str
+        email: str
+        until: datetime | None = None
+
+    @guests.update(Guest)
+    def move(id: str, email: str) -> Change:
+        return key_of(id=id) & set_(email=email) & when(F.until.exists())
+
+    one = result(verify(Design("guests", (guests,)), seed=seed), "move")
+    assert (one.verdict, one.calls, one.predicted) == ("OK", 10, one.measured)
+
+
+Code = Annotated[str, Field(pattern=r"^[0-9A-Z]{6}$")]
+
+
+class Line(BaseModel):
+    sku: Code
+    quantity: Annotated[int, Field(ge=1, le=99)]
+
+
+shop = Table("shop", pk="PK")
+
+
+@shop.entity(key=key("STOCK#{sku}"), items=Items(count=60))
+class Stock(Entity):
+    sku: Code
+    free: Annotated[int, Field(ge=0)]
+    last_order: Code | None = None
+
+
+@shop.entity(key=key("ORDER#{order}"), items=Items(count=60))
+class Order(Entity):
+    order: Code
+    lines: Annotated[list[Line], Field(min_length=1, max_length=20)]
+
+
+@shop.create(Order)
+def new_order(order: Order) -> Change:
+    return put(order)
+
+
+@shop.update(Stock)
+def reserve(line: Line) -> Change:
+    return key_of(sku=line.sku) & subtract(free=line.quantity) & when(F.free >= line.quantity)
+
+
+@shop.update(Stock)
+def ordered(sku: Code, order: Code) -> Change:
+    return key_of(sku=sku) & set_(last_order=order) & when(F.last_order.missing() | (F.last_order < order))
+
+
+@transaction()
+def place(order: Order) -> list[WriteCall[Order] | WriteCall[Stock]]:
+    return [new_order(order), reserve(each(order.lines))]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_ends_of_ranges_are_such_as_their_own_rules_take(seed: int) -> None:
+    report = verify(Design("shop", (shop,)), seed=seed)
+    assert [(name, result(report, name).verdict) for name in ("reserve", "ordered")] == [
+        ("reserve", "OK"),
+        ("ordered", "OK"),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_a_transaction_puts_names_items_that_its_other_steps_find(seed: int) -> None:
+    one = result(verify(Design("shop", (shop,), (place,)), seed=seed), "place")
+    assert (one.verdict, one.calls, one.evaluated) == ("OK", 10, 4), "an order of three lines"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_few_items_lack_is_found_in_the_index_of_those(seed: int) -> None:
+    alerts = Table("alerts", pk="id", indexes=[GSI("open", pk="Open", sk="id")])
+
+    @alerts.entity(
+        indexes={"open": key("OPEN#{room}", attr("id"), when=F.closed_at.missing())},
+        items=Items(count=50, distinct={"room": 3}, present={"closed_at": 0.99}),
+    )
+    class Alert(Entity):
+        id: str
+        room: str
+        closed_at: datetime | None = None
+
+    @alerts.query(Alert, index="open")
+    def open_alerts(room: str) -> Cond:
+        return pk(room=room)
+
+    assert result(verify(Design("alerts", (alerts,)), seed=seed), "open_alerts").verdict == "OK"

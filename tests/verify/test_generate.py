@@ -1,0 +1,230 @@
+"""Generated data has the declared numbers, shares, presence and sizes, and comes from its seed alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+from random import Random
+from typing import Annotated, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field
+from tests.verify import shop
+
+from keyplan.design import GSI, Bytes, Distinct, Entity, Items, Table, key, unique
+from keyplan.design.design import Design
+from keyplan.verify.generate import EntityGenerator, generators
+from keyplan.verify.population import amounts
+from keyplan.verify.sizes import length_limits, stored_bytes, stretch, target_sizes
+from keyplan.verify.values import SampleError, ValueGenerator
+
+NOW_S = 1_767_225_600.0
+
+
+class Page(BaseModel):
+    number: int
+    text: str
+
+
+book = Table("book", pk="PK", sk="SK", ttl="gone_at", indexes=[GSI("by_kind", pk="kind", sk="title")])
+
+
+@book.entity(
+    key=key("READER#{reader}", "NOTE#{note}"),
+    items=Items(
+        count=100_000,
+        bytes=Bytes(2_000, p99=8_000),
+        distinct={"reader": Distinct(1_000, hottest=0.3), "kind": {"short": 0.9, "long": 0.1}, "shelf": 7},
+        present={"remark": 0.25},
+    ),
+)
+class Note(Entity):
+    reader: str
+    note: str
+    kind: Literal["short", "long"]
+    title: Annotated[str, Field(min_length=2, max_length=40)]
+    shelf: int
+    remark: str | None = None
+    pages: list[Page]
+    gone_at: int
+
+
+@book.entity(key=key("READER#{reader}", "PROFILE"))
+class Reader(Entity):
+    reader: str
+    name: str
+
+
+@pytest.fixture(scope="module")
+def made() -> tuple[EntityGenerator, list[Note]]:
+    by_spec = generators(Design("book", (book,)), 1_000, ValueGenerator(5, NOW_S))
+    (maker,) = [one for spec, one in by_spec.items() if spec.name == "Note"]
+    notes = [one for one in maker.all() if isinstance(one, Note)]
+    return maker, notes
+
+
+def test_partitions_keep_their_size_when_data_is_scaled_down(made: tuple[EntityGenerator, list[Note]]) -> None:
+    maker, notes = made
+    assert len(notes) == maker.amount.count
+    assert maker.amount.declared == 100_000
+    assert 900 <= len(notes) <= 1_000
+    assert maker.amount.values["reader"] == round(1_000 * len(notes) / 100_000)
+    assert maker.amount.values["shelf"] == 7, "no partition key is made of it"
+
+
+def test_shares_presence_and_the_hottest_value_are_as_declared(made: tuple[EntityGenerator, list[Note]]) -> None:
+    _, notes = made
+    kinds = Counter(note.kind for note in notes)
+    assert kinds["long"] / len(notes) == pytest.approx(0.1, abs=0.005)
+    assert sum(note.remark is not None for note in notes) / len(notes) == pytest.approx(0.25, abs=0.06)
+    (_, most), *_ = Counter(note.reader for note in notes).most_common(1)
+    assert most / len(notes) == pytest.approx(0.3, abs=0.06)
+
+
+def test_sizes_have_the_declared_average_and_99th_percentile(made: tuple[EntityGenerator, list[Note]]) -> None:
+    maker, notes = made
+    sizes = sorted(stored_bytes(maker.spec, note) for note in notes)
+    assert sum(sizes) / len(sizes) == pytest.approx(2_000, rel=0.05)
+    assert sizes[int(len(sizes) * 0.99)] == pytest.approx(8_000, rel=0.1)
+    assert all(2 <= len(note.title) <= 40 for note in notes)
+
+
+def test_optional_fields_of_one_index_key_are_there_together() -> None:
+    cases = Table("cases", pk="id", indexes=[GSI("escalated", pk="to", sk="since")])
+
+    @cases.entity(items=Items(count=1_000, present={"to": 0.1, "since": 0.1}))
+    class Case(Entity):
+        id: str
+        to: str | None = None
+        since: int | None = None
+
+    (maker,) = generators(Design("cases", (cases,)), 1_000, ValueGenerator(5, NOW_S)).values()
+    there = [one.since is not None for one in maker.all() if isinstance(one, Case) and one.to is not None]
+    assert all(there)
+    assert len(there) == pytest.approx(100, rel=0.3)
+
+
+def test_of_values_that_are_unique_together_only_one_is_another_in_each_item() -> None:
+    lots = Table("lots", pk="seller", sk="lot")
+
+    @lots.entity(unique=[unique("seller", "ref")], items=Items(count=200, distinct={"seller": 4}))
+    class Lot(Entity):
+        seller: str
+        lot: str
+        ref: str
+
+    (maker,) = generators(Design("lots", (lots,)), 200, ValueGenerator(5, NOW_S)).values()
+    made = [one for one in maker.all() if isinstance(one, Lot)]
+    assert (len({one.seller for one in made}), len({one.ref for one in made})) == (4, 200)
+
+
+def test_moments_lie_in_as_many_months_as_are_declared_of_a_key_that_is_cut_to_them() -> None:
+    bank = Table("bank", pk="PK", sk="SK")
+
+    @bank.entity(
+        key=key("ACCOUNT#{account}#{booked:month}", "{entry}"),
+        items=Items(count=2_000, distinct={"account": 10, "booked": 24}),
+    )
+    class Entry(Entity):
+        account: str
+        booked: datetime
+        entry: str
+
+    (maker,) = generators(Design("bank", (bank,)), 2_000, ValueGenerator(5, NOW_S)).values()
+    months = {one.booked.strftime("%Y-%m") for one in maker.all() if isinstance(one, Entry)}
+    assert len(months) == pytest.approx(24, abs=1)
+
+
+def test_nothing_has_expired(made: tuple[EntityGenerator, list[Note]]) -> None:
+    assert all(note.gone_at > NOW_S for note in made[1])
+
+
+def test_entities_that_others_name_are_as_many_and_have_the_same_names() -> None:
+    by_spec = generators(Design("book", (book,)), 1_000, ValueGenerator(5, NOW_S))
+    told = {spec.name: list(maker.all()) for spec, maker in by_spec.items()}
+    readers = {one.reader for one in told["Reader"] if isinstance(one, Reader)}
+    assert {one.reader for one in told["Note"] if isinstance(one, Note)} <= readers
+
+
+def test_the_same_seed_makes_the_same_entities() -> None:
+    def all_of(seed: int) -> list[object]:
+        return [
+            one
+            for maker in generators(Design.of(shop), 60, ValueGenerator(seed, NOW_S)).values()
+            for one in maker.all()
+        ]
+
+    assert all_of(1) == all_of(1)
+    assert all_of(1) != all_of(2)
+
+
+def test_small_designs_are_not_scaled() -> None:
+    for amount in amounts(Design.of(shop), 10_000_000).values():
+        assert not amount.scaled
+
+
+@given(average=st.integers(50, 5_000), factor=st.floats(1.0, 8.0), count=st.integers(1, 400), seed=st.integers(0, 100))
+def test_target_sizes_keep_the_average(average: int, factor: float, count: int, seed: int) -> None:
+    sizes = target_sizes(Bytes(average, p99=round(average * factor)), count, Random(seed))
+    assert len(sizes) == count
+    assert all(size >= 0 for size in sizes)
+    if count >= 100:
+        assert sum(sizes) / count == pytest.approx(average, rel=0.15)
+
+
+@given(text=st.text(min_size=1, max_size=30), by=st.integers(-60, 200))
+def test_a_text_is_stretched_by_what_was_asked_or_as_far_as_it_goes(text: str, by: int) -> None:
+    longer, done = stretch(str, text, by)
+    assert len(longer.encode()) - len(text.encode()) == done
+    assert done == by or by < 0
+    assert longer
+
+
+def test_texts_within_models_and_lists_are_stretched_and_those_with_a_form_are_not() -> None:
+    page = Page(number=1, text="a")
+    longer, done = stretch(list[Page], [page], 100)
+    assert done == 100
+    assert len(longer[0].text) == 101
+    assert stretch(Literal["a"], "a", 10) == ("a", 0)
+    assert stretch(Annotated[str, Field(pattern="^a$")], "a", 10) == ("a", 0)
+    assert stretch(Annotated[str, Field(max_length=3)] | None, "a", 10)[1] == 2
+    assert length_limits(Annotated[str, Field(min_length=2, max_length=9)], ()) == (2, 9)
+
+
+def test_a_type_with_too_few_values_says_so() -> None:
+    class Few(BaseModel):
+        choice: Literal["a", "b"]
+
+    samples = ValueGenerator(0, NOW_S)
+    assert {samples.nth(Few, "choice", number) for number in range(2)} == {"a", "b"}
+    with pytest.raises(SampleError, match="no more than 2 different values"):
+        samples.nth(Few, "choice", 2)
+    assert samples.up_to(Few, "choice", 7) in {"a", "b"}
+
+
+def test_a_field_of_few_values_does_not_tell_the_keys_apart_where_another_can() -> None:
+    boxes = Table("boxes", pk="PK", sk="SK")
+
+    @boxes.entity(key=key("PART#{code}", "BOX#{box:02d}"))
+    class Box(Entity):
+        code: Annotated[str, Field(pattern="^[A-Z]{3}$")]
+        box: Annotated[int, Field(ge=10, le=20)]
+
+    (maker,) = generators(Design("boxes", (boxes,)), 1_000, ValueGenerator(5, NOW_S)).values()
+    assert len({(one.code, one.box) for one in maker.all() if isinstance(one, Box)}) == 100
+
+
+def test_a_field_of_few_values_may_come_again_where_other_fields_of_the_key_tell_items_apart() -> None:
+    seats = Table("seats", pk="PK", sk="SK")
+
+    @seats.entity(key=key("HALL#{hall}", "SEAT#{row:02d}#{seat:03d}"))
+    class Seat(Entity):
+        hall: str
+        row: Annotated[int, Field(ge=1, le=20)]
+        seat: Annotated[int, Field(ge=1, le=100)]
+
+    (maker,) = generators(Design("seats", (seats,)), 100, ValueGenerator(5, NOW_S)).values()
+    made = [maker.make() for _ in range(300)]
+    assert len({(one.hall, one.row, one.seat) for one in made if isinstance(one, Seat)}) == 300

@@ -1,0 +1,209 @@
+"""Entities that name the key of another by several fields name one that is there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import pytest
+from pydantic import Field
+
+from keyplan.design import Bytes, Cond, Distinct, Entity, Items, Table, key, pk, unique
+from keyplan.design.design import Design
+from keyplan.verify import verify
+from keyplan.verify.generate import EntityGenerator, generators
+from keyplan.verify.values import ValueGenerator
+
+work = Table("work", pk="PK", sk="SK")
+
+
+@work.entity(
+    key=key("PROJECT#{org}#{project}", "TASK#{task}"),
+    items=Items(count=40_000, bytes=Bytes(400), distinct={"org": 100, "project": 1_000}),
+)
+class Task(Entity):
+    org: str
+    project: str
+    task: str
+    text: str
+
+
+@work.entity(key=key("PROJECT#{org}#{project}", "PROJECT"), items=Items(count=1_000, distinct={"org": 100}))
+class Project(Entity):
+    org: str
+    project: str
+
+
+@work.entity(key=key("PROJECT#{org}#{project}", "PLAN"), items=Items(count=400))
+class Plan(Entity):
+    """One for some of the projects."""
+
+    org: str
+    project: str
+
+
+@work.entity(key=key("PROJECT#{org}#{project}", "TASK#{task}#NOTE#{note}"), items=Items(count=9_000))
+class Note(Entity):
+    """Of a task of a project of an organisation."""
+
+    org: str
+    project: str
+    task: str
+    note: str
+
+
+@work.entity(
+    key=key("LETTER#{letter}", "LETTER"),
+    items=Items(count=2_000, bytes=Bytes(900), distinct={"org": Distinct(100, hottest=0.4)}, present={"project": 0.5}),
+)
+class Letter(Entity):
+    """About a project, or none; two of five are of one organisation."""
+
+    letter: str
+    org: str
+    project: str | None = None
+
+
+@work.query(Task, Project)
+def with_tasks(org: str, project: str) -> Cond:
+    """A project with its tasks."""
+    return pk(org=org, project=project)
+
+
+DESIGN = Design("work", (work,))
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, list[Any]]:
+    return {
+        spec.name: list(maker.all())
+        for spec, maker in generators(DESIGN, 5_000, ValueGenerator(1, 1_767_225_600.0)).items()
+    }
+
+
+def keys_of(items: Sequence[Any], *names: str) -> set[tuple[Any, ...]]:
+    return {tuple(getattr(one, name) for name in names) for one in items}
+
+
+def test_every_task_belongs_to_a_project_that_is_made_after_it(made: dict[str, list[Any]]) -> None:
+    projects = keys_of(made["Project"], "org", "project")
+    assert keys_of(made["Task"], "org", "project") <= projects
+    sizes = Counter((one.org, one.project) for one in made["Task"])
+    assert sum(sizes.values()) / len(projects) == pytest.approx(40, rel=0.2), "partitions keep their size"
+
+
+def test_what_belongs_to_a_task_belongs_to_its_project_too(made: dict[str, list[Any]]) -> None:
+    assert keys_of(made["Note"], "org", "project", "task") <= keys_of(made["Task"], "org", "project", "task")
+
+
+def test_there_is_one_for_each_where_both_have_the_same_key(made: dict[str, list[Any]]) -> None:
+    assert keys_of(made["Plan"], "org", "project") <= keys_of(made["Project"], "org", "project")
+    assert len(keys_of(made["Plan"], "org", "project")) == len(made["Plan"]) < len(made["Project"])
+
+
+def test_declared_shares_stay_and_nothing_that_is_left_out_is_named(made: dict[str, list[Any]]) -> None:
+    about = [one for one in made["Letter"] if one.project is not None]
+    assert keys_of(about, "org", "project") <= keys_of(made["Project"], "org", "project")
+    assert len(about) == pytest.approx(len(made["Letter"]) / 2, rel=0.25)
+    ((_, hottest),) = Counter(one.org for one in made["Letter"]).most_common(1)
+    assert hottest / len(made["Letter"]) == pytest.approx(0.4, rel=0.2)
+
+
+def test_as_many_are_made_as_are_asked_for_beyond_those_that_are_loaded(made: dict[str, list[Any]]) -> None:
+    by_name: dict[str, EntityGenerator] = {
+        spec.name: maker for spec, maker in generators(DESIGN, 5_000, ValueGenerator(1, 1_767_225_600.0)).items()
+    }
+    one = [by_name["Plan"].make() for _ in range(2 * len(made["Project"]))]
+    assert len(keys_of(one, "org", "project")) == len(one)
+
+
+def test_a_partition_is_read_with_what_belongs_to_it() -> None:
+    (result,) = verify(DESIGN, items=2_000, pattern="with_tasks").patterns
+    assert result.verdict == "OK"
+    assert result.evaluated > 20
+
+
+def test_too_few_keys_are_told_of_the_entity_that_has_them_alone() -> None:
+    few = Table("few", pk="PK", sk="SK")
+
+    @few.entity(key=key("ROOM#{house}#{room}", "ROOM"), items=Items(count=50))
+    class Room(Entity):
+        house: Annotated[int, Field(ge=1, le=2)]
+        room: Annotated[int, Field(ge=1, le=3)]
+
+    @few.entity(key=key("ROOM#{house}#{room}", "GUEST#{guest}"), items=Items(count=60))
+    class Guest(Entity):
+        house: Annotated[int, Field(ge=1, le=2)]
+        room: Annotated[int, Field(ge=1, le=3)]
+        guest: str
+
+    (table,) = verify(Design("few", (few,)), items=110).tables
+    assert [problem.text.split()[0] for problem in table.problems] == ["Room"]
+    assert [(name, loaded) for name, loaded, _ in table.loaded if name == "Guest"] == [("Guest", 60)]
+
+
+def test_an_items_own_key_is_not_taken_from_what_belongs_to_it() -> None:
+    cab = Table("cab", pk="PK", sk="SK")
+
+    @cab.entity(key=key("DRIVER#{driver}", "DRIVER"), items=Items(count=50))
+    class Driver(Entity):
+        driver: str
+        trip: str
+
+    @cab.entity(key=key("OFFER#{trip}", "OFFER#{driver}"), items=Items(count=20))
+    class Offer(Entity):
+        trip: str
+        driver: str
+
+    design = Design("cab", (cab,))
+    drivers, _ = (list(maker.all()) for maker in generators(design, 100, ValueGenerator(1, 1_767_225_600.0)).values())
+    assert len(keys_of(drivers, "driver")) == 50
+
+
+def test_what_is_unique_names_one_that_no_other_names() -> None:
+    site = Table("site", pk="PK", sk="SK")
+
+    @site.entity(key=key("SITE#{site}", "ARTICLE#{article}"), unique=[unique("site", "slug")], items=Items(count=200))
+    class Article(Entity):
+        site: str
+        article: str
+        slug: str
+
+    @site.entity(key=key("SITE#{site}", "SLUG#{slug}"), items=Items(count=200, distinct={"site": 4}))
+    class Slug(Entity):
+        site: str
+        slug: str
+
+    @site.entity(key=key("SITE#{site}", "ARTICLE#{article}#TAG#{tag}"), items=Items(count=300))
+    class Tag(Entity):
+        site: str
+        article: str
+        tag: str
+
+    design = Design("site", (site,))
+    articles, slugs, _ = (
+        list(maker.all()) for maker in generators(design, 700, ValueGenerator(1, 1_767_225_600.0)).values()
+    )
+    assert keys_of(articles, "site", "slug") == keys_of(slugs, "site", "slug")
+
+
+def test_what_belongs_to_an_item_is_spread_over_all_of_them() -> None:
+    repo = Table("repo", pk="PK", sk="SK")
+
+    @repo.entity(key=key("ISSUE#{name}", "{number:06d}"), items=Items(count=200, distinct={"name": 5}))
+    class Issue(Entity):
+        name: str
+        number: int
+
+    @repo.entity(key=key("COMMENTS#{name}#{number:06d}", "{comment}"), items=Items(count=1_000))
+    class Comment(Entity):
+        name: str
+        number: int
+        comment: str
+
+    design = Design("repo", (repo,))
+    _, comments = (
+        list(maker.all()) for maker in generators(design, 1_200, ValueGenerator(1, 1_767_225_600.0)).values()
+    )
+    assert len(keys_of(comments, "name", "number")) > 180

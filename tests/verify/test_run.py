@@ -1,0 +1,353 @@
+"""Designs verified: claims, predictions and answers held against what running them shows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.verify import bank, shop
+
+from keyplan.cost import units as cost_units
+from keyplan.design.design import Design
+from keyplan.verify import Report, predict, verify
+from keyplan.verify.generate import generators
+from keyplan.verify.report import PatternResult, as_json
+from keyplan.verify.run import MOMENT_S
+from keyplan.verify.values import ValueGenerator
+
+AS_WRITTEN = Path(__file__).parents[2] / "examples" / "as_written"
+
+
+def result(report: Report, name: str) -> PatternResult:
+    return next(one for one in report.patterns if one.name == name)
+
+
+def texts(report: Report, name: str, kind: str) -> list[str]:
+    return [problem.text for problem in result(report, name).problems if problem.kind == kind]
+
+
+@pytest.fixture(scope="module")
+def whole() -> Report:
+    return verify(Design.of(shop), items=300)
+
+
+@pytest.fixture(scope="module")
+def todo() -> Report:
+    return verify(Design.load(str(AS_WRITTEN / "todo.py")), items=1500)
+
+
+def test_a_design_without_faults_holds_in_all_it_can_have(whole: Report) -> None:
+    assert list(whole.problems) == []
+    assert not whole.failed
+    assert all(one.calls for one in whole.patterns)
+    assert {one.operation for one in whole.patterns} == {
+        "GetItem", "Query", "Scan", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem", "ConditionCheck",
+        "BatchWriteItem", "TransactWriteItems",
+    }  # fmt: skip
+
+
+def test_predictions_equal_receipts_call_by_call_and_place_by_place(whole: Report) -> None:
+    for one in whole.patterns:
+        assert one.predicted == one.measured, one.name
+    written = result(whole, "place").measured
+    assert any("shop/by_status" in call.write for call in written)
+    transactional = result(whole, "buy").measured
+    assert all({"shop", "products"} <= set(call.write) for call in transactional)
+    for name in ("dear_orders", "orders_by_total"):
+        assert all(set(call.read) == {"shop", "shop/by_total"} for call in result(whole, name).measured), name
+
+
+def test_a_call_that_reads_by_pages_of_a_size_costs_one_page(whole: Report) -> None:
+    paged = result(whole, "all_by_status")
+    assert paged.returned == paged.evaluated == 100  # of more, which are read to see that all are right
+    assert shop.all_by_status.plan.page_size == 100
+    assert result(whole, "orders_with").evaluated > 100
+
+
+def test_reads_are_about_items_that_are_there(whole: Report) -> None:
+    for name in ("customer", "customer_with_orders", "due_between", "placed_before", "some_products"):
+        assert result(whole, name).returned > 0, name
+
+
+def test_the_same_seed_gives_the_same_report_and_another_does_not() -> None:
+    design = Design.load(str(AS_WRITTEN / "venue_booking.py"))
+    one, same, other = (verify(design, items=200, seed=seed) for seed in (3, 3, 4))
+    assert one == same
+    assert one.patterns != other.patterns
+
+
+def test_one_pattern_can_be_run_alone() -> None:
+    report = verify(Design.of(shop), items=100, pattern="customer")
+    assert [one.name for one in report.patterns] == ["customer"]
+    with pytest.raises(KeyError):
+        verify(Design.of(shop), items=100, pattern="customers")
+
+
+def test_an_equality_on_the_beginning_of_a_key_is_found_to_return_nothing(todo: Report) -> None:
+    (problem,) = texts(todo, "tasks_by_specific_status", "wrong")
+    assert problem.startswith("returns 0 items, ")
+    assert "user_id = " in problem
+    assert "status = " in problem
+    assert "(20 of 20 calls)" in problem
+
+
+def test_a_between_that_loses_the_last_day_is_found(todo: Report) -> None:
+    (problem,) = texts(todo, "tasks_by_date_range", "wrong")
+    assert "due_date from " in problem
+    assert "all that have the last due_date of the range are missing" in problem
+
+
+def test_words_that_sort_by_the_alphabet_are_found_not_to_be_in_their_order(todo: Report) -> None:
+    (problem,) = texts(todo, "tasks_by_priority", "wrong")
+    assert "high, low, medium, urgent" in problem
+
+
+def test_claims_are_held_against_what_was_measured(todo: Report) -> None:
+    assert result(todo, "fetch_user").verdict == "OK"
+    (few,) = texts(todo, "all_tasks", "claim")
+    assert '"1-5 RCU" (access pattern table): 7.' in few
+    (write,) = texts(todo, "create_task", "claim")
+    assert "todo-app-data/GSI1 1" in write, "the claim forgot the indexes"
+    (batch,) = texts(todo, "bulk_delete_completed", "claim")
+    assert "WCU per item on average" in batch
+
+
+def test_a_scan_is_judged_by_the_declared_numbers_and_not_by_the_few_that_were_generated(todo: Report) -> None:
+    (problem,) = texts(todo, "count_by_status", "claim")
+    assert "73,242.5 RCU at the declared numbers" in problem
+    assert any(
+        judged.standing == "fails" and "572 requests of 1 MB" in judged.reason
+        for judged in todo.claims
+        if "single-digit" in judged.claim.text
+    )
+
+
+def test_patterns_with_faults_are_not_run_and_the_rest_is(todo: Report) -> None:
+    (problem,) = texts(todo, "fetch_task_by_task_id", "not run")
+    assert problem.startswith("KP301: ")
+    assert result(todo, "fetch_task_by_task_id").calls == 0
+    assert result(todo, "all_tasks").calls == 20
+
+
+def test_a_table_that_can_be_created_in_spite_of_a_fault_is_used_and_the_fault_told(todo: Report) -> None:
+    (table,) = todo.tables
+    assert [problem.kind for problem in table.problems] == ["wrong"]
+    assert table.problems[0].text.startswith("KP703: ")
+    assert {name: count for name, count, _ in table.loaded}["Task"] > 1000
+
+
+def test_a_table_that_cannot_be_created_is_told_with_its_fault_and_the_others_run() -> None:
+    report = verify(Design.load(str(AS_WRITTEN / "ask_a_human.py")), items=400)
+    tables = {table.name: table for table in report.tables}
+    assert tables["aah-subscriptions"].problems[0].kind == "not run"
+    assert "Boolean" in tables["aah-subscriptions"].problems[0].text
+    assert texts(report, "notified", "not run") == ["table aah-subscriptions cannot be created"]
+    assert result(report, "question_by_id").verdict == "OK"
+    assert result(report, "open_questions").returned > 0
+
+
+def test_a_key_that_no_item_can_have_is_found_to_return_nothing() -> None:
+    report = verify(Design.load(str(AS_WRITTEN / "venue_booking.py")), items=400, pattern="events_by_date")
+    (problem,) = texts(report, "events_by_date", "wrong")
+    assert problem.startswith("returned nothing in 20 calls about items that are there")
+    assert "none has slot = 'MORNING/AFTERNOON'" in problem
+
+
+def test_prices_that_a_document_claims_are_held_against_the_price_book() -> None:
+    report = verify(Design.load(str(AS_WRITTEN / "venue_booking.py")), items=100)
+    told = {judged.claim.text: judged for judged in report.claims}
+    assert told["$0.25 per million reads"].standing == "fails"
+    assert "$0.125 per million" in told["$0.25 per million reads"].reason
+    assert told["transactions across tables are not easy"].standing == "unproved"
+
+
+def test_a_prediction_that_is_wrong_is_reported_as_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The canary: were the cost model to forget a unit, verifying must say so."""
+
+    def forgetful(*given: Any, **named: Any) -> cost_units.Units:
+        told = cost_units.page_read(*given, **named)
+        return cost_units.Units(read=told.read + 0.5)
+
+    monkeypatch.setattr(predict, "page_read", forgetful)
+    report = verify(Design.of(shop), items=100, pattern="customer_with_orders")
+    (problem,) = texts(report, "customer_with_orders", "defect")
+    assert "was predicted" in problem
+    assert report.failed
+
+
+def test_the_report_for_machines_has_everything(todo: Report) -> None:
+    told = as_json(todo)
+    assert told["holds"] is False
+    assert {one["name"] for one in told["patterns"]} == {one.name for one in todo.patterns}
+    one = next(one for one in told["patterns"] if one["name"] == "create_task")
+    assert one["predicted"] == one["measured"]
+    assert one["measured"]["write"]["todo-app-data"] == 1.0
+    assert one["claims"][0]["standing"] == "fails"
+
+
+def test_more_than_a_page_is_predicted_page_by_page(tmp_path: Path) -> None:
+    path = tmp_path / "large.py"
+    path.write_text(LARGE)
+    report = verify(Design.load(str(path)), items=200)
+    assert list(report.problems) == []
+    (call,) = result(report, "everything_there").measured
+    assert call.reads > 3 * 128, "several pages of 1 MB"
+    assert result(report, "of_owner").measured[0].reads > 128
+
+
+LARGE = """
+from __future__ import annotations
+from keyplan.design import *
+
+files = Table("files", pk="owner", sk="name", indexes=[GSI("by_kind", pk="kind", sk="name")])
+
+@files.entity(items=Items(count=200, bytes=Bytes(20_000, p99=60_000), distinct={"owner": 2, "kind": 3}))
+class File(Entity):
+    owner: str
+    name: str
+    kind: str
+    content: str
+
+@files.scan(File)
+def everything_there() -> Cond:
+    return everything()
+
+@files.query(File)
+def of_owner(owner: str) -> Cond:
+    return pk(owner=owner)
+
+@files.query(File, index="by_kind", descending=True)
+def of_kind(kind: str) -> Cond:
+    return pk(kind=kind)
+"""
+
+
+def test_a_limit_that_leaves_others_than_the_first_in_the_order_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "scores.py"
+    path.write_text(SCORES)
+    report = verify(Design.load(str(path)))
+    (text,) = texts(report, "best_of_player", "wrong")
+    assert re.match(r"returns \d+ where points \d+ comes first \(\d+ of 20 calls\)", text), text
+    assert all("returns True where done False comes first" in text for text in texts(report, "not_done", "wrong"))
+    assert texts(report, "not_done", "wrong")
+    assert texts(report, "lowest_word", "wrong")
+    assert [result(report, name).verdict for name in ("best", "worst_two", "best_of_all", "maybe")] == ["OK"] * 4
+
+
+SCORES = """
+from __future__ import annotations
+from typing import Literal
+from keyplan.design import *
+
+scores = Table("scores", pk="player", sk="game", indexes=[GSI("by_points", pk="player", sk="points")])
+
+@scores.entity(items=Items(count=60, distinct={"player": 5}))
+class Score(Entity):
+    player: str
+    game: str
+    points: int
+    word: Literal["low", "high"]
+    done: bool
+    rank: int | None = None
+
+@scores.query(Score, limit=1, ordered_by="-points")
+def best_of_player(player: str) -> Cond:
+    return pk(player=player)
+
+@scores.query(Score, limit=1, ordered_by="word")
+def lowest_word(player: str) -> Cond:
+    return pk(player=player)
+
+@scores.query(Score, limit=1, ordered_by="done")
+def not_done(player: str) -> Cond:
+    return pk(player=player)
+
+@scores.query(Score, limit=1, ordered_by="rank")
+def maybe(player: str) -> Cond:
+    return pk(player=player)
+
+@scores.query(Score, index="by_points", limit=1, descending=True, ordered_by="-points")
+def best(player: str) -> Cond:
+    return pk(player=player)
+
+@scores.query(Score, index="by_points", limit=2, ordered_by="points")
+def worst_two(player: str) -> Cond:
+    return pk(player=player)
+
+@scores.query(Score, index="by_points", limit=3, descending=True, ordered_by="-points")
+def best_of_all(players: list[str]) -> Cond:
+    return pk(player=each(players))
+"""
+
+
+def test_items_that_cannot_be_made_up_are_told_and_the_rest_runs(tmp_path: Path) -> None:
+    path = tmp_path / "few.py"
+    path.write_text(FEW)
+    report = verify(Design.load(str(path)))
+    (table,) = report.tables
+    assert table.loaded == (("Flag", 2, 50), ("Note", 30, 30))
+    assert [problem.kind for problem in table.problems] == ["failed"]
+    assert "too few values" in table.problems[0].text
+    assert result(report, "note").verdict == "OK"
+
+
+FEW = """
+from __future__ import annotations
+from typing import Literal
+from keyplan.design import *
+
+table = Table("few", pk="PK")
+
+@table.entity(key=key("FLAG#{name}"), items=Items(count=50))
+class Flag(Entity):
+    name: Literal["on", "off"]
+
+@table.entity(key=key("NOTE#{note_id}"), items=Items(count=30))
+class Note(Entity):
+    note_id: str
+
+@table.get(Note)
+def note(note_id: str) -> Key:
+    return key_of(note_id=note_id)
+"""
+
+
+def test_a_value_that_parent_and_child_name_differently_is_one_value() -> None:
+    report = verify(Design.of(bank), items=400, pattern="whole")
+    (whole,) = report.patterns
+    assert whole.problems == ()
+    assert whole.returned > 2  # a transaction and its lines
+
+
+def test_children_are_generated_for_existing_parents() -> None:
+    made = generators(Design.of(bank), 400, ValueGenerator(0, MOMENT_S))
+    by_name = {spec.name: [entity.__dict__ for entity in maker.all()] for spec, maker in made.items()}
+    parents = {values["id"] for values in by_name["Transaction"]}
+    assert {values["TransactionID"] for values in by_name["Line"]} <= parents
+    assert len({values["id"] for values in by_name["Line"]}) == len(by_name["Line"])
+
+
+def test_a_pattern_of_long_batches_is_called_less_often() -> None:
+    told: list[tuple[str, int, int]] = []
+    report = verify(Design.of(bank), items=100, pattern="add_all", running=lambda *one: told.append(one))
+    (batch,) = report.patterns
+    assert (batch.calls, batch.problems) == (1, ())
+    assert batch.evaluated > 3_000
+    assert told == [("add_all", 0, 1)]
+
+
+def test_no_call_starts_after_the_time_limit() -> None:
+    report = verify(Design.of(bank), items=100, seconds=0)
+    assert [(one.calls, [problem.text for problem in one.problems]) for one in report.patterns] == [
+        (0, ["the time limit had passed"])
+    ] * len(report.patterns)
+    assert report.failed
+
+
+def test_progress_is_told_while_loading() -> None:
+    told: list[tuple[str, int, int]] = []
+    verify(Design.of(shop), items=200, pattern="customer", progress=lambda *one: told.append(one))
+    assert told[-1][1] <= told[-1][2]
+    assert {what for what, _, _ in told} == {"Customer", "Order", "Product"}

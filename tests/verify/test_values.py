@@ -1,0 +1,152 @@
+"""Values made up: of nested types, within constraints, and from the examples that a design tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date
+from enum import Enum
+from typing import Annotated, Any, Self
+
+import pytest
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic.alias_generators import to_camel
+
+from keyplan.verify.values import SampleError, ValueGenerator
+
+NOW_S = 1_767_225_600.0
+SLUG = r"^[a-z0-9]+(-[a-z0-9]+)*$"
+Slug = Annotated[str, StringConstraints(pattern=SLUG, max_length=12)]
+
+
+class Colour(Enum):
+    RED = "r"
+    BLUE = "b"
+    GREEN = "g"
+
+
+class Answer(BaseModel):
+    """Its words are counted: no two values drawn apart agree."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        json_schema_extra={"examples": [{"text": "one two", "wordCount": 2}, {"text": "three", "word_count": 1}]},
+    )
+    text: str
+    word_count: int
+
+    @model_validator(mode="after")
+    def _counted(self) -> Self:
+        if self.word_count != len(self.text.split()):
+            raise ValueError("the words are others")
+        return self
+
+
+class Sheet(BaseModel):
+    slugs: tuple[Slug, ...] = Field(min_length=2, max_length=4)
+    colours: tuple[Colour, ...] = Field(min_length=3, max_length=3)
+    answers: tuple[Answer, ...] = Field(max_length=2)
+    by_name: Mapping[Slug, list[Answer]]
+    pair: tuple[int, Annotated[str, Field(examples=["only"])]]
+    either: Annotated[int, Field(ge=1, le=3)] | Slug | None
+    many: Sequence[bool]
+    due: date = Field(examples=["2026-03-01"])
+
+
+class Tree(BaseModel):
+    name: str
+    children: list[Tree] = []
+    twin: Tree | None = None
+
+
+def samples(seed: int = 0) -> ValueGenerator:
+    return ValueGenerator(seed, NOW_S)
+
+
+def test_texts_of_a_pattern_match_it_also_where_they_are_cut() -> None:
+    made = samples()
+    found = {made.of_type(Slug) for _ in range(300)}
+    assert all(re.fullmatch(SLUG, one) and len(one) <= 12 for one in found)
+    assert any(len(one) == 12 for one in found)
+
+
+def test_values_within_values_are_of_their_types() -> None:
+    made = samples()
+    for _ in range(50):
+        sheet = made.model(Sheet, {})
+        assert isinstance(sheet, Sheet)
+        assert 2 <= len(sheet.slugs) <= 4
+        assert set(sheet.colours) == set(Colour), "elements differ where they can"
+        assert [answer.word_count for answer in sheet.answers] in ([1], [2], [1, 2], [2, 1])
+        assert all(answers for answers in sheet.by_name.values())
+        assert sheet.pair[1] == "only"
+        assert sheet.either is not None
+        assert 1 <= len(sheet.many) <= 3
+
+
+def test_the_same_seed_makes_the_same_values() -> None:
+    def several(seed: int) -> list[BaseModel]:
+        made = samples(seed)
+        return [made.model(Sheet, {}) for _ in range(5)]
+
+    assert several(3) == several(3)
+    assert several(3) != several(4)
+
+
+def test_an_example_of_a_field_is_read_as_its_type_does() -> None:
+    assert samples().field(Sheet, "due") == date(2026, 3, 1)
+
+
+def test_models_that_hold_their_own_kind_come_to_an_end() -> None:
+    assert isinstance(samples().model(Tree, {}), Tree)
+
+
+def test_what_may_be_left_out_is_left_out_where_a_rule_wants_that() -> None:
+    class Visit(BaseModel):
+        ended: bool = False
+        minutes: int | None = None
+
+        @model_validator(mode="after")
+        def _both_or_none(self) -> Self:
+            if self.minutes is not None and not self.ended:
+                raise ValueError("a visit that goes on has no length")
+            return self
+
+    made = samples()
+    assert all(isinstance(made.model(Visit, {}), Visit) for _ in range(20))
+
+
+def test_an_example_that_does_not_fit_names_its_model_or_field() -> None:
+    class Wrong(BaseModel):
+        model_config = ConfigDict(json_schema_extra={"examples": [{"number": 1}, {"number": "many"}]})
+        number: int
+        other: Annotated[int, Field(examples=[1, "few"])] = 0
+
+    with pytest.raises(SampleError, match="example 2 of Wrong does not fit its own model"):
+        samples().model(Wrong, {})
+    with pytest.raises(SampleError, match=r"example 'few' of Wrong.other does not fit its own type"):
+        samples().field(Wrong, "other")
+
+
+def test_examples_that_are_only_inherited_are_used_where_they_fit() -> None:
+    class More(Answer):
+        mark: int
+
+    class Same(Answer):
+        mark: int = 7
+
+    assert isinstance(samples().model(Same, {}), Same)
+    with pytest.raises(SampleError, match=r"(?s)no More can be made up .* tell an example"):
+        samples().model(More, {})
+
+
+def test_a_rule_that_nothing_fits_is_told_with_what_it_says() -> None:
+    def never(_value: Any) -> Any:
+        raise ValueError("no such thing")
+
+    class Never(BaseModel):
+        value: Annotated[list[int], AfterValidator(never)]
+
+    with pytest.raises(SampleError, match=r"(?s)no value of Never.value can be made up: .*no such thing"):
+        samples().field(Never, "value")
